@@ -12,8 +12,8 @@ Explanation     the plan and the request of a query
 
 Inputs and results:
 
-Document        a text with an id, a name and properties; Stored, its stored fields; Indexed, the result of indexing,
-                numbers of documents, with IndexOptions
+Document        a text with an id, a name and properties; Stored, its stored fields; Indexed, the numbers of documents
+                in an indexing run, with IndexOptions
 Hit, Page       the results of a search, sorted by Order; Kind, the type of a field's values
 Similar         the results of a search for similar documents, each a SimilarHit, with SimilarOptions; SketchPlan,
                 Branch, ResidualPlan and MinHashPlan, its search plans
@@ -24,7 +24,7 @@ Verification    the quotations of a text, each a VerifiedQuotation: its Quotatio
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
 Comparison      two texts compared exactly, with CompareOptions, their shared Passages, each a Passage, the Size of
                 both, and the ResidualOverlap without Common text
-Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
+Metric, Shares  the names of the three shares, and their values; Estimate, the values with their intervals
 Signature       a document's MinHash fingerprint, made under a Scheme; Spelling, the encoding of its tokens
 Sketch          a sample of a document's shingles for calibrated search, under a SketchScheme
 
@@ -33,15 +33,15 @@ Duplicates:
 deduplicate     near-duplicates among texts in memory, as a Deduplication: mask, clusters, pairs and a
                 DeduplicationSummary
 duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
-find_in_documents                 the documents that hold texts of a reference, as ReferenceMatches; ReferenceItem,
-                the matches of one of its items
-ask_pairs       reads PairOptions; ask_common, BoilerplateOptions; DuplicatesOptions, these and all others, with the
-                Granularity of the comparison
+find_in_documents                 the documents that contain texts of a reference, as ReferenceMatches;
+                                  ReferenceItem, the matches of one item of the reference
+ask_pairs       checks a user's values and returns PairOptions; ask_common returns BoilerplateOptions; DuplicatesOptions
+                holds all options of a search, with the Granularity of the comparison
 superfluous     the members of clusters that can be deleted; Keep, the retention policy
-Pair, Cluster, Member             the results; Version, a member in the order of versions, with its OwnText,
-                in words with_words; PairColumns, ClusterColumns, many results at once
-write_ids       writes cluster labels into a store; LabelCounts, numbers of documents labelled
-RepeatSearch    novelty check: the documents that new ones repeat, as Repeats, each Repeated
+Pair, Cluster, Member             the results; Version, a member in a cluster sorted by version, with its OwnText;
+                with_words fills in the words of versions; PairColumns, ClusterColumns, many results as arrays
+write_ids       writes cluster labels into a store; LabelCounts, the numbers of labelled documents
+RepeatSearch    novelty check: the documents that new documents repeat, as Repeats, each a Repeated
 
 SimilarOperation, SourcesOperation, SearchOperation, ExplainOperation, CompareOperation, VerifyOperation,
 DeleteOperation the options of an operation as one object

@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the start of each run of equal rows; int64 array of shape (runs,).
 
-    A row has one element of each array (column). Equal numbers in the first column must be adjacent.
+    Each array is a column of the rows. Equal numbers in the first array, `together`, must be adjacent.
 
     >>> run_starts(np.array([5, 5, 5, 7]), np.array([1, 2, 2, 2])).tolist()
     [0, 1, 3]

@@ -56,10 +56,9 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: Every list is shortened to this number of items before one of them is shortened further.
+#: Every list is shortened to this number of items before any list is shortened further.
 _FEW = 3
-#: A text is shortened to fewer characters than the first number only after all lists have been shortened, and to fewer
-#: than the second never.
+#: Minimum lengths of a shortened text in characters: before all lists have been shortened, and afterwards.
 _LONG_TEXT, _SHORT_TEXT = 1_000, 80
 #: Keys of strings that are texts. Property values are texts, too.
 _TEXTS = frozenset(("text", "quote", "document", "query"))
@@ -87,7 +86,7 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
 
     Long texts are shortened first, then innermost lists (the largest first), then the lists around them. Lists keep
     their first items, texts their beginning. If that is not enough, lists lose all of their items, and objects lose
-    properties and long strings. Other strings than texts, such as ids and names, are never cut.
+    properties and long strings. Strings that are not texts, such as ids and names, are never cut.
 
     Returns:
         Numbers of removed items or characters by path: `{"sources.passages": 12}`.
@@ -118,7 +117,7 @@ def _most_saved(texts: Iterable[_Part], left_out: Counter[str]) -> int:
 
 
 def _shorten_outermost(answer: dict[str, Any], least: int, surplus: int, left_out: Counter[str]) -> int:
-    """Shorten the outermost lists, then the lists in their items, and so on."""
+    """Shorten the outermost lists, then the lists in their items, and so on; return the remaining surplus."""
     outer = list(_find_outermost(list, answer))
     while outer and surplus > 0:
         surplus = _shorten(outer, least, surplus, left_out)
@@ -143,7 +142,8 @@ def _shorten(parts: Iterable[_Part], least: int, surplus: int, left_out: Counter
         # Keep more than half if the answer then fits.
         remaining = min(max(least, count // 2, int(count * (1 + surplus / negative_size))), count - 1)
         removed = part.value[remaining:]
-        # `removed` has two brackets in JSON, and the answer loses a comma and a space with the items if others stay.
+        # The two brackets or quotes in the JSON of `removed` stay in the answer. But if other items of the list remain,
+        # the answer also loses two characters, a comma and a space.
         saved = _size(removed) - (2 if isinstance(removed, str) or not remaining else 0)
         part.holder[part.key] = part.value[:remaining]
         left_out[part.path] += count - remaining
@@ -156,7 +156,8 @@ def _shorten(parts: Iterable[_Part], least: int, surplus: int, left_out: Counter
 def _remove(parts: Iterable[_Part], surplus: int, left_out: Counter[str], path: str = "") -> int:
     """Remove whole values of objects, the largest first; return the remaining surplus, as `_shorten` does.
 
-    The characters of each value are counted under its own path. With `path`, the values are counted under this path.
+    `left_out` counts the removed characters under the path of each value. If `path` is given, `left_out` counts the
+    removed values under `path` instead.
     """
     if surplus <= 0:
         return surplus
@@ -501,8 +502,8 @@ def _tool(
 
     The function's parameter `options` names an operation; the tool gets one argument for each option of the operation.
     A call runs in a thread that ends with the request, and reports its progress. Errors of whorl become messages that
-    help an assistant to correct its request. `start` and `max_characters` page through the list or text `items` of the
-    answer.
+    help an assistant to correct its request. The tool's arguments `start` and `max_characters` page through the list or
+    text that `items` names in the answer.
     """
 
     def decorate(function: Callable[..., dict[str, Any]]) -> None:

@@ -33,7 +33,7 @@ CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
 MAX_ID_LENGTH = 1000
 #: Number of letters of a digest that a server stores. A whole digest is nearly as long as a short text.
 DIGEST_LETTERS = 16
-#: Fields that do not count as properties of a document.
+#: Fields that the limits on properties do not count.
 _NOT_PROPERTIES = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 

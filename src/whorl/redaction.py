@@ -52,7 +52,10 @@ def public_address(address: str) -> str:
 
 
 def public_text(text: str, *addresses: str) -> str:
-    """Remove logins and access keys from addresses in a message, and the secrets of the given addresses everywhere."""
+    """Remove logins and access keys from addresses in a message.
+
+    The secrets of the given addresses are removed everywhere in the message.
+    """
     for address in addresses:
         text = text.replace(address, public_address(address))
         for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):

@@ -21,7 +21,10 @@ WORDS = "whorl.words"
 
 
 def _only_value(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """Return the value of an option, None without one; refuse several values, instead of taking the last one."""
+    """Return the option's only value, or None if it is not given.
+
+    Raise BadParameter if it is given more than once, because click would use only the last value.
+    """
     if len(values) > 1:
         raise click.BadParameter(
             f"one store can be given, got {' and '.join(map(without_login, values))}", context, parameter
@@ -29,7 +32,7 @@ def _only_value(context: click.Context, parameter: click.Parameter, values: tupl
     return values[0] if values else None
 
 
-#: Settings of an option for a store.
+#: Arguments of `click.option` for an option that names a store.
 STORE_OPTION: dict[str, Any] = {"metavar": "STORE", "multiple": True, "callback": _only_value}
 STORE = click.option(
     "--store",
@@ -67,7 +70,7 @@ class PassagesCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--passages" not in args:
             return super().parse_args(ctx, args)
-        # This loads numpy, so import it here.
+        # Import this module only here, because it loads numpy.
         from whorl.fingerprint.winnowing import PassageScheme
 
         following = [*args, ""][1:]
@@ -142,10 +145,11 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
 
 
 def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]) -> _Boilerplate:
-    """Return an operation that has the contents of its boilerplate files instead of their names.
+    """Return the options with the texts of the boilerplate files instead of the files' names.
 
     Raises:
-        ParameterError: A file is unreadable or not text, or `-` is named twice, in the files or in `others`.
+        ParameterError: A file is unreadable or not text, or `-` occurs more than once among the boilerplate files and
+            `others`.
     """
     if not options.boilerplate:
         return options

@@ -54,7 +54,10 @@ class Searched(NamedTuple):
 
 
 def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--store`, `--in` and the columns of rows to a command, which gets them as its argument `searched`."""
+    """Add `--store`, `--in` and the options for columns to a command.
+
+    The command gets their values as its argument `searched`.
+    """
 
     @STORE
     @_IN
@@ -138,7 +141,7 @@ def file_documents(
 
 
 def table_notes(names: Sequence[str]) -> list[str]:
-    """Return notes about tables, and about JSON without rows, that were read as one document each."""
+    """Return notes about the files that were read as one document each: tables, and JSON without rows."""
     others = [name for name in names if PurePath(name).suffix.lower() == ".json"]
     tables = [name for name in names if name not in others]
     notes = []

@@ -13,7 +13,7 @@ from whorl.errors import ParameterError
 
 
 def require_writable(target: Path, read: Collection[str] = ()) -> None:
-    """Raise ParameterError if a file cannot be written, is a folder, or is an input (`read`)."""
+    """Raise ParameterError if a file cannot be written, is a folder, or is an input file (`read`)."""
     if not target.name or target.is_dir():
         raise ParameterError(f"{target} is a folder; name a file to write to")
     if target.is_file() and any(_is_one(target, file) for file in read):
@@ -30,7 +30,9 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, or None if no report is requested. It must not be an input (`read`).
+    """Return the file for a report, or None if no report is requested.
+
+    `read` has the input files; the report must not replace any of them.
 
     Raises:
         ParameterError: The file cannot be written, or the user wants both JSON and CSV.

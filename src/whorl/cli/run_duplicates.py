@@ -118,7 +118,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def form(self) -> str:
-        """Output format: the requested format, or the format of the output file's suffix."""
+        """Output format: the requested format, or else the format for the suffix of the output file."""
         by_name = "table" if self.file is None else _FORMATS.get(self.file.suffix.lower(), "table")
         return self.format or by_name
 
@@ -137,7 +137,7 @@ class DuplicatesCommand(DuplicatesOperation):
         return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
 
     def require_consistent(self) -> None:
-        """Raise ParameterError for flags that do not fit together, or for an invalid value."""
+        """Raise ParameterError for flags that cannot be combined, or for an invalid value."""
         if self.paths and self.store is not None:
             raise ParameterError("give PATHs or a --store, not both")
         if self.new and self.state is None:

@@ -56,12 +56,12 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool, 
 def mcp(store: str | None, writes: bool) -> None:
     """Let assistants use a store through the Model Context Protocol, on standard input and output.
 
-    An assistant's program starts it, for instance from its list of servers:
+    An assistant's program starts this command, for instance from its list of servers:
 
         {"mcpServers": {"whorl": {"command": "whorl", "args": ["mcp", "--store", "/path/to/store"]}}}
 
-    It can ask for similar documents, sources of a text, comparisons, searches and clusters. Nothing is changed without
-    --write.
+    The assistant can ask for similar documents, sources of a text, comparisons, searches and clusters. Nothing is
+    changed without --write.
     """
     try:
         from whorl.mcp import server_of

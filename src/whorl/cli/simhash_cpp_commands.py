@@ -1,9 +1,9 @@
-"""Commands `simhash-find-all` and `simhash-find-clusters`: read SimHash codes, write pairs or clusters of similar ones.
+"""Commands `simhash-find-all` and `simhash-find-clusters`: find similar SimHash codes.
 
-The input has one code per line. Options, messages and exit codes are the same as in simhash-cpp. (The help of its
-find-all wrongly says that the number of blocks may equal the distance.) In two cases simhash-cpp aborts, but these
-commands report an error: an invalid line (exit code 9), and more than 64 blocks (6). Modules are imported when needed,
-because imports take longer than the search of a small input.
+They write pairs or clusters of codes that differ in few bits. The input has one code per line. Options, messages and
+exit codes are the same as in simhash-cpp. (The help of its find-all wrongly says that the number of blocks may equal
+the distance.) In two cases simhash-cpp aborts, but these commands report an error: an invalid line (exit code 9), and
+more than 64 blocks (6). Modules are imported when needed, because imports take longer than the search of a small input.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate time in seconds per code to read it from text and to find its pairs without compiled loops, and
+#: Approximate time in seconds per code, for reading it from text and finding its pairs without compiled loops;
 #: approximate number of bytes per line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
@@ -151,7 +151,7 @@ def _number(text: str | None) -> int:
 
 
 def _standard(stream: TextIO | None) -> BinaryIO:
-    if stream is None:  # The caller has closed it: `<&-`
+    if stream is None:  # The caller has closed this stream, for example by `<&-`.
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     return stream.buffer
 

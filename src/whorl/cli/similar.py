@@ -55,8 +55,8 @@ def similar(
 
     Every hit is verified and shown with three percentages: the shared shingles as a share of those in either text
     (jaccard), in the source (A in B), and in the hit (B in A). Estimates come with their 95 % intervals. With
-    --common-above or --boilerplate, the shares without common text are in brackets; with --ignore-common only these
-    count.
+    --common-above or --boilerplate, the shares without common text are in brackets; with --ignore-common, the hits are
+    chosen by these shares.
     """
     if sum(source is not None for source in (document, text, file)) != 1:
         raise ParameterError("name one source: a document or file, --text or --file")

@@ -131,8 +131,8 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     """Give the documents of a collection the sketches that calibrated searches need, and passages.
 
-    They are made from the stored texts, and nothing else in a document is changed. If Solr would lose anything, the
-    command says so and does nothing. It can be stopped at any time; run it again to continue.
+    These are made from the stored texts, and nothing else in a document is changed. If Solr would lose anything, the
+    command says so and does nothing. You can stop the command at any time; run it again to continue.
     """
     from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare
 
@@ -251,7 +251,7 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, dry_run: bool) -> None:
     """Give the documents of an index the fields that fingerprint search needs, made from their sources.
 
-    Nothing else in a document is changed. It can be stopped at any time; run it again to continue.
+    Nothing else in a document is changed. You can stop the command at any time; run it again to continue.
     """
     client, names = _open_index(url, content)
     from whorl.engine.opensearch.backfill_and_cluster_labels import backfill, prepare

@@ -64,7 +64,7 @@ def status(store: str | None, verify: bool) -> None:
 
 
 def _missing(engine: Engine, kind: str, name: str, flag: str) -> Iterator[str]:
-    """Yield the parts that a store lacks, each with the command that adds it."""
+    """Yield a line for sketches and for passages if the store lacks them, with the command that adds them."""
     if engine.sketch_scheme is None:
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"
     if engine.passage_scheme is None:
@@ -101,7 +101,7 @@ def list_documents(store: str | None, options: Paging, as_json: bool) -> None:
 def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) -> None:
     """Delete documents from a store, by their ids, paths or names, or by a query.
 
-    Names of no document are reported, and are no error: the command can be repeated.
+    A name that matches no document is reported, but is not an error, so the command can be repeated.
     """
     if bool(ids) == (options.query is not None):
         raise click.UsageError("name documents by their ids, or by a --query")
@@ -129,9 +129,9 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
 def upgrade(folder: Path) -> None:
     """Bring a store of an earlier version up to date.
 
-    The documents are copied into a new folder, which then takes the place of the old one. It finds passages, and lacks
-    MINHASH tokens, as the old one did. If this is interrupted, run it again. The old folder stays under another name
-    until you delete it. Do not write to the store during the upgrade.
+    The documents are copied into a new folder, which then replaces the old one. The new store has passage hashes and
+    MINHASH tokens if the old one had them. If the command is interrupted, run it again. The old folder stays under
+    another name until you delete it. Do not write to the store during the upgrade.
     """
     from whorl.cli.render.plans_and_progress import progress_bar
     from whorl.engine.embedded.database import previous_count, previous_documents, previous_options
@@ -142,7 +142,7 @@ def upgrade(folder: Path) -> None:
             "upgrade is for a store in a folder; for a store in a server, see 'whorl solr check URL' and 'whorl "
             "opensearch check URL'"
         )
-    # If the folder is a link, upgrade its target: the link stays, and the data stay on their disk.
+    # If the folder is a link, upgrade its target, so that the link stays and the data remain on the same disk.
     folder = Path(os.path.realpath(folder))
     fresh, old = (Path(f"{folder}{ending}") for ending in (".upgraded", ".old"))
     if not folder.exists() and old.exists() and fresh.exists():

@@ -12,9 +12,9 @@ A search has these stages:
 7. clusters       group the pairs; results_and_retention yields pairs and clusters, write_copies_of_files writes copies,
                   and write_cluster_labels writes cluster ids into a store
 
-`run` calls the stages on one machine, and the modules of `spark` on a cluster. `remove_common_shingles` removes text
-that many documents share before stage 4. `repeated_passages` finds repeated runs of words; `contamination` finds
-reference texts inside documents.
+`run` calls the stages on one machine. The modules of `spark` do the same on a Spark cluster. `remove_common_shingles`
+removes text that many documents share before stage 4. `repeated_passages` finds repeated runs of words; `contamination`
+finds reference texts inside documents.
 """
 
 from typing import TYPE_CHECKING

@@ -54,7 +54,7 @@ def find_pairs(
         firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
         known: Pairs found by an earlier run.
         is_known: Mask of the documents that the earlier run compared with each other; their pairs are in `known`.
-        keys: Keys of the documents, as in `first_of_equals`. Documents of one size are sorted by key, so that the
+        keys: Keys of the documents, as in `first_of_equals`. Documents of equal size are sorted by key, so that the
             result does not depend on the order of the input.
     """
     indices = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
@@ -137,7 +137,9 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Try to find the spanning pairs of a block by few comparisons; return pairs, and whether these are all.
+        """Try to find the spanning pairs of a block by few comparisons.
+
+        Return the pairs found, and whether the block is finished, so that no other pairs are needed.
 
         If most documents of the block are near-copies of each other, about one comparison per document is enough. The
         method gives up in two cases: a sample shows that the documents share only boilerplate, or too many comparisons

@@ -47,7 +47,7 @@ class UnionFind:
 def groups_by_label(labels: Numbers) -> list[Numbers]:
     """Return the groups of two or more documents with equal labels, the largest first.
 
-    Groups of one size are in the order of their first documents.
+    Groups of equal size are in the order of their first documents.
     """
     inside = np.flatnonzero(np.bincount(labels, minlength=1)[labels] > 1)
     if not inside.size:
@@ -92,7 +92,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 
 
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
-    """Label each document with the document that is kept in its place, or with itself if it is kept.
+    """Label each document with the kept document that it duplicates; a kept document with itself.
 
     The function visits the documents in the given `order`, and keeps each document that is not a duplicate of a
     document already kept. A duplicate gets the label of the most similar document kept so far; ties go to the first.

@@ -40,9 +40,9 @@ from whorl.request_context import report_progress, require_time
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
-#: A reference text may repeat a shingle. The search for the longest shared passage tries each shingle of a document at
-#: up to `_POSITIONS` positions in the reference text. In a long document it tries fewer: `_TRIED_AT_ONCE` pairs of
-#: positions in all.
+#: A reference text may contain a shingle several times. The search for the longest shared passage tries up to
+#: `_POSITIONS` of a shingle's positions in the reference text. In a long document it tries fewer positions of each
+#: shingle, so that it compares about `_TRIED_AT_ONCE` pairs of positions in all.
 _POSITIONS, _TRIED_AT_ONCE = 64, 1 << 20
 #: Maximum length of a displayed passage, in characters.
 _PASSAGE_CHARACTERS = 100
@@ -68,7 +68,7 @@ def without_numbers(texts: Sequence[str]) -> list[str]:
 
 
 class ReferenceIndex:
-    """Inverted index of reference texts: the texts that contain a shingle's hash, and its positions.
+    """Inverted index of reference texts: finds the texts with a given shingle, and its positions there.
 
     `sizes` has the number of distinct shingles of each text. `parts` has each text's value of the property `within`
     (see `part_of`).
@@ -269,7 +269,7 @@ def _matches_in_batch(
             member = Member(document.id, document.name, sizes[at])
             words = words_and_spans(without_numbers([document.text])[0], index.scheme)[1]
             for number, count, first_a, first_b, run in matches[begin:end].tolist():
-                # The passage has `run` shingles.
+                # A run of `run` shingles has run + shingle_size - 1 words, and `last` is the offset of the last word.
                 last = run + index.scheme.shingle_size - 2
                 in_text, in_row = (
                     (int(spans[first, 0]), int(spans[first + last, 1]))
@@ -294,10 +294,12 @@ def item_of(text: Member) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceItem:
-    """An item of the reference, such as a question with its answer, and the documents that contain a part of it.
+    """An item of the reference, and the documents that contain at least one of its texts.
 
-    A part is the text of one column, or the text of all columns together. `documents` has a list of pairs for each
-    document: A is a part of the item, B the document that contains it.
+    An item is a row of the reference, such as a question with its answer.
+
+    The texts of an item are the text of each column, and the text of all columns together. `documents` has a list of
+    pairs for each document: A is a text of the item, B is the document that contains this text.
     """
 
     id: str
@@ -336,7 +338,7 @@ class ReferenceMatches:
             for batch in match_batches:
                 require_time()
                 for text, row, pair in batch.matches:
-                    # Replace A, which is a copy if another process has found the match.
+                    # If another process has found the match, A is a copy; replace it with the original object.
                     matches.append(ReferenceMatch(text, len(ids) + row, pair._replace(a=self.references[text])))
                 is_too_short.append(batch.is_too_short)
                 for document_id in ids.add(batch.ids):
@@ -358,7 +360,10 @@ class ReferenceMatches:
         return (match.pair for match in self._matches)
 
     def items(self) -> list[ReferenceItem]:
-        """Return the reference items that documents contain, at least in part; the most frequent item comes first."""
+        """Return the reference items that documents contain, at least in part.
+
+        The item that most documents contain comes first.
+        """
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)

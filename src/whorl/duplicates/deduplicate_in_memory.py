@@ -74,8 +74,8 @@ class Deduplication:
         pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
         firsts: For each text, the row of the first equal text, which may be its own row; int64 array of shape (texts,).
         keep: Retention policy.
-        losses: Rank of each text by the policy, where smaller is better, and infinity means no date or number; float64
-            array of shape (texts,).
+        losses: Loss of each text by the policy: the text with the smallest loss is kept; infinity if the text has no
+            date or number; float64 array of shape (texts,).
         sizes, lengths: Number of distinct shingles of each text, and its length in UTF-8 bytes.
 
     Raises:
@@ -109,7 +109,7 @@ class Deduplication:
         """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
-        # Represent equal texts by the one with the best rank, which is kept.
+        # Represent equal texts by the text with the best rank, because this text is kept.
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
@@ -203,7 +203,7 @@ def deduplicate(
 
     Args:
         texts: An iterable of texts, a column of pandas, polars or pyarrow, or a table with such a column: a frame of
-            pandas or polars, an Arrow table, a Hugging Face dataset. A missing text counts as an empty text.
+            pandas or polars, an Arrow table, a Hugging Face dataset. A missing text is treated as an empty text.
         text_column: Column of the texts in a table.
         threshold: Minimum share of common shingles that makes two texts near-duplicates, in percent; a number up to 1
             is a fraction.
@@ -216,7 +216,7 @@ def deduplicate(
             without a date or number is kept only if its cluster has no other text.
         shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
 
-    A number of exactly 1 means 100 %; a UserWarning says so.
+    The number 1 as a percentage means 100 %, not 1 %; a UserWarning says so.
 
     Raises:
         ParameterError: An option is invalid, a column is missing, a value is not a text, or no text of a cluster has a
@@ -258,7 +258,7 @@ def deduplicate(
 
 
 def _warn_of(notes: Iterable[str]) -> None:
-    """Warn about ambiguous numbers, at the line that called the public function."""
+    """Issue the notes as warnings about ambiguous numbers, at the line that called the public function."""
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=3)
 
@@ -271,7 +271,7 @@ def _no_rank(keep: Keep) -> str:
 
 
 def _column(data: Any, name: str) -> list[Any]:
-    """Return a column of a table as a list, or the texts of any other iterable."""
+    """Return the column `name` of a table as a list, or the items of any other iterable."""
     if isinstance(data, str | bytes | Mapping):
         raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
     if (known := _column_names(data)) is not None:

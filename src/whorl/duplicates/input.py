@@ -33,7 +33,7 @@ class InputReader:
     """Reads all input files of a run, each once; counts documents and bytes, and collects problems.
 
     Args:
-        named: Files, folders and addresses to search.
+        named: Files, folders and URLs to search.
         options: Columns named by the options become properties of the documents. If `state` names a folder, the dates
             of files are read too.
         reference: Files and folders of the reference.
@@ -57,7 +57,7 @@ class InputReader:
         self.problems = Problems()
         #: Number of documents read, and number of documents with the id of an earlier one.
         self.count = self.repeated = 0
-        #: Number of values that are no date or number, although the retention policy or the versions need one.
+        #: Number of values that cannot be read as the date or number that the retention policy or the versions need.
         self.unread_values = 0
         self.options, self._is_rewritten = options, is_rewritten
         self.reference_columns = tuple(reference_columns)
@@ -78,7 +78,7 @@ class InputReader:
 
     @property
     def byte_progress(self) -> tuple[int, int]:
-        """Number of bytes read so far, and of all bytes of the input."""
+        """Number of bytes read so far, and size of the whole input in bytes."""
         return min(self._done + self._at, self._bytes), self._bytes
 
     def reference(self) -> InputDocuments:
@@ -142,10 +142,10 @@ class InputReader:
         return f"{advice} (--reference-column COLUMN{columns and ', of '}{columns})"
 
     def require_used_columns(self, noted: ReadReport) -> None:
-        """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
+        """Raise ParameterError if no document has a usable value in the policy's column or the date column.
 
-        If no file has the `within` column, all documents would be compared with each other, so this is an error too. A
-        `within` column may lack values: the input of one day may have none.
+        It is also an error if no file has the `within` column, because all documents would be compared with each other.
+        A column without values is no error, because the input of one day may lack them.
         """
         column, dates = self._keep.column, self.options.date
         if column and not noted.has_worth and self.count:
@@ -193,7 +193,7 @@ class InputReader:
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        """Function that returns the date of a document, if a step of the run needs the dates of files."""
+        """Function that returns a document's date; always None if no step of the run needs the dates of files."""
         is_needed = self.options.state is not None or (self._keep.is_by_value and not self._keep.column)
         return self._date if is_needed else no_date
 
@@ -245,7 +245,7 @@ class InputReader:
 
 @dataclass(slots=True)
 class ReadReport:
-    """Counts and problems of one part of the input, which belongs to `file`.
+    """Counts and problems of one part of the input: of `file`, or of a byte range of it.
 
     Attributes:
         count: Number of documents.
@@ -319,7 +319,10 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _split_columns(self, document: Document) -> list[Document]:
-        """Return one document for each text column of a row, named like the column, and one with all of its texts."""
+        """Return one document for each text column of a row, named like the column.
+
+        If several columns have a text, the last document has all of their texts.
+        """
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")
@@ -336,7 +339,7 @@ class InputPart:
 
 
 class InputDocuments:
-    """The documents of several files. One process reads them in sequence, or several read them in parts."""
+    """The documents of several files. One process reads all files, or several read parts of them."""
 
     def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
@@ -392,7 +395,7 @@ class InputDocuments:
 
 
 def _require_possible(needed: Collection[str], columns: RowColumns) -> None:
-    """Raise ParameterError if a needed column is the text, or no property can have its name.
+    """Raise ParameterError if a needed column is the text column, or has a reserved name.
 
     Otherwise, every row would be an error.
     """

@@ -168,13 +168,13 @@ class Keep:
         return -number if number is not None and self.by in _DESCENDING else number
 
 
-#: Missing values as text, in lower case: of Python, JSON, numpy and pandas.
+#: Spellings of missing values in Python, JSON, numpy and pandas, in lower case.
 _MISSING = frozenset({"", "none", "null", "nan", "nat", "<na>"})
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadValues:
-    """Values of a column that are not of the type that the search needs: their number and the first one.
+    """Values of a column that do not have the needed type: their number, and the first one.
 
     Args:
         sought: The needed type, "date" or "number".
@@ -187,13 +187,16 @@ class UnreadValues:
 
     @classmethod
     def of_column(cls, column: str, sought: str, unread: Iterable[object]) -> list[UnreadValues]:
-        """Return the unread values of a column, without missing ones (None, NaN, blanks); [] if none is left."""
+        """Summarise a column's unread values, without missing values (None, NaN, blanks).
+
+        Return a list with one element, or an empty list if all values are missing.
+        """
         present = [value for value in map(_first_of, unread) if str(value).strip().lower() not in _MISSING]
         return [cls(column, sought, len(present), present[0])] if present else []
 
     @classmethod
     def sum(cls, parts: Iterable[UnreadValues]) -> list[UnreadValues]:
-        """Return the unread values of several parts of a collection, summed by column."""
+        """Add up the numbers of unread values in several parts of a collection, column by column."""
         sums: dict[tuple[str, str], UnreadValues] = {}
         for part in parts:
             before = sums.get((part.column, part.sought))
@@ -250,7 +253,7 @@ class DuplicatesOptions:
         date: Property or field with the dates of documents; None for the dates of files.
         within: Property that must be equal in both documents of a pair. Documents without the property are compared
             with each other.
-        level: Unit of text to compare; all runs with one `state` have the same unit.
+        level: Unit of text to compare; all runs with the same `state` must compare the same unit.
         common: Boilerplate options. With `state`, frequencies cover the documents of all runs. New documents can make
             shingles common, so each run that ignores common text searches for all pairs again.
         spanning_only: Find all clusters, but not all pairs: skip a pair if other pairs already connect its documents.
@@ -320,7 +323,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None if the user named no policy, and no files are rewritten."""
+    """Return the retention policy of an operation; None if the user named none and no files are rewritten."""
     keep = None if operation.keep is None else Keep.parse(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")

@@ -14,7 +14,7 @@ from whorl.duplicates.options import Granularity
 from whorl.errors import DocumentError
 from whorl.model import Document, documents_of
 
-#: Separators between paragraphs, which are empty lines, and between lines.
+#: Separators: one or more empty lines between paragraphs, a line break between lines.
 _BETWEEN = {
     Granularity.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
     Granularity.LINE: re.compile(r"\r?\n"),
@@ -42,7 +42,11 @@ def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
 
 
 def pieces_of(document: Document, level: Granularity) -> list[Document]:
-    """Return the pieces of a document, with its name and properties; raise DocumentError if their ids are too long."""
+    """Return the pieces of a document; each piece gets the document's name and properties.
+
+    Raises:
+        DocumentError: The id of a piece is too long.
+    """
     if level not in _BETWEEN:
         return [document]
     cut = (document.text[begin:end] for begin, end, _ in pieces(document.text, level))

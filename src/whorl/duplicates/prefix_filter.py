@@ -48,7 +48,7 @@ AT_ONCE = 1 << 22
 
 
 class CandidatePairs(NamedTuple):
-    """Numbers of the smaller and the larger document of each pair that may be near-duplicates."""
+    """Pairs that may be near-duplicates, as two arrays: indices of the smaller and larger documents."""
 
     smaller: Numbers
     larger: Numbers
@@ -92,7 +92,7 @@ class _FilterRound:
     round: Round
     options: JoinOptions
     connect_block: Callable[[Numbers], bool]
-    #: Documents of too frequent hashes, for the next round.
+    #: Groups of documents that share a too frequent hash. The next round compares them.
     deferred: list[Numbers] = field(default_factory=list)
 
     def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:

@@ -26,7 +26,7 @@ FIRST_AIM = 64
 #: Maximum number of pairs per hash. If a hash makes more pairs, its documents are compared in the next round.
 MOST_PAIRS = 20_000
 #: A search with recall r may miss the share 1 - r of the pairs at the threshold. The candidate search may cause this
-#: fraction of the misses; verification may cause the rest.
+#: fraction of the misses; verification may cause the others.
 _SHARE_OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
 #: Number of shingles for which the hypergeometric distribution is practically binomial.
@@ -98,7 +98,9 @@ class Round:
     def participants(
         self, sizes: Numbers, home_levels: Numbers, level: int, smallest_size: int
     ) -> npt.NDArray[np.bool_]:
-        """Return a mask of documents to compare at a level: with this home level, or their smaller partners.
+        """Return a mask of the documents to compare at a level.
+
+        These are the documents with this home level, and all documents that may be their smaller partners.
 
         `smallest_size` is the size of the smallest document with this home level. Documents with a lower home level
         take part if they are large enough to be partners of this document.

@@ -1,7 +1,7 @@
-"""Finds shingles that many of the compared documents share, and removes them from the documents' sketches.
+"""Finds shingles that many of the compared documents share, and removes them from the sketches.
 
 A shingle is common if more than a given number of distinct documents contain it, or if a boilerplate text contains it.
-Equal documents count as one document: a text with many copies does not make its own shingles common.
+Equal documents are counted as one document, so that a text with many copies does not make its shingles common.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class BoilerplateOptions:
 def ask_common(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateOptions | None:
-    """Return the boilerplate options for a user's arguments, or None if there are no arguments.
+    """Return the boilerplate options for a user's arguments, or None if no argument is given.
 
     By default, a shingle in more than 1 % of the documents is common.
 

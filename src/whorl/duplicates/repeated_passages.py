@@ -2,7 +2,8 @@
 
 A window is N consecutive words of one text. A window is repeated if the same words occur earlier, in the same text or
 in an earlier text. A passage is a maximal run of consecutive repeated windows whose earlier occurrences are also
-consecutive. Its source is the first occurrence of its words. So passages cover exactly the repeated words.
+consecutive. Its source is the first occurrence of its words. So all words of repeated windows are in passages, and no
+other words.
 
 Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words, and selects at least one hash in any N consecutive words.
 It selects the same hash wherever the same N words occur, so a repeated window contains a selected hash that occurs more
@@ -304,7 +305,7 @@ class Passages:
         self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield a pair for each repeated passage: A is its source, B the repetition; in the order of A."""
+        """Yield a pair for each repeated passage: source (A) and repetition (B), in the order of sources."""
         groups = self._groups()
         for cluster in self._describe_clusters(np.arange(groups.size - 1), groups):
             yield from cluster.matches[1:]
@@ -339,7 +340,7 @@ class Passages:
 
     @cached_property
     def _spans(self) -> tuple[Numbers, Numbers]:
-        """Character ranges of the passages, and of their sources; int64 arrays of shape (passages, 2)."""
+        """Character ranges of the passages and of their sources: two int64 arrays of shape (passages, 2)."""
         firsts = np.concatenate([self._positions, self._sources])
         lasts = firsts + np.tile(self._words, 2) - 1
         spans_read = np.empty((firsts.size, 2), np.int64)

@@ -103,7 +103,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """The words of one text that are in no shingle shared with another text.
+    """The words of a text that are in no shingle shared with the other text of a comparison.
 
     Args:
         words: Number of words.
@@ -179,13 +179,15 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Number of documents that the search left out because they have no sketch, and because they have no text.
+        #: Number of documents without a sketch, and number of documents without a text; the search left out both
+        #: groups.
         self.without_sketch = self.without_text = 0
         #: Warnings about documents that a scan of the store misses.
         self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
-        #: Returns the values read so far that are no rank or no date; in a store, those of members of clusters.
+        #: Returns the values read so far that cannot be converted to a rank or a date. In a store, only values of
+        #: cluster members are read.
         self.find_unread_values: Callable[[], Sequence[UnreadValues]] = tuple
         #: Function that reads texts by id; the default finds no texts.
         self.read_texts: ReadTexts = lambda ids: {}
@@ -284,7 +286,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
-        """Return one exact copy of each document; `which` has the number of the copy, from 0 for each document."""
+        """Return one copy of each document; `which` has the copy's index among the document's copies, from 0."""
         begins, counts = self._copies_of(indices)
         copies = indices.copy()
         copied = np.flatnonzero(counts > 1)
@@ -318,7 +320,7 @@ class Duplicates:
                 complete clusters.
             keep: Retention policy. Members are compared with the kept document. If there is no policy, they are
                 compared with the first document.
-            with_pairs_up_to: Include the pairs of clusters up to this size.
+            with_pairs_up_to: Include the pairs of each cluster with at most this number of members.
             versions: Include the members in the order of their versions; `with_words` adds the words that changed.
         """
         labels, groups = self._groups(complete=complete, new=new, keep=keep)
@@ -360,7 +362,7 @@ class Duplicates:
             yield ClusterColumns(counts, self._make_columns(firsts, indices, measured.shared))
 
     def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
-        """Return the number of documents that could be deleted, and their fraction of all shingles, in [0, 1]."""
+        """Return the number of documents that could be deleted, and their share of all shingles as a fraction."""
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
         sizes = self._stored.sketches.sizes
@@ -411,9 +413,9 @@ class Duplicates:
         return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
-        """Label each document with the document that is kept in its place, chosen by the policy `keep`.
+        """Label each document with the document that the policy `keep` keeps in its place.
 
-        A kept document has its own label. With `new`, all documents of earlier runs are kept.
+        The label of a kept document is its own index. With `new`, all documents of earlier runs are kept.
         """
         stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
@@ -434,7 +436,7 @@ class Duplicates:
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
     def members(self, indices: Sequence[int], *, new: bool = False) -> dict[int, Member]:
-        """Return the `Member` of each document, by index. With `new`, documents of earlier runs are marked to stay."""
+        """Return the `Member` of each document, by index. With `new`, `stays` is true for earlier documents."""
         indices = sorted(indices)
         numbers = self._stored.numbers[np.array(indices, np.int64)].tolist()
         known = self._store.describe(numbers)
@@ -451,7 +453,7 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different texts, the first document with each document's text, and all sizes."""
+    """Return the pairs of different texts, the first equal document of each document, and all sizes."""
     # This is not a method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
@@ -499,7 +501,10 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two versions of a text; return the comparison, and the own words of the old and of the new version."""
+    """Compare two versions of a text.
+
+    Return the comparison, the words that only the old version has, and the words that only the new one has.
+    """
     # A comparison may miss repetitions in its second text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)

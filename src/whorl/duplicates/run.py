@@ -266,7 +266,7 @@ def load_documents(
 ) -> list[UnreadValues]:
     """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id.
 
-    Return the values that are no rank or no date.
+    Return the values that cannot be converted to a rank or a date.
     """
     documents, unread = check_documents(documents), list[UnreadValues]()
     if method := start_method(documents, options.workers):
@@ -290,9 +290,11 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> list[UnreadValues]:
-    """Sketch and store new and changed documents; mark unchanged documents, so that the store does not delete them.
+    """Sketch and store new and changed documents.
 
-    Return the values that are no rank or no date, of all documents.
+    Unchanged documents are only marked, so that the store does not delete them.
+
+    Return the values that cannot be converted to a rank or a date, of all documents.
     """
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()

@@ -75,7 +75,7 @@ class StoredSketches:
     """All documents of a sketch store, in the order of the input.
 
     Args:
-        numbers: Numbers of the documents in the store, ascending.
+        numbers: Number of each document in the store's database, ascending.
         keys: Hash of each sketch; equal sketches have equal keys.
         is_paired: Mask of the documents that were compared with each other: the store has all pairs among them.
         is_new: Mask of documents that no run has compared and reported.
@@ -170,7 +170,7 @@ class PersistentSketchStore:
         return descriptor
 
     def _compact(self, number: int) -> int:
-        """Copy the hashes that belong to documents from file `number` to the next file; return that file's number."""
+        """Copy the hashes that belong to documents from file `number` to a new file; return its number."""
         rows = self._rows("SELECT number, start, count FROM document ORDER BY number")
         old = np.fromfile(self._hashes_path(number), HASH) if rows else np.empty(0, HASH)
         moved, start = [], 0
@@ -199,10 +199,11 @@ class PersistentSketchStore:
     def mark_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen in this scan; return by id whether the scan had seen them before.
+        """Mark unchanged documents as seen in this scan.
 
         A document is (id, digest, name, rank, date). It is unchanged if the stored digest is the same; its name, rank
-        and date are updated. The value True in the result means that the input repeats the id.
+        and date are updated. The result maps the id of each unchanged document to True if this scan has already seen
+        the id, so that the input repeats it, and to False otherwise.
         """
         digests, scan = {document_id: digest for document_id, digest, *_ in documents}, self._scan()
         known = self._select_in_batches("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
@@ -335,7 +336,7 @@ class PersistentSketchStore:
             )
 
     def end_run(self) -> None:
-        """Mark the documents of this run as known to the next run, after the results have been written."""
+        """Mark the documents of this run as no longer new. Call this after the results have been written."""
         with self._writing():
             self._database.execute(
                 f"UPDATE document SET is_paired = {_PAIRED} WHERE is_paired = {_PAIRED_AND_NEW} AND scan = ?",
@@ -417,7 +418,7 @@ def sketch_key(sketch: Sketch) -> int:
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers at the current position of a file, or at the offset `at`, in units of 8 bytes."""
+    """Write 64-bit numbers at the current position of a file, or after the first `at` numbers of the file."""
     left, done = numbers.astype(HASH, copy=False).view(np.uint8).data, 0
     while left:
         written = os.write(descriptor, left) if at is None else os.pwrite(descriptor, left, at * HASH.itemsize + done)
@@ -425,9 +426,9 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
 
 
 class TemporarySketchStore:
-    """Sketch store in files of a temporary folder, for one run, with the interface of `PersistentSketchStore`.
+    """Sketch store in a temporary folder, for one run, with the interface of `PersistentSketchStore`.
 
-    Memory holds only numbers: some tens of bytes per document.
+    The files have the hashes, ids and names. Memory holds only numbers: some tens of bytes per document.
     """
 
     _is_closed = False
@@ -631,14 +632,17 @@ class IdFile(_StringFile):
         return [document_id for _, document_id in later]
 
     def is_last(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents, without documents whose id a later document repeats."""
+        """Return a mask of the documents whose id no later document repeats."""
         is_last = np.ones(self._count, np.bool_)
         superseded = [index for indices in self._occurrences().values() for index in indices[:-1]]
         is_last[np.array(superseded, np.int64)] = False
         return is_last
 
     def _occurrences(self) -> dict[str, list[int]]:
-        """Return the indices of each repeated id, ascending; a few other ids have a single index."""
+        """Map each repeated id to its indices, ascending.
+
+        The result may also have ids that occur only once, because their hash equals the hash of another id.
+        """
         identities = np.concatenate(self._identities)
         ascending = np.sort(identities)
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]

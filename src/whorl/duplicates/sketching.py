@@ -53,7 +53,7 @@ class SketchBatch:
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
         keys: 64-bit hashes of the sketches; int64 array of shape (documents,).
         offset: Offset of the hashes in the store's file, if they are already written there and `hashes` is empty.
-        unread: Values that are no rank or no date.
+        unread: Values that cannot be converted to a rank or a date.
     """
 
     ids: list[str]
@@ -111,7 +111,10 @@ class Sketching:
     def unread_values(
         self, documents: Sequence[Document], values: Sequence[tuple[float | None, float | None]]
     ) -> list[UnreadValues]:
-        """Return the values that are no rank or no date, given the ranks and dates of the documents."""
+        """Return the values that cannot be converted to a rank or a date.
+
+        `values` has the rank and date of each document; None if unknown.
+        """
         keep, date = self.keep, self.date_column
         columns = [(0, keep.column, keep.sought), (1, date or "", "date")]
         if keep.is_by_date and keep.column == date:
@@ -190,7 +193,7 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 def part_of(document: Document, within: str | None) -> str:
     """Return the name of a document's part of the collection: its value of the property `within`, or "".
 
-    Equal numbers have the same name: pandas makes whole numbers floats if a value is missing.
+    A float that is a whole number is named like the integer: pandas converts integers to floats if a value is missing.
     """
     value = None if within is None else document.properties.get(within)
     values = value if isinstance(value, tuple) else () if value is None else (value,)
@@ -229,7 +232,7 @@ def _retained_hashes(batch: HashBatch, scheme: SketchScheme) -> tuple[npt.NDArra
 
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
-    """Return a 64-bit hash of each document's hashes, which are grouped by document, and of its size."""
+    """Return a 64-bit hash of each document's size and hashes. The hashes are grouped by document."""
     sums = np.append(np.uint64(0), np.cumsum(mix_bits(hashes + _FACTOR)))
     ends = np.cumsum(counts)
     keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _FACTOR

@@ -158,7 +158,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Drop members that can no longer reach the threshold with any member; return a mask of the others."""
+        """Drop members that can no longer reach the threshold; return a mask of the members to keep."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -271,7 +271,10 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Concatenate the entries of at least one batch. Empties the list, so that memory holds few copies."""
+    """Concatenate the entries of at least one batch.
+
+    The function empties the list of batches, so that memory holds few copies.
+    """
     columns = [list(column) for column in zip(*portions, strict=True)]
     portions.clear()
     return TokenEntries._make(map(_concatenate, columns))

@@ -21,7 +21,7 @@ from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, shared_shingles
 from whorl.request_context import require_time
 
-#: Verification may cause this fraction of the allowed misses; the candidate search may cause the rest.
+#: Verification may cause this fraction of the allowed misses; the candidate search may cause the other misses.
 _SHARE_OF_MISSES = Fraction(4, 5)
 #: Minimum number of pairs or hashes for which the compiled loops save more time than importing numba takes.
 LARGE = 20_000
@@ -211,10 +211,10 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
 
 
 def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Call `work` with each element of `given` in parallel, and return the results in order.
+    """Call `work` with each tuple of arguments in `given`, in parallel; return the results in order.
 
-    The last call runs in this thread, each other call in its own thread. If a call fails, the error is raised after all
-    calls have ended.
+    The last call runs in the current thread; every other call gets a new thread. If a call fails, the error is raised
+    after all calls have ended.
     """
     *others, last = given
     if not others:

@@ -57,8 +57,8 @@ def start_method(documents: Iterable[Document], workers: int) -> str:
         return ""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
-    # A spawned process has neither the standard input nor the objects of this process. It can read only portable
-    # documents.
+    # A spawned process has neither the standard input nor the objects of this process. Only portable documents can be
+    # read in such a process.
     return "spawn" if not isinstance(documents, InputDocuments) or documents.is_portable else ""
 
 
@@ -80,7 +80,7 @@ def map_in_processes(
         yield from work(documents)
         return
     if fast := kernel_if_ready(scheme):
-        # Load the kernel before forking, so that the child processes inherit it.
+        # Load the compiled kernel before forking, so that the child processes inherit it.
         give_back(fast)
     parts: Iterator[Iterable[Document]] = (
         documents.parts() if isinstance(documents, InputDocuments) else batches(documents, _DOCUMENTS_SENT)
@@ -158,7 +158,8 @@ def sketch_in_processes(
 def _write_hashes(sketch: MakeSketches, path: str, end: Any, part: Iterable[Document]) -> Iterator[SketchBatch]:
     """Sketch documents in a worker process, and write their hashes into a file that all processes share.
 
-    `end` is the number of hashes in the file, in shared memory. Each process locks it to reserve a range of the file.
+    `end` is the number of hashes in the file, in shared memory. A process locks `end` while it reserves a range of the
+    file.
     """
     with open(path, "r+b", buffering=0) as file:
         for _, made in sketch(batches(part, AT_ONCE)):

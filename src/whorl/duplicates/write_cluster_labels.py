@@ -21,7 +21,8 @@ class LabelCounts:
     Args:
         written: Documents whose label was missing or has changed.
         cleared: Documents whose label was removed, because they are no longer in a cluster.
-        left: Documents that were changed or deleted during the run; the next run labels them.
+        left: Documents without the new label, because they were changed or deleted during the run. The next run labels
+            the changed documents.
     """
 
     clusters: int

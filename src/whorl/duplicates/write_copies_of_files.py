@@ -25,11 +25,11 @@ from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
 #: and Jaccard similarity to the kept document.
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
-#: Values of these columns for a row outside clusters.
+#: Values of the columns of ADDED for a row outside clusters.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
 #: Metadata files of Hugging Face's library.
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
-#: Entries of these metadata files that become wrong when rows are removed.
+#: Entries of Hugging Face's metadata files that are wrong for a copy with fewer rows.
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 #: Smallest and largest integer of 64 bits.
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
@@ -60,7 +60,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the folder is not empty or not writable, or if two copies would have the same path."""
+    """Raise ParameterError if the output folder is not empty or not writable, or if two copies share a path."""
     if not target.name:
         # The working directory and the root have no name to derive the temporary folder from.
         raise ParameterError(f"{target} is there already; name a folder that is not")
@@ -139,8 +139,8 @@ def write_filtered(
             try:
                 writing.write(place, partial / place.inside)
             except UnreadRowsError as error:
-                # The copy has the rows before the error. The reader has not reported an error in a column that only the
-                # copy needs.
+                # The copy has the rows before the error. Report the error, unless the reader has already reported an
+                # error of this file: a column that only the copy needs may be damaged.
                 problem = Problem(str(place.file), str(error), None)
                 if all(known.where != problem.where for known in reading.problems):
                     reading.problems.append(problem)
@@ -201,7 +201,7 @@ class _OutputWriter:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
     def _contains_text_id(self, form: RowFormat, opened: IO[bytes]) -> bool:
-        """Check whether any row has a text as its id. The position in the file is 0 after the call."""
+        """Check whether the id of any row is a string. The position in the file is 0 after the call."""
         columns = self._reading.columns
         try:
             return any(
@@ -209,7 +209,7 @@ class _OutputWriter:
                 for row in form.rows(opened, columns)
             )
         except UnreadRowsError:
-            # The copy ends at the same row.
+            # Rows after the error do not matter, because the copy ends before them.
             return False
         finally:
             opened.seek(0)
@@ -281,7 +281,7 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
                 continue
             seen.add(folder)
             names = {file.name for file in folder.iterdir()}
-            # Copy only metadata files: another file with one of these names may be an input file.
+            # Skip files that are not metadata: an input file may have one of these names.
             for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
                 if note := _read_note(folder / name):
                     (target / inside / name).write_text(_adapt_note(note, with_columns=with_columns), "utf-8")

@@ -64,10 +64,10 @@ def fill_batches(
 ) -> BackfillReport:
     """Update documents in batches.
 
-    If an error occurs, the updates so far are committed, so that the next run continues from there.
+    After an error, the updates made so far are committed, so that the next run continues after them.
 
     `fill` updates a batch, `commit` commits all updates so far, and `lacking` counts the documents that still lack
-    whorl's fields. `progress` gets the counts so far, before the first batch and after each batch.
+    whorl's fields. `progress` is called with the counts so far, before the first batch and after each batch.
     """
     done, committed = BackfillReport(total), 0
     progress(done)

@@ -61,7 +61,7 @@ def untried_version_warning(server: str, tried: str, remedy: str) -> Finding:
 
 
 def whole_names(field: str, remedy: str) -> Finding:
-    """Report that the words of a field with names are not split at `_` and `.`."""
+    """Report that a field of document names does not split words at `_` and `.`."""
     message = f"the words of {field} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find"
     return Finding.note("whole-names", message, remedy)
 

@@ -41,7 +41,7 @@ class ServerLabels(ABC):
 
     @abstractmethod
     def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
-        """Return the labels of documents, in one request."""
+        """Read the labels of documents with one request."""
 
     @abstractmethod
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> Iterable[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Names of the user's fields in a Solr collection or OpenSearch index, and functions that guess the text field."""
+"""Defines the user's field names for Solr and OpenSearch, and guesses the text field and name field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The user's names for the fields of a Solr collection or an OpenSearch index. A field may be missing.
+    """The user's names for the fields of a Solr collection or an OpenSearch index.
+
+    The collection or index may lack some of these fields.
 
     Args:
         minhash: Field of the MinHash tokens; in an OpenSearch index, used only if the cluster fills it.
@@ -72,7 +74,7 @@ def guess_text_field(texts: Sequence[TextField], names: FieldNames) -> str | Non
 
 
 def guess_name_field(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return an existing field with a usual display name; None if the configured name field exists."""
+    """Return an existing field with a usual name for display names; None if the configured one exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
@@ -92,7 +94,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError if only fields other than the configured field have texts.
+    """Raise SchemaError if the configured field has no texts, but other fields have.
 
     The message gives the right `init` command.
     """

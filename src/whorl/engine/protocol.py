@@ -223,7 +223,7 @@ class Costs(NamedTuple):
 
 
 class ScanBatch(NamedTuple):
-    """Id, name and sketch (None if missing) of each document in one batch of a scan.
+    """One batch of a scan: the id, name and sketch (None if missing) of each document.
 
     `mark` is the argument of `scan` that continues after this batch.
     """
@@ -307,7 +307,7 @@ class Engine(Protocol):
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         """Return the digests of stored documents by id. Servers store only the first letters of a digest.
 
-        If `of_texts`, return the digests of the documents as `texts` would return them, which may be outdated.
+        If `of_texts`, return the digests of the versions that `texts` returns, which may be outdated.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
@@ -352,7 +352,10 @@ class Engine(Protocol):
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of documents with any of the phrases of normalized words; None if phrases are not indexed."""
+        """Return the ids of documents with any of the phrases; None if phrases are not indexed.
+
+        A phrase is a tuple of normalized words.
+        """
         return None
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
@@ -380,7 +383,7 @@ class Engine(Protocol):
         """Map references to the id and the sketch of their documents; the sketch may be None."""
 
     def find_cached_sketch(self, reference: str) -> CachedSketch | None:
-        """Return the cached sketch of a source, or None. After the search, `is_current` checks that it was valid."""
+        """Return the cached sketch of a source, or None; after the search, check it with `is_current`."""
         return None
 
     def is_current(self, cached_sketch: CachedSketch, candidates: Candidates) -> bool:
@@ -437,9 +440,9 @@ class Engine(Protocol):
         return 0
 
     def gaps(self, by: LookUp) -> tuple[str, ...]:
-        """Return warnings about documents that a search misses, each with a remedy. The counts may be some seconds old.
+        """Return warnings about documents that a search misses, each with a remedy.
 
-        For a search by sketches in a store without sketches, the warnings are those of a search by tokens.
+        The counts may be some seconds old. In a store without sketches, "sketches" gives the same warnings as "tokens".
         """
         return ()
 

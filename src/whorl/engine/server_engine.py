@@ -1,8 +1,8 @@
-"""Base of the engines for Solr and OpenSearch (`ServerEngine`), and the code that they share.
+"""Defines `ServerEngine`, the base class of the Solr and OpenSearch engines, and their shared code.
 
-This is the code for connections, retries, caches, commits, look-ups of passages, and Lucene's limits on queries. The
-HTTP client is urllib3's connection pools with whorl's deadlines, error messages and retries. Threads can share one
-client.
+The shared code manages connections, retries, caches, commits, look-ups of passages, and Lucene's limits on queries. The
+HTTP client uses the connection pools of urllib3, and adds whorl's deadlines, error messages and retries. Threads can
+share one client.
 """
 
 from __future__ import annotations
@@ -327,8 +327,8 @@ class TtlCache(Generic[_Value]):
         self._value: _Value | None = None
 
     def __call__(self) -> _Value:
-        # A search reads the value a dozen times, so reading a fresh value takes no lock. Set the expiry time after the
-        # value: otherwise another thread could return an old value.
+        # A search reads the value a dozen times, so do not take the lock if the value is fresh. Set the expiry time
+        # after the value: otherwise another thread could read an expired value as a fresh one.
         if time.monotonic() > self._fresh_until:
             with self._lock:
                 if time.monotonic() > self._fresh_until:
@@ -392,7 +392,7 @@ class SharedCommit:
                     self._commit()
                 except EngineError as error:
                     self._error = error
-                # Other exceptions, such as KeyboardInterrupt, concern only this thread. The next thread commits again.
+                # Other exceptions, such as KeyboardInterrupt, skip the next line, so the next thread commits again.
                 self._ended = self._begun
             if self._error is not None:
                 raise self._error
@@ -466,7 +466,7 @@ class ServerEngine(Engine):
         self._passages = self._until_refresh(self._passages_now)
 
     def _until_refresh(self, fetch: Callable[[], _Value], seconds: float = _CACHE_SECONDS) -> TtlCache[_Value]:
-        """Return a cache of a value that documents of other clients change; `refresh` also clears it."""
+        """Return a cache of a value that changes when other clients index documents; `refresh` also clears it."""
         cache = TtlCache(lambda _: fetch(), seconds)
         self._forgotten.append(cache)
         return cache
@@ -565,8 +565,9 @@ def fingerprints_to_move(
     The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
     adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
 
-    `count` returns the maximum number of leaf clauses of a node, and `moved_clauses` is their number in a moved node.
-    The result has the `id()` of the nodes that move. If there are too many clauses even then, raise ParameterError.
+    `count` returns the maximum number of leaf clauses of a node, and `moved_clauses` the number of leaf clauses of a
+    moved node. The result has the `id()` of the nodes that move. If the clauses exceed the limit even after all moves,
+    raise ParameterError.
     """
     nodes = list(leaves(root))
     total, moved = sum(map(count, nodes)), set[int]()

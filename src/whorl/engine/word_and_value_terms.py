@@ -27,7 +27,7 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: Fields whose words have a separate index field; all other fields share one index field.
 OWN_FIELDS = ("name", "content")
-#: tantivy splits text at this character, so no term contains it.
+#: Separator of words. tantivy splits text at this character, so no term contains it.
 BETWEEN_WORDS = " "
 #: Control characters that occur neither in words nor in field names. They mark, in this order: the end of a field name,
 #: a word that is empty after folding, a blank within a word, and a digest.
@@ -64,9 +64,10 @@ def clause_fields(name: str | None) -> tuple[str, ...]:
 
 
 def places_by_field(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, str]]:
-    """Return the places for `Fields`, given pairs of a property and a type of its values.
+    """For each field, return the index field of each type of its values, for `Fields.known`.
 
-    These are the places in an index that whorl fills. A place has the name of its field.
+    `kinds` has pairs of a property and a type of its values. The result applies to an index that whorl fills: each
+    index field has the name of its property or field.
     """
     places: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
     for name, kind in [("name", Kind.KEYWORD), *kinds]:
@@ -92,7 +93,7 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
     `blank` replaces a blank within a word.
     """
     text = words.encoded.tobytes().decode("utf-16-le")
-    # Bytes of each word and its separator.
+    # Size in bytes of each word together with its separator.
     sizes = words.starts[1:] - words.starts[:-1]
     if sizes.size and (sizes.min() == 2 or sizes.max() > 2 * longest + 2):
         return None

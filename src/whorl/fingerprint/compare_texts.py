@@ -53,7 +53,7 @@ _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 _SORTED_AT_ONCE = 1 << 19
 #: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of words that do not occur in A and whose numbers are kept for the next comparison.
+#: Maximum number of words, in addition to the words of A, whose numbers are kept for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
 #: 2^64 divided by the golden ratio. Multiplying keys by this factor distributes their upper bits evenly.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -80,7 +80,7 @@ class TextWords:
         return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
 
     def rejoin(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
-        """Join the halves of each broken word if `known` has the whole word, unless `apart` has the pair of halves."""
+        """Join each broken word's halves if `known` has the whole word and `apart` lacks the pair of halves."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
         for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
             if whole in known and is_kept[at] and (self.words[at], self.words[at + 1]) not in apart:
@@ -104,7 +104,7 @@ class Passage(NamedTuple):
 
 
 class Passages(Sequence[Passage]):
-    """Sequence of passages in one array. A `Passage` object is created when it is read.
+    """Sequence of passages in one array. It creates a `Passage` object whenever a passage is read.
 
     Two long texts may share hundreds of thousands of passages. Creating all objects would take longer than the search.
 
@@ -181,10 +181,10 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Mark words of shared passages that are common in the other text, and a few words at the ends.
+        """In each shared passage, mark the words that are common in either text, and a few words at the ends.
 
-        If an end of a passage and the nearest common word are at most `edge` words apart, the words between them are
-        marked. `starts_a` and `starts_b` have the index of each passage's first word in both texts, and `words` has the
+        If at most `edge` words are between an end of the passage and the nearest common word, they are marked too.
+        `starts_a` and `starts_b` have the index of each passage's first word in both texts, and `words` has the
         passage's number of words.
         """
         a, b = self.a.copy(), self.b.copy()
@@ -205,7 +205,7 @@ class ResidualOverlap:
     """Comparison of two texts that ignores shingles of only common words (boilerplate) in either text.
 
     Shared words next to a run of common words (`CommonWords.edge`) are treated as common too. But the counts and ranges
-    of common words exclude these neighbours, because they must not depend on the other text.
+    of common words exclude these neighbours: which words of a text are common must not depend on the other text.
 
     Args:
         common_a, common_b: Runs of common words in each text, as ascending half-open ranges in characters.
@@ -259,7 +259,7 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
     the shingle size of the scheme matter.
 
     Raises:
-        ParameterError: The profile does not exist, or a text is of another type.
+        ParameterError: The profile does not exist, or a text is not a string.
     """
     for name, text in (("the first text", text_a), ("the second text", text_b)):
         require_text(name, text, "of a file, write Path(name).read_text()")
@@ -325,7 +325,7 @@ class ShingleIndex:
         a, b = self._index.runs, self._number_shingles(of_b.words)
         require_time()
         # A may have many more shingles than B. So renumber the shingles from 0: first the shared shingles, then the
-        # rest of B.
+        # other shingles of B.
         is_known = b < known
         kinds, ranks = _distinct(b[is_known].view(np.uint64))
         kinds, shared = kinds.view(np.int64), kinds.size
@@ -371,7 +371,7 @@ class ShingleIndex:
     def _number_shingles(self, words: Iterable[str]) -> _Numbers:
         """Number the shingles of another text.
 
-        Shingles of A keep their numbers; the numbers of other shingles begin at `kinds`.
+        Shingles of A keep their numbers, 0 to `kinds` - 1 of the index; other shingles get the next numbers.
         """
         # Texts often share words that A lacks. Forget these words before they take too much memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
@@ -460,7 +460,8 @@ class RunIndex:
             return
         self._steps, width = list[int](), 1
         while width < size:
-            # A run is identified by the numbers of a shorter prefix and a shorter suffix.
+            # A run is identified by the numbers of two shorter runs: one at its start and one at its end, which may
+            # overlap.
             self._steps.append(min(width, size - width))
             width += self._steps[-1]
         self._keys: list[npt.NDArray[np.uint64]] = []
@@ -472,7 +473,10 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence. Known runs keep their numbers, and new runs begin at `kinds`."""
+        """Number the runs of another sequence.
+
+        Known runs keep their numbers, and new runs get numbers from `kinds` on.
+        """
         if self._loops:
             return self._number_compiled(items, self._items, self.runs, self._slots, self.kinds)[0]
         for step, known in zip(self._steps, self._keys, strict=True):
@@ -540,7 +544,8 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
     if keys.size <= 2 * _SORTED_AT_ONCE:
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
-    # Only repeated keys make a portion this large, so it has few distinct keys.
+    # Keys are distributed evenly, so a portion is this large only if many keys are equal. Then it has few distinct
+    # keys.
     pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
     distinct = sort_distinct([sort_distinct([piece]) for piece in timely(pieces, 1)])
     return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
@@ -630,7 +635,7 @@ class Matcher:
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
         """Return the longest run that is equal in both texts and starts at one of `places`; ties go to the first.
 
-        The result is its position in `b` and its length.
+        The result is the run's position in `b` and its length.
         """
         length, stretch = 0, _FIRST_STRETCH
         while True:

@@ -1,9 +1,9 @@
 """Computes the MinHash tokens, shingle hashes, sketches and words of texts, one text or many at a time.
 
-All fingerprinting goes through this module. Large amounts of text go through the loops of `compiled`, which numba has
-compiled, in threads. Small amounts go through `shingling`, in plain Python, one text at a time, because loading numba
-would take longer. `shingling` is also used if numba is missing, or while the loops are being compiled. Both give the
-same numbers.
+All fingerprinting goes through this module. For large amounts of text, threads run the loops of `compiled`, which numba
+has compiled. For small amounts, `shingling` processes one text at a time in plain Python, because loading numba would
+take longer. `shingling` is also used if numba is missing, or while the loops are being compiled. The loops and
+`shingling` give the same numbers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
-    """The numbers to compute for each text: bucket minima (MinHash), shingle hashes, words."""
+    """Flags for the results to compute for each text: bucket minima (MinHash), shingle hashes, words."""
 
     MINIMA = auto()
     HASHES = auto()
@@ -65,7 +65,7 @@ class Parts(Flag):
 
 
 class Hashed(NamedTuple):
-    """Numbers computed from one text; an attribute that the caller did not request is empty.
+    """Results for one text: bucket minima, hashes and words; empty if the caller did not request them.
 
     Attributes:
         minima: uint64 array of shape (tokens, 2): high and low half of each token, in the order of `fingerprint`.
@@ -81,7 +81,7 @@ class Hashed(NamedTuple):
 
 
 def index_parts(scheme: Scheme) -> Parts:
-    """Return the parts that an index needs: words, and the numbers that `index_numbers` takes."""
+    """Return the flags of the results that an index needs: words, and the arguments of `index_numbers`."""
     return Parts.HASHES | Parts.WORDS if scheme.fills_every_bucket else Parts.ALL
 
 
@@ -196,7 +196,7 @@ def fingerprints(
 def hash_texts(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, parts: Parts = Parts.HASHES, *, workers: int | None = None
 ) -> Iterator[Hashed]:
-    """Yield the numbers that `parts` selects for each text, in the order of the texts.
+    """Yield the results that `parts` selects for each text, in the order of the texts.
 
     Arguments and errors are as for `signatures_of`. Hashes depend only on the profile and the shingle size.
     """
@@ -299,7 +299,7 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read the first items, to see whether the texts have `LARGE` characters; return an iterator over all items."""
+    """Read items until their texts have `LARGE` characters or none is left; return an iterator over all items."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -307,7 +307,8 @@ def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[
         if seen >= LARGE:
             break
     _Amount.seen += seen
-    # Pass an iterator, which frees the list when its items are read; `chain` would keep the list until the end.
+    # Pass a list iterator, which frees the list after its last item: `chain` would keep the list itself until all items
+    # are read.
     return chain(iter(first), items)
 
 
@@ -376,7 +377,10 @@ def processors() -> int:
 
 
 def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
-    """Return the signature of a text, in the token encoding of the index to compare with; None for plain numbers."""
+    """Return the signature of a text.
+
+    `spelling` is the token encoding of the index that the signature is compared with; None means complete tokens.
+    """
     return signature_of(_minima(text, scheme), scheme, spelling)
 
 
@@ -429,7 +433,10 @@ def as_text(text: str, scheme: Scheme, codec: str) -> str:
 
 
 def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
-    """Return a .npy file of uint64, of shape (tokens,) for "u64", otherwise (tokens, 2): high and low halves."""
+    """Return the tokens as the content of a .npy file.
+
+    The array has type uint64. Its shape is (tokens,) for the codec "u64", otherwise (tokens, 2): high and low halves.
+    """
     halves = _minima(text, scheme)
     file = io.BytesIO()
     np.save(file, halves[:, 0] if codec == "u64" else halves)

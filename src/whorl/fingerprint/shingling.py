@@ -132,7 +132,7 @@ _WORDS_AT_ONCE = 1 << 16
 class JoinedWords:
     """The folded words of a text, joined by single blanks into UTF-16LE, with U+FFFD for each lone surrogate.
 
-    `starts` has the byte offset of each word, and the offset of the next word if there were one more. A word ends
+    `starts` has the byte offset of each word, and at the end the offset at which another word would start. A word ends
     2 bytes (a blank) before the next start.
     """
 

@@ -128,9 +128,10 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
-    """Return the hashes to look up for a text (of all runs of `hashed_words` words), and the range of words of each.
+    """Return the hashes to look up for a text, and a range of words for each hash.
 
-    A stored document that shares `run_words` words has at least one of these hashes, and often hashes of shorter runs.
+    Each run of `hashed_words` words has a hash. A stored document that shares `run_words` words has at least one of
+    these hashes, and often hashes of shorter runs.
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and a half-open range of words for each hash, int64 array of
@@ -189,7 +190,7 @@ def _across(
     """
     width = 1
     while width < window:
-        # Combine two shorter windows that cover the window.
+        # The best element of a window is the better one of the best elements of two shorter windows that cover it.
         require_time()
         step = min(width, window - width)
         elements = best(elements[:-step], elements[step:])
@@ -252,7 +253,10 @@ def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
 
 
 def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Numbers:
-    """Return a polynomial hash of each word: the sum of its units times ascending powers of a number, modulo 2**64."""
+    """Return a polynomial hash of each word.
+
+    The hash is the sum of the word's units times ascending powers of `_OF_LETTERS`, modulo 2**64.
+    """
     powers = np.full(int(lengths.max()), _OF_LETTERS)
     powers[0] = 1
     np.multiply.accumulate(powers, out=powers)

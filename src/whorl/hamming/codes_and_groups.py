@@ -60,9 +60,10 @@ def bits_of(mask: int) -> list[int]:
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Split the set bits of a mask into blocks of nearly equal size; return the blocks' masks, the lowest bits first.
+    """Split the set bits of a mask into blocks of nearly equal size.
 
-    If all 64 bits are set, the blocks are those of simhash-py and simhash-cpp, which cut at ``i * 64 // count``.
+    Return the masks of the blocks, beginning with the lowest bits. If all 64 bits are set, the blocks are those of
+    simhash-py and simhash-cpp, which cut at ``i * 64 // count``.
     """
     bits = bits_of(mask)[::-1]
     cuts = [i * len(bits) // count for i in range(count + 1)]
@@ -158,7 +159,7 @@ def expand_ranges(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield the indices in ranges, in batches of about `at_once` indices.
 
-    A batch has two arrays of the same shape: the number of each index's range, and the indices.
+    A batch has two arrays of the same shape: for each index, the number of its range, and the index itself.
     """
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
@@ -172,6 +173,9 @@ def expand_ranges(
 
 def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     """Convert integers to an array of codes; return a uint64 array unchanged.
+
+    Args:
+        called: Word for the values in error messages.
 
     Raises:
         CodeTypeError: A value is not an integer.

@@ -23,8 +23,8 @@ from whorl.hamming.codes_and_groups import (
 )
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals, or after n / `_RECENT_PART` in a
-#: larger set of n codes.
+#: Single insertions or removals are merged into the lookup tables when their number exceeds `_FEWEST_RECENT`; in a
+#: larger set of n codes, when it exceeds n / `_RECENT_PART`.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32
@@ -37,8 +37,8 @@ class FirstMatches(NamedTuple):
     """Smallest code near each of several queries.
 
     Attributes:
-        found: Whether a query has any near code; bool.
-        codes: The smallest near code, or 0 if the query has none; uint64.
+        found: For each query, whether any code is near; bool.
+        codes: For each query, the smallest near code, or 0 if no code is near; uint64.
     """
 
     found: NDArray[np.bool_]
@@ -55,7 +55,7 @@ class HammingIndex:
         distance: Maximum number of differing bits, 0 to 64; for large distances, searches compare all codes.
 
     Raises:
-        ParameterError: A distance or a code is out of range, here or in a method.
+        ParameterError: The distance or a code is out of range; methods raise this error too.
     """
 
     def __init__(self, distance: int, codes: CodesLike = ()) -> None:
@@ -125,7 +125,7 @@ class HammingIndex:
         return [code for code in near if code not in self._removed] if self._removed else near
 
     def find_first(self, query: int) -> int | None:
-        """Return the smallest code near a query, or None."""
+        """Return the smallest code near a query, or None if no code is near."""
         near = self.find_all(query)
         return near[0] if near else None
 
@@ -161,7 +161,7 @@ class HammingIndex:
         return self._tables.find_all(queries)
 
     def find_first_bulk(self, queries: CodesLike) -> FirstMatches:
-        """Return the smallest code near each query, if any."""
+        """For each query, find the smallest near code, if any."""
         answers = self.find_all_bulk(queries)
         has_match = answers.ends[1:] > answers.ends[:-1]
         codes = np.zeros(len(answers), np.uint64)

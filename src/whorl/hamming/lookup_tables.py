@@ -58,7 +58,7 @@ class Layout:
 
     @classmethod
     def choose(cls, distance: int, count: int) -> Layout:
-        """Return the layout with the fastest queries, for uniformly distributed codes."""
+        """Return the layout with the fastest queries, for `count` uniformly distributed codes."""
         widest = min(_WIDEST, max(1, count.bit_length() - 1))
         best, least = cls(distance, (0,), 0, 0), _PROBE + _CODE * count
         for radius in range(_LARGEST_RADIUS + 1):
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def flips(self) -> list[int]:
-        """XOR masks from a bucket number to all bucket numbers within the radius."""
+        """XOR masks that turn a bucket number into all bucket numbers within the radius."""
         return [
             sum(1 << bit for bit in changed)
             for size in range(self.radius + 1)
@@ -86,7 +86,7 @@ class Layout:
 
     @property
     def expected_comparisons(self) -> float:
-        """Average number of codes per thousand that a query compares, for uniformly distributed codes."""
+        """Average number of comparisons per query, if the set has 1000 uniformly distributed codes."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
 
 

@@ -137,7 +137,8 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     index = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rolled = hashes.copy()
     # A feature is the XOR of the hashes of a word and up to two words before it. The hash of an earlier word is rotated
-    # by one bit for each word that it is away. At the beginning of a text, fewer words come before.
+    # by its distance in words: by one bit for the word directly before, and by two bits for the word before that. At
+    # the beginning of a text, fewer words come before.
     for back in range(1, min(_ROLLED, hashes.size)):
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))

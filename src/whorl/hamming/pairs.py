@@ -40,8 +40,8 @@ _STEP = "comparing"
 
 #: Approximate number of pairs in a batch, and of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
-#: Maximum number of blocks beyond the minimum of distance + 1. Each additional block multiplies the combinations of
-#: blocks, and codes are sorted by each combination.
+#: Maximum number of blocks beyond the minimum of distance + 1. Each additional block multiplies the number of
+#: combinations of blocks, and the codes are sorted once for each combination.
 _MOST_SPARE = 3
 #: Maximum depth of the recursion; at this depth, all pairs are compared.
 _DEEPEST = 4
@@ -81,7 +81,7 @@ class _Costs:
     def longest_run(self, bits: int, distance: int) -> int:
         """Return the largest number of codes for which comparing all pairs is fastest.
 
-        The codes differ in `bits` bits.
+        The codes may differ in `bits` bits; `distance` is the maximum distance of a pair.
         """
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
-#: Any settings permit a file of up to this size in bytes, so it is read without loading the settings.
+#: A file of up to this size in bytes is permitted by any settings, so it is read without loading the settings.
 _SMALL_BYTES = 1_000_000
 #: Maximum number of row problems to store; further row problems are only counted.
 _ROW_PROBLEMS_KEPT = 100
@@ -57,8 +57,8 @@ class Problem:
 class Problems(Collection[Problem]):
     """The problems of one run: all problems of whole files, and the first problems of rows.
 
-    Because the number of stored row problems is limited, a file with many broken rows takes little memory. The length
-    counts all problems; iteration yields only the stored problems.
+    Because the number of stored row problems is limited, a file with many broken rows takes little memory. `len()`
+    counts all problems, but iteration yields only the stored problems.
     """
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
@@ -66,7 +66,7 @@ class Problems(Collection[Problem]):
         self._count = self._rows_kept = 0
         #: Number of lost documents. A file with an unknown number counts as one.
         self.lost = 0
-        #: Number of files that have lost an unknown number of documents.
+        #: Number of files whose number of lost documents is unknown.
         self.whole_files = 0
         for problem in problems:
             self.append(problem)
@@ -112,7 +112,7 @@ def files_under(
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
-        # Folders can be nested more deeply than Python's stack, so use a list instead of recursion.
+        # Folders can be nested more deeply than Python's recursion limit, so use a list instead of recursion.
         waiting, read = [named], set[tuple[int, int]]()
         while waiting:
             path = waiting.pop()
@@ -149,7 +149,7 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder without metadata files, or no names for a folder that is a store of whorl.
+    """Return the names in a folder, except the names of metadata files; no names for a store of whorl.
 
     Spark writes a file that marks a folder as complete. Hugging Face's library writes files that describe a data set.
     """
@@ -178,8 +178,9 @@ def documents_in(
     Args:
         on_problem: Called with files and rows that are not valid documents.
         span: Part of the file, from `spans_in`; None for the whole file.
-        on_text_table: Called with the name of a table (CSV or TSV), or of JSON that may have rows, that is read as one
-            document. If None, or if the user named the text column, each row of a table is a document.
+        on_text_table: Called with the name of the file if the file is read as one document, although it is a table (CSV
+            or TSV), or JSON that may have rows. If None, or if the user named the text column, each row of a table is a
+            document.
         known_as: Id of the file; None for its path.
         at_byte: Called after each group of rows with the number of bytes read so far.
     """

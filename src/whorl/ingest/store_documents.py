@@ -15,11 +15,12 @@ from whorl.ingest.file_limits import file_limits
 from whorl.model import Document, Indexed, documents_only
 from whorl.request_context import trace
 
-#: Default number of documents per batch: many, because each commit takes long, but few, to lose little after an error.
+#: Default number of documents per batch. It is large because each commit takes long, but not larger, so that an error
+#: loses little work.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
-#: Maximum number of ids of a run that `SeenIds` keeps, in some 70 MB.
+#: Maximum number of distinct ids of a run that `SeenIds` stores; they take about 70 MB in total.
 MOST_IDS = 1_000_000
 #: A document of up to this number of characters takes little memory even after folding, so its folding is not checked.
 _SMALL_CHARACTERS = 1_000_000
@@ -47,7 +48,10 @@ class IndexOptions(TypedDict, total=False):
 
 
 class SeenIds:
-    """Detects repeated ids in a run, among the first `MOST_IDS` distinct ids; `first_repeated` is the first of them."""
+    """Detects repeated ids in a run, among the first `MOST_IDS` distinct ids.
+
+    `first_repeated` is the first repeated id; None if no id has been repeated.
+    """
 
     def __init__(self) -> None:
         self._hashes = set[int]()
@@ -100,7 +104,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             if progress:
                 progress(done)
     except BaseException:
-        # Even after an error in reading or in a batch, make the stored documents searchable and count them.
+        # If reading or storing fails, make the documents that have been stored so far searchable, and count them.
         if done.stored or sent:
             with suppress(WhorlError):
                 engine.refresh()

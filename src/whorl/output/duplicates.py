@@ -157,7 +157,7 @@ class DescribedCluster:
 
     @property
     def name(self) -> str:
-        """Id of the first document, the name of the cluster in every format and engine."""
+        """Name of the cluster in every format and engine: the id of its first document."""
         return self.source.matches[0].b.id
 
     @property
@@ -332,7 +332,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # Leave out parts that contain the whole document, unless all parts do.
+            # A part is left out if it contains a larger share of the document than the document contains of the part.
+            # If that is true of all parts, show only the first.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:

@@ -61,7 +61,8 @@ class CharRange(NamedTuple):
 class JsonField(NamedTuple):
     """JSON field of a result class: its name, and the path of the attribute with its value.
 
-    If the attribute at the path `condition` is None or False, the JSON lacks the field; "" if it is always there.
+    If the attribute at the path `condition` is None or False, the JSON lacks the field. If `condition` is "", the JSON
+    always has the field.
     """
 
     name: str
@@ -131,7 +132,7 @@ def _annotation(cls: Any, path: str) -> Any:
     for name in path.split("."):
         owner, is_optional = without_none(annotation)
         may_be_none |= is_optional
-        # All members of a union have the same attributes in their JSON.
+        # All members of a union have the attributes that become JSON, so look only at the first member.
         annotation = _attribute((get_args(owner) or (owner,))[0], name)
     return annotation | None if may_be_none else annotation
 

@@ -81,7 +81,7 @@ class SearchedText:
 
 @dataclass(frozen=True, slots=True)
 class CommonPart:
-    """Word counts of a text: common words (boilerplate), other words, and other words in sources."""
+    """Word counts of a text: common words (boilerplate), other words, and other words that sources cover."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),
@@ -150,7 +150,8 @@ def sources_values(
 
 
 def common_line(common: Common, words: int) -> str:
-    # The search finds given boilerplate texts exactly, but may miss the ends of text that is common in the store.
+    # The search finds all given boilerplate texts, but it may miss the ends of text that is common in the store. In
+    # this case, the number of words is a lower bound.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {plural(words, 'word')} are common"
     if common.is_ignored:

@@ -194,7 +194,7 @@ class Builder:
         ]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
-        """`conjunction: operand (AND operand)*`; a whole sequence if AND is the default operator."""
+        """`conjunction: operand (AND operand)*`. If AND is the default operator, `sequence` joins the operands."""
         return operands if self._operator() is ast.Operator.AND else _join_operands(operands)
 
     def _operator(self) -> ast.Operator:

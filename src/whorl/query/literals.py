@@ -191,7 +191,7 @@ PREFIX = "FINGERPRINT:"
 
 
 class Typed(NamedTuple):
-    """A piece of a query, and its position there."""
+    """A piece of a query as typed, and its position in the query."""
 
     text: str
     start: int

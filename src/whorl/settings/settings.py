@@ -29,7 +29,7 @@ from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LE
 if TYPE_CHECKING:
     from whorl.engine.server_engine import ServerAccess
 
-#: Smallest permitted `max_rows`: by default, requests may return 100 rows.
+#: Smallest permitted value of `max_rows`, because a request may return 100 rows by default.
 _LEAST_MAX_ROWS = 100
 #: Prefix of all environment variables, and the variable with the path of the settings file.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
@@ -42,7 +42,7 @@ _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
 #: Variables of whorl's own tests and benchmarks, which are not checked.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
-#: prometheus_client's variable for the folder that worker processes share. The folder also has the metrics.
+#: prometheus_client's variable for the folder that worker processes share. Their metrics are also in this folder.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 #: Kubernetes adds variables to every container for a service called whorl or whorl-…; their names have these endings.
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")

@@ -64,7 +64,7 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
     return [*lines, f"  … and {hidden:,} more"] if hidden else lines
 
 
-#: For each step, the unit of its counts.
+#: Unit of the progress that each step reports.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
 #: Minimum time in seconds between two updates.

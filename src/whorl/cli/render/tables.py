@@ -59,8 +59,8 @@ def page_table(page: Page) -> Table:
 def similar_table(page: Similar, width: int) -> Table:
     """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
 
-    If common text (boilerplate) is defined, the shares without it are in brackets. A narrow table has them on a second
-    line, and leaves out the bar, then the name, so that ids and shares stay whole.
+    If common text (boilerplate) is defined, the shares without it are in brackets. A narrow table shows these on a
+    second line. It omits the bar first, then the name, so that ids and shares stay whole.
     """
     shares = [_shares(similar, " ") for similar in page.found]
     if _width_left(shares, width) < _LEAST_ID:

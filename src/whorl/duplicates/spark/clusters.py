@@ -1,13 +1,13 @@
-"""Groups pairs into clusters on Spark, and measures how much each member shares with the retained document.
+"""Groups pairs into clusters on Spark, and measures how much members share with the retained document.
 
 A cluster is one row. Each column of its members is a list, ordered by run and id. Spark handles few long rows faster
 than millions of short rows.
 
 Connected components: union-find first reduces the links of each partition to one per document. If the remaining links
 fit into one worker, it merges them. Otherwise, two steps alternate. Both steps find, for each node, the smallest node
-among itself and its neighbours. Large-star links the larger neighbours to this smallest node. Small-star links the node
-and its smaller neighbours to it. In the end, each component is a star around its smallest node. A chain of n nodes
-takes about log2(n) rounds.
+among itself and its neighbours. Large-star links the node's larger neighbours to this smallest node. Small-star links
+the node and its smaller neighbours to the smallest node. In the end, each component is a star around its smallest node.
+A chain of n nodes takes about log2(n) rounds.
 
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and beyond
 (SoCC 2014), the alternating algorithm.
@@ -62,11 +62,13 @@ _PARTS, _SLACK = 1_000_000, 1e-9
 
 
 def cluster_members(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
-    """Group members into clusters, as input for `with_shares`. Omit clusters whose members are all kept (`stays`).
+    """Group members into clusters, as input for `with_shares`.
+
+    Clusters whose members are all kept (`stays`) are omitted.
 
     Members that stay, such as reference documents, are never removed. Members with the same root form a cluster. The
-    column cluster has its name, which is the id of its first member. The column is_unknown is true if no member of the
-    cluster has a rank by the retention policy.
+    column cluster has the name of each cluster, which is the id of its first member. The column is_unknown is true if
+    no member of the cluster has a rank by the retention policy.
     """
     step = partial(_cluster_partition, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -103,7 +105,7 @@ def _zip_members(clusters: DataFrame) -> Column:
 
 
 def _cluster_partition(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
-    """Yield the clusters of one partition as rows with lists of members, and choose the principal of each."""
+    """Yield one row for each cluster of a partition, with lists of its members, and choose the principal."""
     rows = [batch for batch in batches if batch.num_rows]
     if not rows:
         return

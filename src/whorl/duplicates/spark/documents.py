@@ -1,6 +1,6 @@
 """Reads documents for Spark from Parquet, JSON lines and text files.
 
-For `--filtered`, the same files are read again, without the rows to remove.
+For `--filtered`, the module reads the same files again, without the rows to remove.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ def read_without(
 def parts_of(*frames: DataFrame) -> Partitioning:
     """Return a partitioning for the rows of some frames.
 
-    Its size is the largest of three numbers: the frames' partitions, Spark's default parallelism, and Spark's shuffle
-    partitions.
+    The number of parts is the largest of three numbers: the number of partitions of all frames, Spark's default
+    parallelism, and the configured number of shuffle partitions.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
@@ -205,7 +205,10 @@ def parts_of(*frames: DataFrame) -> Partitioning:
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
-    """Convert rows of `read` to documents. `note` is called with the id or place, and the problem, of each bad row."""
+    """Convert rows of `read` to documents.
+
+    For each bad row, `note` is called with the row's id or position, and with the problem.
+    """
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
     places = columns.get(_PLACE)

@@ -36,8 +36,8 @@ from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError
 
 #: Number of pivots in a hash block (the documents that share one frequent hash). Pivots are compared with the whole
-#: block first. If at most `_PIVOTS` documents are then outside the block's largest component, they are also compared
-#: with the whole block.
+#: block first. If at most `_PIVOTS` documents are then outside the block's largest component, these documents are also
+#: compared with the whole block.
 _PIVOTS = 16
 
 
@@ -206,10 +206,10 @@ class SparkDuplicates:
             self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
 
     def _members(self, roots: DataFrame) -> DataFrame:
-        """Return the documents with the keys in `roots`, and all documents with exact copies, as rows of MEMBERS.
+        """Return the documents with keys in `roots` and all documents with exact copies, as rows of MEMBERS.
 
-        `roots` has the columns key and root, which identifies the document's cluster. The root of a document that is
-        not in `roots` is its own key.
+        `roots` has the columns key and root, which identifies the document's cluster. A document that is not in `roots`
+        gets its key as its root.
         """
         documents = self._documents
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")

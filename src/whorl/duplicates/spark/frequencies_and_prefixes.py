@@ -47,7 +47,7 @@ _LEVEL_SHIFT = 58
 #: Odd factor, from the golden ratio, that spreads numbers evenly without loss.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
 #: The first pass counts the lowest fraction 1 - `_OF_THRESHOLD` * threshold of the hash values, the second pass counts
-#: the others. If this fraction is at least `_MOST_AT_FIRST`, the first pass counts all hashes.
+#: the other hashes. If this fraction is at least `_MOST_AT_FIRST`, the first pass counts all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
 #: Size of a table that quickly excludes hashes of only one document. For n hashes, its index is the top
 #: log2(n) + `_SPARE_BITS` bits of a hash, but at most `_MOST_HEAD_BITS`.
@@ -131,7 +131,7 @@ class _FrequencyTable:
         self._heads[tokens >> self._shift] = True
 
     def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
-        """Return the frequency of each hash; 0 for a hash of one document."""
+        """Return the frequency of each hash; 0 for a hash that is not in the table."""
         frequencies = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
         if may_be.size:
@@ -255,9 +255,9 @@ class FrequencyCounter:
     def _rows_by_hash(
         self, columns: list[tuple[npt.NDArray[Any], ...]], names: str, **same: int
     ) -> Iterator[pa.RecordBatch]:
-        """Concatenate columns of several levels, and send the values of each hash to the part that owns the hash.
+        """Concatenate columns of several levels; send the values of each hash to the part that owns the hash.
 
-        The first two columns are levels and hashes; `names` has the names of the others.
+        The first two columns are levels and hashes; `names` has the names of the other columns.
         """
         if columns:
             levels, tokens, *others = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))

@@ -64,7 +64,7 @@ class SearchState:
         self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
         #: Blocks of earlier documents; None in the first run.
         self.blocks: DataFrame | None = None
-        #: Pairs of earlier documents, in the columns of `verify.PAIRS`; None if they must be found again.
+        #: Pairs of earlier documents, in the columns of `verify.PAIRS`; None if the search must find all pairs again.
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]
@@ -110,10 +110,10 @@ class SearchState:
 
 
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
-    """Drop the stored pairs of removed documents; mark the documents whose pairs may now be incomplete as new.
+    """Drop the stored pairs of removed documents.
 
-    If `links` is true, the stored pairs are only enough to connect each cluster. Then all documents of a cluster that
-    has lost a member are marked.
+    If `links` is true, the stored pairs are only enough to connect each cluster, and a cluster that has lost a member
+    may no longer be connected. So all documents of such a cluster are marked as new, to be compared again.
     """
     if documents.removed is None:
         return documents, pairs
@@ -129,7 +129,7 @@ def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -
 
 
 class _Folder:
-    """A folder in a Hadoop file system, used through Spark's Java API. Its errors become StoreError."""
+    """A folder in a Hadoop file system, used through Spark's Java API. Errors are raised as StoreError."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
         context = session.sparkContext

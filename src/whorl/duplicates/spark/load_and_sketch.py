@@ -1,9 +1,9 @@
-"""First stage on Spark: reads and sketches documents, keeps one for each id, and divides them into blocks.
+"""First stage on Spark: reads and sketches documents, keeps one per id, and divides them into blocks.
 
 If an id occurs several times, only the largest of its documents is kept. A document's key is a hash of its sketch. The
 key determines the document's block: the documents of one partition. So every step can compute the block of a document
-from the document's key. Sketches are sent to their blocks once. Later steps send numbers, and send sketches only to
-compare documents of two blocks.
+from the document's key. Sketches are sent to their blocks once. Later steps send keys, hashes and counts, and whole
+sketches only to compare documents of two blocks.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class RunNumber:
     """Number of this run in the series of runs that share a state folder, from 1.
 
     Args:
-        since: First run whose documents count as new. It is 1 if the stored pairs were found with other options: all
-            documents must then be compared again.
+        since: Number of the first run whose documents are treated as new. If the stored pairs were found with other
+            options, this is run 1, so that all documents are compared again.
         lasts: Whether a later run continues from this one and needs digests of the texts.
     """
 
@@ -86,8 +86,8 @@ class LoadedDocuments:
         too_short: Number of documents with fewer words than a shingle.
         repeated: Number of ids that occur more than once. Only the largest document with an id is used.
         largest: Number of hashes in the largest sketch.
-        removed: Data frame with one column, `key`: keys that only documents of earlier runs had; None if there are
-            none.
+        removed: Data frame with one column, `key`: keys that only documents of earlier runs had; None if no such key
+            exists.
     """
 
     blocks: DataFrame
@@ -247,7 +247,10 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """Keep the largest document of the last run for each id. Yield counts, then the documents to drop, by part."""
+    """For each id, keep the largest document of the last run that read this id.
+
+    Yield counts, then the documents to drop, by part.
+    """
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = decode_columns(rows, "identities sizes keys runs", "u8 i8 i8 u4")

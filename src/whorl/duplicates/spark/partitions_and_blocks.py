@@ -51,7 +51,7 @@ _steps = count(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """Numbers of the parts, chosen so that Spark's hash puts each part into a partition of its own."""
+    """Part numbers, chosen so that Spark's hash puts each part into a different partition."""
 
     names: npt.NDArray[np.int32]
 
@@ -128,9 +128,9 @@ class MaterialisedRows:
 
 
 def truncate_plan(frame: DataFrame) -> DataFrame:
-    """Compute and store the rows of a frame, and drop its plan, which would grow with each iteration of a loop.
+    """Compute and store the rows of a frame, and drop its plan, which would grow in each pass of a loop.
 
-    Unless the session has a checkpoint folder, the loss of an executor loses rows.
+    If the session has no checkpoint folder, the rows of a lost executor are lost.
     """
     if frame.sparkSession.sparkContext.getCheckpointDir():
         return frame.checkpoint()
@@ -312,7 +312,7 @@ class Block:
     def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
         keys, sizes, counts, is_new, hashes = decode_columns(rows, "keys sizes counts is_new hashes", types)
-        # Several workers may have read documents with equal texts. Keep a new one, if any.
+        # Several workers may have read documents with equal texts. Keep a new document if one of them is new.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts

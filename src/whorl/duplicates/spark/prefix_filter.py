@@ -3,8 +3,9 @@
 The search runs in rounds. Each round uses more hashes of a document than the previous one, and compares the documents
 that the previous one has deferred. Each partition holds a block of documents, and owns a part of all hash values. A
 round first counts the documents that have each hash. Each block sends its counts to the part that owns the hash. The
-part adds them up, and returns the sums of hashes that several documents have. This happens twice: for the smallest
-hashes of all documents, then for the other hashes of the few documents that can still reach the threshold.
+part adds up the counts of each hash, and returns the sum if several documents have the hash. The documents are counted
+in two passes: first for the smallest hashes of all documents, then for the other hashes of the few documents that can
+still reach the threshold.
 
 Then each block sends the hashes that pass the prefix filter. The part that owns a hash sorts its documents by size and
 key, and pairs each document with all smaller documents that are large enough. The sorted positions give the number of
@@ -72,7 +73,7 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 _CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
 _KEYS = "part int, keys binary"
 _PAIRS, _HASH_BLOCK, _OPEN_HASH_BLOCK = 0, 1, 2
-#: Number of bits to shift a hash number before it is combined with a size into one integer.
+#: A hash's number is shifted left by this number of bits, and then combined with a document's size into one integer.
 _SIZE_BITS = 32
 _AT_ONCE = 1 << 20
 
@@ -94,8 +95,8 @@ class RoundResult:
             sent) and receivers (keys of their partners).
         hash_blocks: Columns hash_block, key and is_new. Two documents of a hash block are candidates if one is new.
             None if there are no hash blocks, or if one worker finds their pairs.
-        remainder: Verified pairs of all remaining documents, in the columns of PAIRS, which one worker finds; None if
-            the search continues or is complete.
+        remainder: Verified pairs of all remaining documents, found by one worker, in the columns of PAIRS; None if the
+            search continues or is complete.
     """
 
     pairs: DataFrame
@@ -169,7 +170,7 @@ def find_candidates(
 
 def _pairs_of_blocks(batches: Batches, scheme: SketchScheme, options: JoinOptions) -> Batches:
     block = Block.from_rows(batches, scheme)
-    # `find_pairs` expects documents of one size in the order of their keys; a block is already sorted by key.
+    # `find_pairs` expects documents of equal size in the order of their keys; a block is already sorted by key.
     firsts = np.arange(block.keys.size)
     pairs = find_pairs(block.sketches, firsts, options, known=Pairs.concatenate([]), is_known=~block.is_new)
     yield pair_rows(pairs, block.keys)
@@ -207,7 +208,7 @@ def _one_by_one(batches: Batches) -> Batches:
 
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     levels = map_batches(blocks.select("sizes"), partial(_home_levels, scheme=scheme, one=one), "level int, size long")
-    # Each partition has few rows, at most one level per bit of a size; a shuffle would cost more than collecting them.
+    # Each partition yields few rows, so it is cheaper to collect the rows than to shuffle them.
     smallest: dict[int, int] = {}
     for level, size in sorted((row["level"], row["size"]) for row in levels.collect()):
         smallest.setdefault(level, size)
@@ -217,7 +218,7 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict
 def _kinds_in(batches: Batches) -> Batches:
     """Yield the distinct values of column `kind` in each batch.
 
-    So the driver collects only a few rows, and needs no shuffle.
+    The driver can collect these few rows without a shuffle.
     """
     for batch in batches:
         yield batch_of({"kind": np.unique(whole_numbers(batch["kind"]))})

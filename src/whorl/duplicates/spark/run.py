@@ -122,7 +122,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = read_without(own, paths, operation.input, columns, superfluous, excluded=excluded)
             left = _write(*remaining, filtered)
-        # The output is the same as that of `whorl duplicates`: in JSON, a cluster is one line, and pairs have no names.
+        # The output is the same as that of `whorl duplicates`. In JSON, a cluster is one line, and a pair has no names
+        # of documents.
         if clusters:
             rows = nest_members(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":
@@ -145,7 +146,7 @@ def _session() -> SparkSession:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     if (session.sparkContext.master or "").startswith("local"):
-        # In local mode, workers need this interpreter; `python3` may be another one.
+        # In local mode, workers must run the Python interpreter of this process; `python3` may be another one.
         session.sparkContext.pythonExec = sys.executable
     return session
 

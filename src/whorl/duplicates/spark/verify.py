@@ -34,7 +34,8 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
 _SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
-#: Maximum number of hashes in a row of sent sketches, and of bytes of sketches to compare at a time.
+#: Approximate maximum number of hashes in a row of sent sketches, and maximum number of bytes of sketches to compare at
+#: a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
 #: `verify_pairs` or `measure_pairs`. Its arguments are sketches, and two arrays with the indices of the sent documents

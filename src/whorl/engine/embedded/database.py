@@ -51,14 +51,14 @@ HANDLES = ("DBID", "LID")
 
 #: Options that a store keeps in its database.
 StoreOption: TypeAlias = Literal["passages", "minhash", "texts"]
-#: Parts of the MINHASH tokens in the index: whole tokens, their upper bits, or nothing.
+#: Part of each MINHASH token that the index has: the whole token, only its upper bits, or nothing.
 MinHashPart: TypeAlias = Literal["whole", "short", "none"]
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
-# The data of a document are blobs with checksums. The id and the handles (DBID, LID) also have columns, for look-ups.
-# The head has the name, the properties and the digest, and in a short document also the text, which replaces the
-# sketch. A store without texts keeps passage hashes as content, and no sketches.
+# The data of each document are stored in blobs with checksums. The id and the handles (DBID, LID) also have columns,
+# for look-ups. The head has the name, the properties and the digest. The head of a short document also has the text,
+# and the document has no stored sketch. A store without texts keeps passage hashes as content, and no sketches.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -86,7 +86,7 @@ class Record(NamedTuple):
     """Stored data of a document.
 
     `content` is the sketch of a long text, or None for a short text, whose sketch is computed on demand. In a store
-    without texts, it has the passage hashes.
+    without texts, `content` has the passage hashes.
     """
 
     document: Document
@@ -129,7 +129,7 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number, and in a store without texts its passage hashes.
+    """A stored document with its number; in a store without texts, also with its passage hashes.
 
     The numbers of deleted documents are not used again.
     """
@@ -147,7 +147,7 @@ class Records:
     Args:
         path: The file; created if it is missing or empty.
         wait_seconds: Maximum time to wait for the locks of other processes.
-        is_read_only: Whether to open the file for reading only; then the folder is not written either.
+        is_read_only: Whether to open the file for reading only. If true, nothing in its folder is written.
     """
 
     def __init__(
@@ -336,7 +336,7 @@ class Records:
             else:
                 self._writer.execute("DELETE FROM field WHERE entry = ?", (entry,))
 
-    # Callers use the following methods only within `writing`.
+    # Call the following methods only in the `with` block of `writing`.
 
     def put(self, records: Sequence[Record]) -> list[int]:
         """Store or replace documents with distinct ids, add journal entries, and return the documents' numbers."""
@@ -460,7 +460,7 @@ class Records:
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
-        """Return the sketches of documents: a stored sketch, or the sketch of a short document's text."""
+        """Return the sketch of each document: the stored sketch, or one computed from a short document's text."""
         # Keep the last sketch: a search reads the sketch of its source twice, because the source is also a candidate.
         if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
             return [self._last_sketch[1]]
@@ -498,7 +498,8 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of all fields with whole (not tokenized) values, and the types of these values."""
-        # Read the number of the last change before the fields, so that the fields are at least as new.
+        # Read the number of the last change before the fields: if the store changes in between, the next call reads the
+        # fields again.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -517,7 +518,8 @@ class Records:
 
     def _remember(self, wanted: Sequence[object]) -> _IdCache:
         """Return the cache of ids and names, cleared if the store has changed or if `wanted` would overfill it."""
-        # Read the number of the last change before the documents, so that the documents are at least as new.
+        # Read the number of the last change before the documents: if the store changes in between, the next call clears
+        # the cache.
         change, remembered = self.last_change(), self._remembered
         size = len(wanted) + len(remembered.ids) + len(remembered.names)
         if remembered.change == change and size <= _MOST_CACHED:
@@ -587,7 +589,10 @@ class Records:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield number, id and given columns of the existing documents with these numbers or ids, in any order."""
+        """Yield the number, the id and the given columns of each existing document, in any order.
+
+        The documents are given by their numbers or ids.
+        """
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in batches(known, _CHUNK):
             require_time()
@@ -708,7 +713,8 @@ _LEVEL = 3
 #: if it needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
-#: Bytes in the training sample, maximum number of characters from one text, and bytes in the dictionary.
+#: Size of the training sample in bytes, maximum number of characters from one text, and size of the dictionary in
+#: bytes.
 SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
 #: Segment size k and d-mer size d for zstd's trainer. With these values, training takes 0.1 s.
 _TRAINING = {"k": 200, "d": 8}
@@ -730,7 +736,10 @@ class TextCodec:
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Load the store's dictionary; if it has none and the sample is large enough, train and return a new one."""
+        """Load the store's dictionary. If the store has none, train and return one.
+
+        Return None if the sample is too small for training, or if the store has a dictionary.
+        """
         if self._compressor is not self._without_dictionary:
             return None
         made = None

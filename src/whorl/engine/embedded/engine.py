@@ -201,7 +201,7 @@ class EmbeddedEngine(Engine):
         return self._scheme
 
     def _save_texts(self, omit: Collection[OmittedPart]) -> bool:
-        """Save that the store keeps no texts, if these are to be omitted; return whether it keeps texts."""
+        """If texts are to be omitted, save this option; return whether the store keeps texts."""
         keeps_texts = self._records.option("texts") is None
         if keeps_texts and "texts" in omit:
             # The file of a store that was used before may still contain parts of deleted texts.
@@ -243,7 +243,10 @@ class EmbeddedEngine(Engine):
             self._records.set_option(option, value)
 
     def _restore_options(self) -> None:
-        """Undo the changes of options, because no index could be built for them: the old index still answers."""
+        """Undo the changes of options after the build of an index for them failed.
+
+        The old index still answers searches.
+        """
         with self._records.writing():
             for option, value in self._replaced_options.items():
                 self._records.set_option(option, value)
@@ -466,7 +469,7 @@ class EmbeddedEngine(Engine):
             self._lock.release()
 
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
-        """Take the write lock and build the index; `cause` is the damage that makes it necessary."""
+        """Take the write lock and build the index; `cause` is the damage to repair, or None."""
         with self._writing:
             self._release()
             self._acquire_lock()

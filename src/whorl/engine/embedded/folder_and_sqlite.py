@@ -64,10 +64,10 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the folder that the ids of files are relative to; if the store has none, save the folder of `choose`.
+    """Return the folder that the ids of files are relative to, or None.
 
-    If the store is inside the base folder, the saved path is relative, so that both can be moved together. Otherwise
-    the path is absolute.
+    If the store has no such folder yet, save the folder that `choose` returns. If the store is inside this folder, the
+    saved path is relative, so that both folders can be moved together. Otherwise, the path is absolute.
     """
     file, home = path / BASE, os.path.realpath(path)
     try:
@@ -213,7 +213,7 @@ def _log(path: Path) -> Path:
 
 
 def file_state(path: Path) -> list[tuple[int, int, int]]:
-    """Return numbers that change with every commit: inode, mtime (ns) and size (bytes) of the file and its log."""
+    """Return the inode, mtime (ns) and size (bytes) of a file and its log; every commit changes some."""
     values = []
     for file in (path, _log(path)):
         with suppress(OSError):

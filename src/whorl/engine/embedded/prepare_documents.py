@@ -32,7 +32,7 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: Name of tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Width of the postings of an index without MinHash tokens.
+#: Number of bits that the layout assumes for MinHash tokens if the index has none.
 _BITS_WITHOUT_MINHASH = 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
@@ -41,8 +41,9 @@ _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
-    A store without texts keeps only passage hashes. Only FINGERPRINT queries use MinHash tokens. A short token has as
-    many bits as a look-up hash, so that the index has most of them in any case.
+    A store without texts keeps only passage hashes. Only FINGERPRINT queries use MinHash tokens. MinHash tokens cut to
+    their upper bits have as many bits as look-up hashes. So in short texts, most of them equal a look-up hash of the
+    same document, and share its posting.
     """
 
     scheme: Scheme
@@ -162,8 +163,9 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # Ids of changed or deleted documents. Only the part for recent documents uses this field (see `text_index`). A
-    # field of bytes takes no space in other documents; a text field would take a byte in each document.
+    # Ids of changed or deleted documents. Only the small part of the index, for recent documents, uses this field (see
+    # `text_and_token_index`). A field of bytes takes no space in other documents; a text field would take a byte in
+    # each document.
     builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the identifier of the store and the range of applied journal numbers.
     builder.add_bytes_field("store", indexed=True)

@@ -1,4 +1,4 @@
-"""Runs query plans on an embedded store: reads and sorts the hits, counts facets, and compares candidates of a search.
+"""Runs query plans on an embedded store: reads and sorts the hits, counts facets, compares candidates.
 
 Plans with only fingerprint tokens run on the token index. All other plans run on tantivy.
 """
@@ -287,7 +287,10 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the index has a missing document, unless the journal lists its change."""
+        """Raise StoreError if the database lacks a document of the index, unless the journal lists its change.
+
+        `missing` has the numbers or ids of documents that the database lacks.
+        """
         reached = self._index.read_applied_numbers() if missing else None
         changed = None if reached is None else self._records.find_changed_since(reached[0])
         if changed is None:

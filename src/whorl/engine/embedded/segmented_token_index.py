@@ -1,4 +1,4 @@
-"""On-disk index from fingerprint tokens to the documents that have them, kept in several immutable files (segments).
+"""On-disk index of the documents with each fingerprint token, stored in immutable files (segments).
 
 A write adds a segment, as in a log-structured merge tree. A tombstone records that a document was deleted. For each
 document, the youngest segment with the document or its tombstone overrides all older segments. Every look-up reads all
@@ -47,12 +47,13 @@ _MANIFEST = "runs.json"
 
 
 #: Function that reads whole MinHash tokens from texts. It takes the numbers of documents and the journal number of the
-#: index, and yields a document's number and its distinct tokens. It omits documents that have changed after it.
+#: index, and yields a document's number and its distinct tokens. It omits documents that have changed after this
+#: journal number.
 ReadMinHash: TypeAlias = Callable[[npt.NDArray[np.int64], int], Iterator[tuple[int, Tokens]]]
 
 
 class DocumentTokens(NamedTuple):
-    """Number of distinct shingles and the tokens of a document.
+    """Tokens of a document, and its number of distinct shingles.
 
     `kinds` has MinHash tokens, look-up hashes (the indexed hashes of the sketch) and optional passage hashes, as sorted
     distinct uint64 arrays.
@@ -74,7 +75,7 @@ class TokenSnapshot:
     segments: tuple[Segment, ...]
     alive: tuple[npt.NDArray[np.bool_], ...]
     read_minhash: ReadMinHash | None = None
-    #: Numbers and scores of the documents that match a clause, if texts were read to count them.
+    #: Cached matches of clauses that need the documents' texts: numbers and scores of the documents, by clause.
     matches_by_texts: dict[object, tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]] = field(
         default_factory=dict, compare=False
     )
@@ -107,7 +108,7 @@ class TokenIndex:
     """Token index in one folder, for any number of reading threads and one writer at a time.
 
     `make` creates the folder. The index of another store (`store_id`) is refused. The thread that merges large segments
-    calls `on_merged` at the end. Snapshots get `read_minhash`.
+    calls `on_merged` at the end. `read_minhash` is passed to the snapshots.
     """
 
     def __init__(
@@ -142,8 +143,8 @@ class TokenIndex:
                 try:
                     snapshot = self._open_manifest(raw)
                 except FileNotFoundError as error:
-                    # If the manifest is unchanged, the segment is missing. Otherwise, a merge has just deleted the
-                    # segment, so read the new manifest.
+                    # If the manifest is unchanged, it names a segment that is missing. Otherwise, a merge has just
+                    # deleted the segment, so read the new manifest.
                     if raw == self._read_manifest():
                         raise IndexBrokenError(str(error)) from error
                 else:
@@ -151,7 +152,7 @@ class TokenIndex:
                     return snapshot
 
     def _read_manifest(self) -> bytes:
-        # Use os.read, which takes a third of the time of a file object: each search reads this file.
+        # Use os.read, which takes a third of the time that a file object takes: each search reads this file.
         file = os.open(self._manifest_path, os.O_RDONLY)
         try:
             return os.read(file, os.fstat(file).st_size)

@@ -5,8 +5,8 @@
 Segments never change. The documents of a segment are sorted by number; a document's position is its ordinal. A posting
 is a pair (token, ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its
 bucket, which has about six postings. The file has the number of postings in each bucket. For each posting it has the
-lower bits of the token, and the ordinal, bit-packed. So the size of a posting is near the minimum:
-`token bits - log2(tokens of a document) + 4` bits.
+lower bits of the token, and the ordinal, bit-packed. So the size of a posting is near the minimum: `token bits -
+log2(tokens of a document) + 4` bits.
 
     blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
              and the postings
@@ -24,8 +24,8 @@ that begin with it.
 64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So every 64th number
 begins at a word, and any number can be read alone.
 
-The header has checksums of itself and of the tables. Both are read when a segment is opened. Each look-up verifies the
-blocks that it reads, so that damage causes an error, not a wrong answer.
+The header has checksums of itself and of the tables. Header and tables are read and verified when a segment is opened.
+Each look-up verifies the blocks that it reads, so that damage causes an error, not a wrong answer.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def _round_up_to_block(size: int) -> int:
 class _Blocks:
     """The blocks of a segment with their checksums. Each look-up verifies the blocks that it reads.
 
-    A segment and its postings both refer to this object, because a reference cycle would keep unused files open.
+    The postings refer to this object, not to the segment, because a reference cycle would keep unused files open.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
@@ -342,7 +342,7 @@ class Segment:
     def token_keys(self) -> Tokens:
         """Return a 64-bit hash of each document's size and tokens. A merge finds copies by equal hashes.
 
-        The hash is a sum over postings, so the method reads each posting once, in order.
+        The hash is a sum over postings, so it takes one pass over the postings, in their order in the file.
         """
         if self._keys is not None:
             return self._keys
@@ -365,10 +365,10 @@ class Segment:
 
 
 def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens with at most `READ_AT_ONCE` postings in total. A token with more has a separate range.
+    """Yield ranges of tokens with at most `READ_AT_ONCE` postings in total.
 
-    `counts` has the number of postings of each token, and `before` their sum over all earlier tokens; int64 arrays of
-    shape (tokens,).
+    A token with more postings has a separate range. `counts` has the number of postings of each token, and `before`
+    their sum over all earlier tokens; int64 arrays of shape (tokens,).
     """
     begin = 0
     while begin < counts.size:

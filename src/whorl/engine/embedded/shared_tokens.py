@@ -27,7 +27,7 @@ from whorl.request_context import require_time
 
 #: Maximum number of clauses to match at a time, to limit the memory.
 _PARTS_AT_ONCE = 64
-#: Maximum number of clauses whose matches are remembered, if texts were read for them.
+#: Maximum number of clauses whose matches a snapshot caches, because counting them needs the documents' texts.
 _MOST_CACHED = 16
 #: Function that combines several clauses of a plan into one clause.
 Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
@@ -109,10 +109,10 @@ def _match_by_texts(
 ) -> ScoredDocuments:
     """Match a FINGERPRINT clause, if the index has only the upper bits of MinHash tokens.
 
-    Different tokens can have the same upper bits. So the counts by the index may be too high, and the texts of the
-    documents that it finds are read, to count whole tokens.
+    Different tokens can have the same upper bits, so the index may count too many shared tokens. Therefore read the
+    texts of the documents that the index finds, and count their whole tokens.
     """
-    # Facets and the parts of a query repeat a clause.
+    # The same clause often occurs again, in facets and in other parts of the query, so its matches are cached.
     if known := snapshot.matches_by_texts.get(clause):
         return ScoredDocuments(*known)
     if isinstance(clause, SharedTokens):
@@ -313,7 +313,10 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the counts of the tokens in `among`, given those of the tokens in `distinct`; both arrays ascend."""
+    """Return the count of each token in `among`; `counts` has the counts of the tokens in `distinct`.
+
+    Both `among` and `distinct` ascend.
+    """
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)
@@ -392,10 +395,10 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
 
 
 def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
-    """Return the keys `ordinal * bands + band` of the pairs of a document and a band that share a token.
+    """Return a key `ordinal * bands + band` for each document and band that share a token.
 
     `token_indices` and `ordinals` are pairs of a token and a document with it. `listed` has the bands of each token,
-    concatenated, and `lengths` the number of bands of each token.
+    concatenated, and `lengths` the number of bands of each token. A key is repeated for each shared token.
     """
     firsts = np.cumsum(lengths) - lengths
     band_numbers = listed[spread(firsts[token_indices], lengths[token_indices])]

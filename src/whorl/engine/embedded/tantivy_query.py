@@ -70,7 +70,7 @@ from whorl.query.plan.planner import describe_test, edit_distance
 from whorl.request_context import require_time, seconds_left
 
 _Json: TypeAlias = Mapping[str, object]
-#: For fewer documents, one term query per document is faster than one set query, which scans all documents.
+#: Up to this number of documents, one term query per document is faster than one set query, which scans all documents.
 _FEW_NUMBERS = 256
 
 
@@ -101,7 +101,8 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     """Translate a bound plan into a query. If the reader is None, the query only describes the plan."""
     tests = [leaf for leaf in leaves(plan.root) if isinstance(leaf, Test)]
     if reader is not None and any(not isinstance(test, Words) or test.slop for test in tests):
-        # Building an automaton takes some milliseconds, so check the limits before any look-up.
+        # Building an automaton takes some milliseconds, so first translate without a reader, which only checks the
+        # limits.
         _NodeTranslator(profile, None).translate_node(plan.root)
     translator = _NodeTranslator(profile, reader)
     part = translator.translate_node(plan.root)
@@ -196,7 +197,10 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the parts with only fingerprint tokens, because each part becomes a query that lists its documents."""
+    """Combine the clauses that look up only fingerprint tokens into one clause.
+
+    Each such clause becomes a query that lists its documents, so one clause needs only one list.
+    """
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(has_only_tokens, parts))
@@ -224,7 +228,10 @@ def _number_queries(numbers: list[int]) -> list[Query]:
 
 
 def _bool_query(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
-    """Return a query that matches like Lucene's BooleanQuery: if `must` is empty, one of `should` must match."""
+    """Return a query that matches like Lucene's BooleanQuery.
+
+    At least `minimum` of `should` must match; if `must` is empty, at least one of `should`, even if `minimum` is 0.
+    """
     needed = minimum if must else max(minimum, 1)
     if needed > len(should):
         return Query.empty_query()
@@ -246,7 +253,8 @@ _LONGEST_EXPRESSION = 4000
 #: Maximum exponent for the estimated size of a pattern, which is its length times 2**`state_doublings`. A larger
 #: automaton usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Number of look-ups without a trial run (`IndexReader.plan_trial_run`). Together they take a few tenths of a second.
+#: Number of a query's first look-ups that run without a trial run (`IndexReader.plan_trial_run`). Together they take a
+#: few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 

@@ -1,10 +1,10 @@
-"""Reads and writes the index of an embedded store: words in tantivy, fingerprint tokens in whorl's own segments.
+"""Reads and writes the index of an embedded store: words in tantivy, fingerprint tokens in segments.
 
 `TextIndex` is the text index (words and whole values), `segmented_token_index.TokenIndex` the token index, and
-`InvertedIndex` has both. A write changes both, and commits the tokens first. Each of them stores the number of the last
-journal entry that it contains. After a crash between the two commits, both are updated from the journal, starting after
-the last entry of the text index. A lost or broken index is rebuilt from the records in a new folder, which then
-replaces the old one.
+`InvertedIndex` has both. A write changes both indexes, and commits the token index first. Each index stores the number
+of the last journal entry that it contains. After a crash between the two commits, both indexes are updated from the
+journal, starting after the last entry of the text index. A lost or broken index is rebuilt from the records in a new
+folder, which then replaces the old one.
 
 tantivy may merge 16,000 documents for a single new document, because no setting prevents it from merging a small
 segment with a large segment. So the text index has two tantivy indexes, in separate folders. The main part has all
@@ -39,7 +39,7 @@ MOST_RECENT = 128
 META = "meta.json"
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
-#: Number of hits to fetch beyond the page, usually enough to get all hits with the last score of the page.
+#: Number of hits to fetch beyond the page, usually enough for all hits with the same score as the last hit of the page.
 _MARGIN = 700
 
 #: Number of ids to request while the number of matches is unknown. tantivy allocates memory for this number of ids.
@@ -109,7 +109,8 @@ class TextIndex:
         return (self._folder / _MAIN / META).read_bytes(), recent.read_bytes() if recent.exists() else b""
 
     def _read_snapshot(self) -> TextSnapshot:
-        # Open the small part first: a later commit of the main part contains all of its documents.
+        # Open the small part first. If the main part is committed in between, it then contains all documents of the
+        # small part.
         recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
         state = _state(self._folder / _MAIN / META)
         main = self._searcher(_MAIN)
@@ -130,7 +131,10 @@ class TextIndex:
         return TextSnapshot(main, recent, base, numbers[1], changed, known)
 
     def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
-        """Return the cached ids of documents in the main part by tantivy's address; `state` describes meta.json."""
+        """Return the cached ids of documents in the main part by tantivy's address of the document.
+
+        `state` is the file state of meta.json (`_state`) that the caller's searcher belongs to.
+        """
         if state != _state(self._folder / _MAIN / META):
             # The searcher may be older or newer than `state`, so do not use the cache.
             return {}
@@ -477,8 +481,8 @@ class SegmentFiles:
                         require_sound(path)
                     sound.add(key)
             except FileNotFoundError:
-                # If meta.json is unchanged, the file is missing. Otherwise, a merge has just deleted the file, so read
-                # the new meta.json.
+                # If meta.json is unchanged, it names a file that is missing. Otherwise, a merge has just deleted the
+                # file, so read the new meta.json.
                 if meta == _state(self._folder / META):
                     raise
             else:
@@ -627,7 +631,10 @@ class IndexWriter:
         self.pending = self.pending_characters = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder like `TextIndexWriter.close`; a background thread merges token segments."""
+        """Release the folder and return a function, like `TextIndexWriter.close`.
+
+        A background thread merges token segments.
+        """
         with index_errors(self._folder):
             self._token_index.finish()
         return self._text_writer.close()

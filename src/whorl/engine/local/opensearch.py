@@ -25,14 +25,15 @@ from whorl.engine.local.server import RunningServer, Server, compile_java, fetch
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: Newest version first. An index loads all analysers, and the Thai analyser needs a Thai dictionary in Java.
+#: Versions of OpenSearch that can be started, the newest first. Every index loads all analysers, including the Thai
+#: analyser, which needs Thai language data in Java.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
 )
 
 _SOURCE = Path(__file__).parent / "ElasticsearchNode.java"
-#: Newest version first.
+#: Versions of Elasticsearch that can be started, the newest first.
 ELASTICSEARCH = tuple(
     Server("Elasticsearch", version, _LOCKS / f"elasticsearch-{version}.lock", java, "opensearch")
     for version, java in (("9.5.3", 21), ("8.19.21", 17))
@@ -68,11 +69,11 @@ def start_cluster(
     cache: Path | None = None,
     deadline_seconds: float = 180.0,
 ) -> RunningServer:
-    """Start a cluster in a folder; existing indexes stay.
+    """Start a cluster in a folder, and return it with the URL of its first node; existing indexes stay.
 
     Args:
         server: A member of `OPENSEARCH` or `ELASTICSEARCH`.
-        nodes: Number of OpenSearch nodes, at least 1; Elasticsearch always has one. The URL is the first node's.
+        nodes: Number of OpenSearch nodes, at least 1; Elasticsearch always has one.
         port: Port of the first node, for OpenSearch from 9201 to 9299; 0 for a free port.
         heap: The JVM's maximum heap, as for `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
@@ -188,7 +189,7 @@ def free_port(port: int, nodes: int = 1) -> int:
 
 
 def _address(session: requests.Session, published: re.Pattern[str], nodes: int, log: str) -> str | None:
-    """Return the URL of the first node when all nodes have joined."""
+    """Return the URL of the first node if all nodes have joined, otherwise None."""
     if match := published.search(log):
         url = f"http://{_HOST}:{match[1]}"
         # Wait until existing indexes are searchable, but at most 20 seconds if shards are missing.

@@ -1,6 +1,7 @@
-"""Runs a search server without Docker, as a child process that stops when whorl exits: finds Java, and downloads jars.
+"""Runs a search server as a child process, without Docker; finds Java and downloads the server's jars.
 
-The lock file of a server lists its jars with their SHA-256, so that only tested files run.
+The child process stops when whorl exits. The lock file of a server lists its jars with their SHA-256, so that only
+tested files run.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _java_candidates() -> Iterator[tuple[str, Path]]:
 
 
 def _java_version(java: Path) -> int:
-    """Return the major version of a Java, or 0 if the file is missing or does not run."""
+    """Return the major version of a `java` program, or 0 if the file is missing or does not run."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=True
@@ -144,10 +145,10 @@ def _java_version(java: Path) -> int:
 
 
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
-    """Return the files of a server's jars, downloaded on first use (97 MB for Solr) into a folder of `cache`.
+    """Return the files of a server's jars; the first use downloads them into a folder of `cache`.
 
-    The folder is created only when all jars are complete. If several processes start, one downloads and the others
-    wait. By default, `cache` is in the user's cache folder.
+    The jars of Solr take 97 MB. The folder is created only when all jars are complete. If several processes need the
+    jars at the same time, one downloads them and the others wait. By default, `cache` is in the user's cache folder.
     """
     root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
     lock = server.lock_file.read_text(encoding="utf-8")
@@ -305,7 +306,8 @@ def start(
     """Start a command in the folder of its log, and wait until the server responds.
 
     The program must stop when its standard input ends. `ready` gets the log so far, and returns the server's base URL,
-    or None while the server does not respond. If it does not respond in time, the error shows the end of the log.
+    or None while the server does not respond. If the server does not respond in time, the error shows the end of the
+    log.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -347,7 +349,7 @@ def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> No
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log without stack frames, so that these lines show the causes of errors."""
+    """Return the last lines of a log without its stack frames, which would displace the causes of errors."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     causes = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
     return f"The end of {log}:\n" + "\n".join(causes[-_TAIL_LINES:])

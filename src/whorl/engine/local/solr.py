@@ -31,7 +31,7 @@ from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterE
 
 _HOST = "127.0.0.1"
 JETTY = Path(__file__).parent / "jetty"
-#: Newest version first. The jars were tested on Java 17 and 25 only.
+#: Versions of Solr that can be started, the newest first. The jars were tested on Java 17 and 25 only.
 SOLR = tuple(Server("Solr", version, JETTY / version[0] / "jars.lock", 17, "solr") for version in ("9.9.0", "8.11.4"))
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"

@@ -36,7 +36,7 @@ from whorl.errors import (
 from whorl.fingerprint.shingling import well_formed
 
 MOST_ID_BYTES = 512
-#: Number of hits that pages by offset can reach. Later pages need the sort key of the last hit.
+#: Number of hits that requests by offset can reach. For later hits, a request needs the sort key of the previous hit.
 RESULT_WINDOW = 10_000
 # whorl reports refusals itself, so opensearch-py must not print them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
@@ -431,7 +431,7 @@ def _status_of(error: Any) -> int:
 def _is_of_the_index(item: Json) -> bool:
     """Check whether a change was refused because of the index or the user's rights.
 
-    If not, the reason is the document.
+    Otherwise, the change was refused because of the document.
     """
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 

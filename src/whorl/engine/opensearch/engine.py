@@ -262,7 +262,7 @@ class OpenSearchEngine(ServerEngine):
             yield hit["_id"], sorted(map(int, hit["matched_queries"]))
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.
+        """Raise an error unless new documents get passage hashes, of the scheme `wanted` if it is given.
 
         Create the index if it is missing.
         """

@@ -241,7 +241,8 @@ class ForeignTokens:
                 signatures[document_id] = self._recover_signature(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # If tokens do not determine a signature, compute it from the text, unless the text has changed since.
+        # If tokens do not determine a signature, compute it from the text, unless the text has changed since the tokens
+        # were read.
         for document_id, text in read_texts(self._client, self._names, unsure).items():
             made = self.sign(text)
             if text and (not unsure[document_id] or unsure[document_id] == set(made.tokens)):

@@ -116,7 +116,10 @@ def differences(mapping: Json) -> Iterator[str]:
 
 
 def properties_conflict(mapping: Json) -> str:
-    """Return the reason why an index refuses whorl's documents, which have an object PROPERTIES; "" if it does not."""
+    """Return the reason why an index refuses documents of whorl, or "" if it accepts them.
+
+    Each of whorl's documents has an object PROPERTIES.
+    """
     kind = field_definition(mapping, PROPERTIES).get("type", "object")
     if kind in ("object", "nested", "flattened", "flat_object"):
         return ""

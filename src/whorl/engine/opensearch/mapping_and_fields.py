@@ -6,16 +6,16 @@ document does not contain these fields; sketch, scheme and digest are stored fie
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
-    whorl_values  whole (not tokenized) values, prefixed with field and type, encoded in the order of the values
-    whorl_fields  names of the document's fields, each with its type
-    whorl_handles the properties that can identify the document, in addition to its id
-    whorl_minhash the distinct MinHash tokens
-    whorl_sample  the look-up tokens of the sketch, whorl_size its number of distinct shingles
-    whorl_sketch  the sketch; missing in a short document with a stored text, which replaces it
-    whorl_scheme  the schemes that tokens and sketch depend on
-    whorl_passages the passage hashes, preceded by their scheme; optional
-    whorl_cluster the id of the document's cluster, or its own id; whorl_is_principal says if it represents the cluster
-    whorl_digest  the first letters of the document's digest, so that unchanged documents are not indexed again
+    whorl_values  whole (not tokenized) values, with field and type as prefix, encoded so that terms sort like values
+    whorl_fields  names of the document's fields, each with its type whorl_handles the properties that can identify the
+    document, in addition to its id whorl_minhash the distinct MinHash tokens whorl_sample  the look-up tokens of the
+    sketch
+    whorl_size    the number of distinct shingles of the text
+    whorl_sketch  the sketch; missing in a short document with a stored text, which replaces it whorl_scheme  the
+    schemes that tokens and sketch depend on whorl_passages the passage hashes, preceded by their scheme; optional
+    whorl_cluster the id of the document's cluster; in a document without a cluster, the document's id
+    whorl_is_principal whether the document represents its cluster whorl_digest  the first letters of the document's
+    digest, so that unchanged documents are not indexed again
 """
 
 from __future__ import annotations
@@ -200,8 +200,8 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
         source = {name: value for name, value in source.items() if name != PROPERTIES}
     _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:
-        # In an index of another program, sources contain whorl's fields. The cluster of an unlabelled document is its
-        # own id.
+        # In an index that another program has made, the sources contain whorl's fields. Read the cluster only if
+        # `whorl_is_principal` has a value, because the cluster of an unlabelled document is its own id.
         _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 

@@ -131,7 +131,7 @@ def _only_in_ours(what: str) -> SchemaError:
 
 
 def leaf_clauses(node: BoundLeaf) -> int:
-    """Return the maximum number of leaf clauses of a node."""
+    """Return the number of Lucene's leaf clauses that a node needs at most."""
     match node:
         case SharedTokens(tokens=tokens):
             return len(tokens)

@@ -53,10 +53,10 @@ def initialise(
     without_minhash: bool = False,
     passages: PassageScheme | None = None,
 ) -> list[str]:
-    """Add missing definitions to a collection; return a line for each added, kept or different definition.
+    """Add missing definitions to a collection; return a report for the user, as lines of text.
 
     Args:
-        content: Field of the texts, if it is not the field in `wanted`.
+        content: Name of the text field; None for the field in `wanted`.
         repair: Also undo mistakes of an earlier run: tokens from an unused field, or a single-valued token field for
             texts with several values.
         without_minhash: Do not add the token field, which only FINGERPRINT queries need.
@@ -110,8 +110,8 @@ def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, pa
     """Raise an error if the collection has passage hashes of another scheme, or shingles longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
-    # A text without shingles counts as too short for passages (see `lacks_passages`). So a passage must not be shorter
-    # than a shingle.
+    # A text without shingles is treated as too short for passages (see `lacks_passages`). So a passage must have at
+    # least as many words as a shingle.
     if passages.run_words < (longest := schema.shingle_size(wanted.minhash)):
         raise SchemaError(
             f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}; "
@@ -120,9 +120,10 @@ def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, pa
 
 
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the folder that the ids of files are relative to, from a user property of the collection.
+    """Return the folder that the ids of files are relative to; None if the collection has no such folder.
 
-    If the collection has none, save the folder that `choose` returns; Solr then reloads the collection.
+    The folder is stored in a user property of the collection. If the property is missing, save the folder that `choose`
+    returns; Solr then reloads the collection.
     """
     # Collections of a SolrCloud may share one configuration, so the property has the collection's name.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
@@ -148,7 +149,7 @@ def _describe_next_step(
 
 
 def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
-    """Return the field definitions under the user's names.
+    """Return the definitions of whorl's fields, with the field names that the user has configured.
 
     The token field needs term vectors if whorl cannot make the tokens. This is the case if the text is not stored, or
     if it has several values, because Solr makes the tokens of each value separately.

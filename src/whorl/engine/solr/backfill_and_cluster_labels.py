@@ -1,12 +1,12 @@
-"""Updates documents of a Solr collection: adds sketches from stored texts (`whorl solr backfill`) and cluster labels.
+"""Updates Solr documents: adds sketches from stored texts (`whorl solr backfill`) and cluster labels.
 
 Atomic updates set only whorl's fields. An update of a backfill contains the version that whorl has read
 (compare-and-set), so Solr skips a document that has changed since.
 
 In an atomic update, Solr rebuilds the whole document. It reads stored fields, and docValues with useDocValuesAsStored,
 and fills copyField destinations from their sources. Any other field would silently become empty, so `require_safe`
-first checks that all fields in use are of these kinds. The tokens of the sketch and of the passages are not, so each
-update contains them.
+first checks that all fields in use are of these kinds. The fields of look-up tokens and of passage hashes are not of
+these kinds, so each update contains their values.
 """
 
 from __future__ import annotations
@@ -233,7 +233,8 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Send the updates one by one. Solr's version check skips the updates that it has already applied.
+            # Send the updates again, one by one. If Solr has already applied an update, its version check skips the
+            # repeated update.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
@@ -324,7 +325,8 @@ class _Losses:
             "fields": escape_field_names([self._key, *sources]),
         }
         suspects = self._client.select(body)
-        # The query misses a document whose source value contains no words. The response contains this value.
+        # The query also matches a document whose source value contains no words, because this value is not indexed. The
+        # response contains the value, so subtract these documents.
         false_suspects = sum(any(name in document for name in sources) for document in suspects.documents)
         return _format_count(suspects.total - false_suspects)
 
@@ -382,7 +384,10 @@ def _format_count(count: int) -> str:
 
 
 class SolrLabels(ServerLabels):
-    """Reads and writes the cluster labels of documents. `request` makes a request that only counts a plan's hits."""
+    """Reads and writes the cluster labels of documents.
+
+    `request` returns the JSON body of a request that only counts a plan's hits.
+    """
 
     def __init__(
         self, client: SolrClient, collection: Callable[[], Collection], request: Callable[[BoundPlan], Json]
@@ -445,7 +450,7 @@ class SolrLabels(ServerLabels):
         return send_updates(self._client, updates, key)
 
     def _unreadable_fields(self, documents: list[SolrResponse], collection: Collection) -> Iterator[Json]:
-        """For each document, compute the fields that Solr cannot read and would lose in an atomic update."""
+        """Yield for each document the fields that Solr cannot read, and would lose in an atomic update."""
         if scheme := collection.schema.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
             words = (hashes.words for hashes in hash_texts(texts, collection.scheme, Parts.WORDS, workers=1))

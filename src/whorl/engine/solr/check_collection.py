@@ -448,7 +448,7 @@ def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> 
         )
     if collection.searchable_text:
         unsure = client.count(empty_sketches(scheme, collection.searchable_text)) - wrong
-        # If Solr makes its tokens from the same field, a document without tokens certainly has a short text.
+        # If Solr makes the MinHash tokens from the text field, a document without tokens certainly has a short text.
         is_certain = collection.has_minhash and collection.content in collection.schema.sources(
             collection.names.minhash
         )

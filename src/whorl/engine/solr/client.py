@@ -178,8 +178,8 @@ class SolrClient:
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard, or this client on a standalone Solr.
 
-        `directly` uses the addresses that the nodes have registered; some clients cannot resolve them. Otherwise, the
-        node of this client forwards the requests.
+        If `directly`, the clients use the addresses that the nodes have registered, which some machines cannot resolve.
+        Otherwise, they use the address of this client's node, which forwards the requests.
         """
         try:
             status = self._administer("CLUSTERSTATUS", "collection")
@@ -207,7 +207,7 @@ class SolrClient:
                 yield core
 
     def _administer(self, action: str, parameter: str) -> SolrResponse:
-        """Call the Collections API; `parameter` is its parameter for the name of the collection."""
+        """Call the Collections API; `parameter` is the API's parameter for the name of the collection."""
         base, name = self.url.rsplit("/", 1)
         with closing(SolrClient(f"{base}/admin", self._access)) as admin:
             return admin.get("collections", **{"action": action, parameter: unquote(name)})
@@ -240,7 +240,7 @@ class SolrClient:
             parts = orjson.loads(body)
         except orjson.JSONDecodeError:
             parts = None
-            # Python's parser also accepts lone surrogates.
+            # orjson has refused the response. Try Python's parser, which accepts lone surrogates.
             with suppress(ValueError, RecursionError):
                 parts = json.loads(body)
         if not isinstance(parts, dict):
@@ -348,7 +348,7 @@ def malformed_response_error(url: str, what: str) -> EngineResponseError:
 def guard_response(url: str) -> Iterator[None]:
     """Turn Python errors from a malformed response into EngineResponseError.
 
-    Use this for responses with hundreds of members, such as a schema, which are checked only when used.
+    Use this for a response with hundreds of members, such as a schema. Its members are checked only when they are used.
     """
     try:
         yield

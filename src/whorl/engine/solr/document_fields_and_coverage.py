@@ -1,7 +1,8 @@
-"""Converts properties and sketches to the fields of a Solr collection and back, and counts documents with sketches.
+"""Converts properties and sketches to Solr fields and back, and counts documents with sketches.
 
 A property is stored in the field with its name. If this is a text field, each whole (not tokenized) value is also
-stored in a dynamic field for its type. For example, `whorl_integer_year` has the number 2021 of the property `year`.
+stored in a dynamic field for its type. For example, the field `whorl_integer_year` contains the value 2021 of the
+property `year`.
 
 The four fields of a sketch are in `field_definitions`. Sketches of different schemes are never compared. A short
 document with a stored text has no `whorl_sketch`, because whorl computes its sketch from the text.
@@ -76,7 +77,7 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # The user may lack the right to this request. Continue without the names, unless dynamic fields match all
+        # The user may not be allowed to make this request. Continue without the names, unless dynamic fields match all
         # names.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
@@ -106,7 +107,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # A property that has only numbers is also indexed as words, but search it only as numbers.
+            # A property that has only numbers is also indexed as words, but only its numbers are searched.
             places.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
@@ -136,7 +137,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
 
 
 def original_value(value: PropertyValue, places: Places) -> PropertyValue:
-    """Convert a stored text back to the property's value; `places` has the types of the property's values."""
+    """Convert a stored text to the property's value; the keys of `places` are the types of its values."""
     kinds = places.keys() - {Kind.TEXT}
     if not isinstance(value, str) or Kind.KEYWORD in kinds:
         return value
@@ -286,7 +287,8 @@ def token_warnings(
     try:
         documents, with_tokens, deleted = field_use(client, name)
     except EngineResponseError:
-        # The user may lack the right to this request.
+        # The user may not be allowed to make this request. Use values that make the code below call `count`, which
+        # returns the exact number.
         documents, with_tokens, deleted = (covered.documents if covered else 0), 1, 1
     if not with_tokens:
         lacking = documents if covered is None else bare + filled
@@ -318,6 +320,7 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
         {name: bucket.count("count") for name, bucket in buckets.items()},
         {name: count for name, bucket in buckets.items() if (count := bucket.object("filled").count("count"))},
         client.count(without_sketch(scheme, text)),
-        # Run the slow query only if documents lack the mark, because of lost tokens or an older version of whorl.
+        # Documents lack `SAMPLED` if their tokens are lost, or if an older version of whorl has stored them. Run the
+        # slow query only if such documents exist.
         client.count(lost_sketches(scheme)) if client.count(unmarked_sketches(scheme)) else 0,
     )

@@ -120,8 +120,8 @@ _BITS = 24
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Assumed number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of sources whose sketches are cached for `find_cached_sketch`, at most 128 KB each; and maximum number of
-#: candidates for which a request also returns their versions.
+#: Maximum number of sources whose sketches are cached for `find_cached_sketch` (at most 128 KB per sketch); and maximum
+#: number of candidates for which a request also returns their versions.
 _MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests that run at the same time.
 CONNECTIONS = 2
@@ -218,7 +218,7 @@ class SolrEngine(ServerEngine):
         return self._token_warnings() if self.collection.has_minhash else ()
 
     def _token_warnings_now(self) -> tuple[str, ...]:
-        # The warnings compare counts, so count all of them now.
+        # The warnings compare several counts, so count the documents now, instead of using the cached coverage.
         covered = self._coverage.not_older_than(0.0) if self.collection.schema.has_sketches else None
         return token_warnings(self._client, self.collection, covered, self._without_tokens)
 
@@ -335,7 +335,8 @@ class SolrEngine(ServerEngine):
     ) -> Iterator[tuple[str, SolrResponse]]:
         """Yield each reference that names a document, with the document.
 
-        `ask` gets values by field, and field names; it returns these fields of the documents with any of the values.
+        `ask` is called with the values to search, by field, and with the names of the fields to return. It returns the
+        documents that have any of the values.
         """
         collection = self.collection
         handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
@@ -380,7 +381,10 @@ class SolrEngine(ServerEngine):
             yield str(document[key]), [at for at in range(len(terms)) if held[at // _BITS] >> at % _BITS & 1]
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme."""
+        """Raise an error unless new documents get passage hashes.
+
+        If `wanted` is given, the hashes must have this scheme.
+        """
         self._scheme_of_passages.require(wanted, self._client.url)
 
     @property
@@ -433,7 +437,7 @@ class SolrEngine(ServerEngine):
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += escape_field_names([self.collection.content])
         if not in_order:
-            # Sort by score only: sorting equal scores by id takes a fifth of the time of a short search.
+            # Sort by score only, because sorting equal scores by id would take a fifth of the time of a short search.
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
@@ -513,7 +517,10 @@ class SolrEngine(ServerEngine):
         return scheme_value(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
-        """Return the sketch of each document, or None if it is not readable; documents have key, SKETCH and SCHEME."""
+        """Return the sketch of each document, or None if it is not readable.
+
+        The documents must contain the fields key, SKETCH and SCHEME.
+        """
         collection = self.collection
         read_texts = text_reader(self._client, collection, documents)
         return read_sketches(documents, collection.scheme, _SAMPLE_SCHEME, read_texts)
@@ -695,8 +702,8 @@ class SolrEngine(ServerEngine):
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Call `send` for each portion in parallel threads, and return the results in order.
 
-    The caller's thread prepares the portions, and sends a single portion. If requests fail, wait for all running
-    requests, and raise the error of the first failed portion.
+    The caller's thread prepares the portions. If the input has only one portion, this thread also sends it. If requests
+    fail, wait for all running requests, and raise the error of the first failed portion.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))

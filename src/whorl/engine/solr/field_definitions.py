@@ -17,10 +17,10 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Kind
 
 #: The four fields of a sketch: number of distinct shingles, look-up tokens (the indexed hashes of the sketch), encoded
-#: sketch, and name of the schemes.
+#: sketch, and names of the schemes (see `scheme_value`).
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: First look-up token of every sketch. Atomic updates by other programs lose all look-up tokens, and a query for
-#: documents without this token counts them quickly. No other token has a dot.
+#: First look-up token of every sketch. Atomic updates by other programs lose all look-up tokens of a document; a query
+#: for documents without this token counts such documents quickly. No other token contains a dot.
 SAMPLED = "sampled."
 #: Schema properties that the fields of a sketch must have.
 NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -94,7 +94,10 @@ def passages_definitions(scheme: PassageScheme) -> tuple[Json, Json]:
 
 
 def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
-    """Read the scheme of the passage hashes from the definition of their field; return None if it is not searchable."""
+    """Read the scheme of the passage hashes from the definition of their field.
+
+    Return None if the field is not searchable.
+    """
     if not all(field.get(part) for part in NEEDED_OF_PASSAGES):
         return None
     kind = str(field["type"])

@@ -57,7 +57,7 @@ class Schema:
     copies: tuple[tuple[str, str], ...] = ()
 
     def describe(self, name: str) -> Json | None:
-        """Return the properties of a field, or of the dynamic field that matches its name, or None."""
+        """Return the properties of a field or of the matching dynamic field; None if neither exists."""
         return field_definition(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
@@ -85,7 +85,10 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether the schema defines all fields of a sketch as in `NEEDED`; matching dynamic fields do not count."""
+        """Whether the schema defines all fields of a sketch with the properties in `NEEDED`.
+
+        Dynamic fields that match the names are ignored.
+        """
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
     @property
@@ -246,10 +249,10 @@ def names_in_use(client: SolrClient) -> set[str]:
 
 
 def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
-    """Return the numbers of existing documents, of documents with an indexed value in a field, and of deleted ones.
+    """Count the documents, the documents with an indexed value in a field, and the deleted documents.
 
-    Deleted documents count until Solr removes them from its index, also as documents with a value. The request takes
-    the same time for any number of documents.
+    The first number excludes deleted documents. The second number includes deleted documents with a value until Solr
+    removes them from its index. The request takes the same time for any number of documents.
     """
     counts = []
     for core in client.cores(directly=False):
@@ -467,10 +470,11 @@ _SHINGLES = "ShingleFilter"
 
 
 def detect_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
-    """Find the word-break profile that splits text into the same words as a field's analysis; try `expected` first.
+    """Find the word-break profile that splits text into the same words as a field's analysis.
 
-    Return None if no profile gives the same words, or if the handler is not available. The sample consists of texts
-    shorter than a shingle: Solr returns the tokens of all stages, and MinHash would add hundreds of tokens per shingle.
+    Try `expected` first. Return None if no profile gives the same words, or if the handler is not available. The sample
+    texts are shorter than a shingle, because Solr returns the tokens of all stages, and the MinHash filter would add
+    hundreds of tokens for each shingle.
     """
     texts = list(_short_texts(shingle_size))
     documents = "".join(

@@ -69,8 +69,8 @@ from whorl.query.plan.nodes import (
 
 #: Maximum number of clauses in each part of a split query.
 _PART = 1000
-#: Number of leaf clauses that a fingerprint needs as a function: one for the score, one for the match, and filters on
-#: the scheme, the sizes (two) and the tokens.
+#: Number of leaf clauses that a fingerprint needs as a function: one for the score, one for the match, and four for
+#: filters (scheme, tokens, and two for the sizes).
 _MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Pattern of the names that Solr always reads as fields in a sort.
@@ -91,9 +91,10 @@ _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
 @dataclass(frozen=True, slots=True)
 class SolrFields:
-    """The collection's names for the fields that whorl needs; `text` has the default fields for words.
+    """The collection's names for the fields that whorl needs.
 
-    `scheme` is the name of the token scheme, which also defines the words and shingles in sketches.
+    `text` has the fields that words are searched in by default. `scheme` is the name of the token scheme, which also
+    defines the words and shingles in sketches.
     """
 
     key: str = "id"
@@ -226,7 +227,10 @@ def _filled_sketches(scheme: str) -> list[Json]:
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents without passage hashes; if `text` names a field, only those with a value in it."""
+    """Return the query for documents without passage hashes.
+
+    If `text` names a field, match only documents with a value in this field.
+    """
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
@@ -295,7 +299,7 @@ class _Builder:
         best = "min" if key.is_ascending else "max"
         functions = [f'field("{place}",{best})' for place in places]
         values = places[0] if len(places) == 1 else f"def({','.join(functions)})"
-        # A missing number or date would sort as 0, so sort by presence first.
+        # A missing number or date would be sorted as 0, so first sort by whether the field has a value.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
     def query(self, node: BoundNode) -> Json:
@@ -328,8 +332,8 @@ class _Builder:
                     if children
                 }
                 if minimum and must and should:
-                    # Require one of the clauses by a nested query: in a query with `must` they are optional, and Solr
-                    # 8.11 ignores `mm`.
+                    # Require one of the `should` clauses by a nested query: in a query with `must`, `should` clauses
+                    # are optional, and Solr 8.11 ignores `mm`.
                     clauses["must"].append({"bool": {"should": clauses.pop("should")}})
                 return {"bool": clauses}
             case Nothing():
@@ -380,7 +384,11 @@ class _Builder:
         return self._sum_query(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
     def _document_query(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> Json:
-        """Return the query for groups of document ids, each group with its score."""
+        """Return the query for groups of document ids, each group with its score.
+
+        If `is_apart`, the scores are computed by functions, because the whole query would exceed Lucene's limit on
+        clauses.
+        """
         scored = [
             {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
         ]

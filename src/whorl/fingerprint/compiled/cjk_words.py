@@ -221,8 +221,8 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # Write only the word ends inside the span, because its first and last words include adjacent parts of the
-            # segment.
+            # Write only the word ends inside the span: the first and the last word of the span also include adjacent
+            # characters of the segment.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1

@@ -21,8 +21,8 @@ LANES = 8
 #: longer shingles.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: If a sort takes more moves per number on average, heap sort replaces insertion sort. Only crafted input reaches this
-#: limit.
+#: If a sort takes more moves per number than this on average, heap sort replaces insertion sort. Only crafted input
+#: reaches this limit.
 _MOST_MOVES = 64
 
 #: Constants of murmur3 x64 128 (Austin Appleby, public domain).
@@ -228,7 +228,8 @@ def reduce(
         numbers: Four numbers: the two that Lucene adds to the halves of every hash; the size of a bucket, which is a
             range of values of a hash's top 32 bits; and the right shift that turns a hash into its bucket number (0 if
             a division is needed).
-        masks: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
+        masks: Bit masks for a shingle's last, incomplete block, by its number of units (0 to 7): a mask for the first
+            and one for the second eight bytes.
         minima: Smallest hash of each text and bucket so far, as high half and low half; updated.
         filled: Whether each bucket of each text is filled.
         highs: Receives the high half of every hash, unordered and with repetitions, unless this array is empty.

@@ -46,13 +46,14 @@ WINDOW = 1 << 18
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
-#: Event: this process has called all loops, so they are compiled or loaded.
+#: Event that is set after this process has called all loops, and so has compiled or loaded them.
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
 #: Factor that reverses Lucene's multiplication of murmur hashes by 37, modulo 2**64.
 _INVERSE_OF_37 = np.uint64(pow(37, -1, 1 << 64))
-#: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
+#: Bit masks for a shingle's last, incomplete block, by its number of units (0 to 7): a mask for the first and one for
+#: the second eight bytes.
 _MASKS = np.array(
     [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
 )
@@ -177,7 +178,7 @@ class Kernel:
         """Return the bucket minima of texts, and the hashes of each text's shingles, ascending and distinct."""
         minima, filled = self._empty_arrays(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
-        # Hashes so far of the current text.
+        # Hashes of the current text, one array for each window read so far.
         parts: list[npt.NDArray[np.uint64]] = []
         for window, words, starts, before in self._scan_windows(texts):
             for number in range(window.texts):
@@ -203,7 +204,7 @@ class Kernel:
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         texts_words: list[JoinedWords] = []
         sizes = np.zeros(len(texts), np.int64)
-        # Hashes and words so far of a text that does not fit into one window.
+        # Hashes and words of the current text from the windows read so far; a long text takes several windows.
         parts: list[npt.NDArray[np.uint64]] = []
         read: list[JoinedWords] = []
         first = overlap = 0
@@ -239,7 +240,7 @@ class Kernel:
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield, for each piece of each text, the text's index and the first halves of its murmur hashes."""
+        """Yield each piece of each text: the text's index, and the first halves of the piece's murmur hashes."""
         finished, size = 0, self.scheme.shingle_size
         for window, words, starts, before in self._scan_windows(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -619,8 +620,8 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Logging has a lock and a fork handler. Handlers before a fork run in reverse order of their registration, so
-    # logging is imported first, at the top of this module.
+    # The `logging` module has a lock and a fork handler too. Handlers that run before a fork are called in reverse
+    # order of their registration, so logging is imported first, at the top of this module.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

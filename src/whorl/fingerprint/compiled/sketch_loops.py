@@ -18,8 +18,8 @@ _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Sums omit terms below this fraction of the first term. A sum has fewer than 2**41 terms, so these terms do not
 #: matter.
 _LEAST_TERM = 1e-30
-#: Number of merge steps between two checks of a pair: the merge ends early if the pair cannot reach its number in
-#: `least`.
+#: Number of merge steps between two checks of a pair. If a check finds that the pair cannot share as many hashes as
+#: `least` requires, the merge ends.
 _STEPS = 16
 
 
@@ -60,7 +60,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
 
 @loop
 def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes: Any) -> Any:
-    """Decode the high parts of hashes; return whether their number is `count`."""
+    """Decode the unary high parts of a sketch's hashes; return whether the sketch has `count` high parts."""
     if at > end:
         return False
     decoded = 0
@@ -95,7 +95,8 @@ def count_shared(
         while left > 0 and count + left >= least[pair]:
             for _ in range(min(left, _STEPS)):
                 one, other = get(hashes, at_a), get(hashes, at_b)
-                # Add comparisons instead of branching: the processor would often mispredict the branch.
+                # Add the results of the comparisons instead of branching: the processor would often mispredict the
+                # branch.
                 count += one == other
                 at_a += one <= other
                 at_b += other <= one
@@ -202,7 +203,10 @@ def _tail(population: int, good: int, drawn: int, least: int) -> Any:
 
 @loop
 def _outward(n: float, k: float, m: float, x: float) -> Any:
-    """Return P(X >= x) for a possible value x above the mean: P(X = x) times the sum of relative terms."""
+    """Return P(X >= x) for a possible value x above the mean.
+
+    The result is P(X = x) times the sum of the terms, each divided by P(X = x).
+    """
     p, q = m / n, (n - m) / n
     choices = _log_choices(k, x) + _log_choices(n - k, m - x) - _log_choices(n, m)
     drawn = _deviance(x, k * p) + _deviance(m - x, (n - k) * p)

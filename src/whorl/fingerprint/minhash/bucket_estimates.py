@@ -35,7 +35,7 @@ from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, r
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
 from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, Estimate, overlap_interval
 
-#: Safety factor for estimated sizes: about two standard deviations more.
+#: Safety factor for estimated sizes: it adds about two standard deviations.
 MARGIN = 1.1
 _EMPTY = np.iinfo(np.uint64).max
 _WORD_BITS = 32
@@ -164,7 +164,10 @@ def estimate_buckets(overlaps: BucketOverlaps, confidence: float = CONFIDENCE) -
 
 
 def _law(overlaps: BucketOverlaps, metric: Metric) -> tuple[Counts, Counts]:
-    """Return the population and the sample size of the hypergeometric distribution that estimates the metric."""
+    """Return the population and sample size of the hypergeometric distribution of the shared buckets.
+
+    The population is the number of shingles of the text or union that the metric refers to.
+    """
     if metric is Metric.CONTAINMENT:
         # Containment is the share of the smaller text's shingles.
         is_hit = overlaps.sizes < overlaps.source_size

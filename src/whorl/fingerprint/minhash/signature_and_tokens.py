@@ -437,7 +437,10 @@ def _bucket(token: str, bucket_count: int) -> int | None:
 
 
 def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
-    """Guess the buckets of tokens whose bucket is unreadable: buckets not in `taken`, preferably possible ones."""
+    """Guess the buckets of tokens whose bucket is unreadable.
+
+    A token gets a bucket that is not in `taken`, preferably one of its `_possible_buckets`.
+    """
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
     for token in sorted(tokens):
@@ -463,7 +466,7 @@ def _possible_buckets(token: str, bucket_count: int) -> list[int]:
 
 
 def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
-    """Count how often rotation repeats each token: in its own bucket, and in the empty buckets before it."""
+    """Count how often each token is in the signature: in its own bucket, and in empty buckets before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
     return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}
 

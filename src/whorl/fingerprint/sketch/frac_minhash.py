@@ -62,13 +62,15 @@ _COMPARED_AT_ONCE = 256
 #: Sketches with fewer hashes are compared together. Larger sketches are merged one by one, which is faster.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
-#: Arrays of `Overlaps`.
+#: Names of the array attributes of `Overlaps`.
 _COLUMNS = ("sizes", "levels", "source_counts", "counts", "shared")
 
 
 @dataclass(frozen=True, slots=True)
 class SketchScheme:
-    """Sketch parameters, beyond the token scheme. Sketches of different schemes cannot be compared.
+    """Sketch parameters, in addition to the token scheme.
+
+    Sketches of different schemes cannot be compared.
 
     Args:
         k: Largest number of shingles for which a document keeps every hash, at least 1.
@@ -302,7 +304,7 @@ class Overlaps:
 
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
-    """Compare the sketch of a source with the sketches of many hits; hits may have the same sketch."""
+    """Compare the sketch of a source with the sketches of many hits; `hits` may repeat a sketch."""
     if not hits:
         return Overlaps(source.size, *[np.empty(0, np.int64) for _ in range(5)])
     distinct = {id(hit): hit for hit in hits}

@@ -27,9 +27,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance for rounding errors: a tail that equals the requested probability reaches it.
+#: Tolerance for rounding errors: a computed tail that is lower than the requested probability by less than this still
+#: reaches it.
 SLACK = 1e-12
-#: Maximum number of terms in memory. A term takes 8 bytes, and a few arrays have all terms.
+#: Maximum number of terms to compute at a time. Each term takes 8 bytes in each of a few arrays.
 _CELLS = 1 << 19
 #: Largest population. The distribution of a few hundred items drawn from it is practically binomial.
 LARGEST = 1 << 40

@@ -1,11 +1,11 @@
-"""Similarity metrics of two sets of shingles, and the number of shared shingles that reaches a threshold.
+"""Defines similarity metrics, computes the overlap that reaches a threshold, and reads percentages.
 
 A is the source or the first text, B is the hit or the second text. With a shingles in A, b in B and I in both:
 
     jaccard       I / (a + b - I)   how similar the two are
     a_in_b        I / a             how much of A is in B
     b_in_a        I / b             how much of B is in A
-    containment   I / min(a, b)     the larger of these two: how much of the smaller one is in the other
+    containment   I / min(a, b)     the larger of a_in_b and b_in_a: how much of the smaller text is in the other
 
 Searches for one source use all four metrics. Searches for all pairs, which have no direction, use jaccard and
 containment. Decisions about hits use fractions, never floats.

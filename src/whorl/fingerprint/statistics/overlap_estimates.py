@@ -25,8 +25,8 @@ shared hashes x are exact, given the number of hashes of one side, which carries
     source   x ~ Hypergeometric(a, I, the source's hashes at the level)
     hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
 
-The first distribution judges similarity, and hits that contain the source. The second judges smaller hits that lie
-within the source, because these hits share only a small part of the source's hashes. The second distribution holds on
+The first distribution is used for similarity, and for hits that contain the source. The second is used for smaller hits
+that the source contains, because these hits share only a few of the source's hashes. The second distribution holds on
 average over hash functions, so for a single source the recall can differ by some percentage points.
 """
 
@@ -87,7 +87,7 @@ def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates(Sequence[Estimate]):
-    """Estimated overlaps of a source and several hits, in arrays; creates an `Estimate` when it is read.
+    """Estimated overlaps of a source and several hits, in arrays; creates each `Estimate` on demand.
 
     The int64 arrays have shape (hits,).
 

@@ -22,14 +22,15 @@ THAI, LAO, KHMER, BURMESE, CJK, HANGUL = range(1, 7)
 #: Bits of ``WordBreakTables.role``.
 BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 
-#: From ICU4J's CjkBreakEngine: the longest word to look up, the cost of a character without a word, and the cost of a
-#: run of Katakana by its length. A longer run costs as much as one character.
+#: From ICU4J's CjkBreakEngine: the maximum length of a word to look up, the cost of a single character that is not a
+#: word, the cost of a run of Katakana by its length, and the cost of a longer run. These costs apply only to runs of
+#: fewer than `KATAKANA_LIMIT` characters.
 LONGEST_WORD, UNKNOWN_COST = 20, 255
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
-#: From ICU4J's ThaiBreakEngine and its siblings. Characters that form no word are joined to the word before them only
-#: if that word has fewer than `ROOT_COMBINE_THRESHOLD` characters, and fewer than `PREFIX_COMBINE_THRESHOLD` of the
-#: characters begin a dictionary word.
+#: From ICU4J's ThaiBreakEngine and its siblings. Characters that form no word are joined to the preceding word only if
+#: this word has fewer than `ROOT_COMBINE_THRESHOLD` characters, and the dictionary look-up of the characters reads
+#: fewer than `PREFIX_COMBINE_THRESHOLD` of them.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
 #: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words to consider at one position.
 POSSIBLE_WORDS = 20
@@ -59,8 +60,9 @@ class Dictionaries:
         A span begins at a character whose category needs a dictionary, and ends before a character unknown to its
         engine. A character without an engine is skipped with the following characters of its script.
 
-        ICU4J then skips this script in all later texts of the process. Here, the words of a text depend only on the
-        text itself. The results differ only if a span begins with the prolonged sound mark (U+30FC, U+FF70).
+        After such a character, ICU4J skips the script in all later texts of the process. Here, the words of a text
+        depend only on the text itself. The results differ only if a span begins with the prolonged sound mark (U+30FC,
+        U+FF70).
         """
         number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []

@@ -50,7 +50,7 @@ CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
 BUFFER_UNITS = 4096
-#: Number of characters to convert to UTF-16 at a time, and number of ranges of characters to convert at a time.
+#: Number of characters, and number of word ranges, to convert between characters and UTF-16 at a time.
 _ENCODED_AT_ONCE = 1 << 18
 #: White space where ICUTokenizer.findSafeEnd may cut a buffer, by the definition of ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
@@ -69,7 +69,7 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Return the folded words of a text, in order.
 
     Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf) gives the same words. A word may be empty,
-    because folding removes a Hangul filler that stands alone. Lone surrogates stay.
+    because folding removes a Hangul filler that stands alone. Lone surrogates stay unchanged.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -133,7 +133,7 @@ def buffers(text: str) -> Iterator[str]:
 
 
 def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
-    """Convert ranges in the buffers of a text to ranges in the text itself; changes `spans`.
+    """Convert ranges in the buffers of a text to ranges in the text itself; this changes `spans`.
 
     Positions can differ: a buffer may contain only half of a surrogate pair, and it joins two halves that are separate
     in the string.
@@ -171,7 +171,10 @@ def segmenter_of(profile: str) -> Segmenter:
 
 
 class _Placed:
-    """Words with positions: start and number of words of each chunk, and ranges of the words relative to this start."""
+    """Words with their positions in the text.
+
+    Each chunk has a start and a number of words. The words' ranges are relative to the start of their chunk.
+    """
 
     __slots__ = ("counts", "relative", "starts", "words")
 
@@ -231,7 +234,7 @@ class _ChunkPatterns:
 
     @cached_property
     def split_chunks(self) -> Callable[[str], list[str]]:
-        """Split a text into alternating separators and chunks."""
+        """Function that splits a text into alternating separators and chunks."""
         return re.compile(f"({self._chunk})").split
 
 
@@ -276,7 +279,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         return words
 
     def place_words(self, run: str, offset: int, placed: _Placed) -> None:
-        # The parts alternate between separators and chunks.
+        # In `parts`, separators and chunks alternate; the first part is a separator, perhaps empty.
         patterns = self.patterns_for(run)
         parts = ["", run, ""] if patterns.leading_joiner(run) else patterns.split_chunks(run)
         chunks = list(map(self.places.__getitem__, parts[1::2]))

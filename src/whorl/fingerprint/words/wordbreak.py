@@ -259,7 +259,7 @@ def tables(profile: str) -> WordBreakTables:
 
 
 def spread(starts: NDArray[np.int32], values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Expand runs to one value for every code point; `starts` has the first code point of each run."""
+    """Expand runs of equal values to one value per code point; `starts` has the runs' first code points."""
     return np.repeat(values, np.diff(starts, append=CODE_POINTS))
 
 

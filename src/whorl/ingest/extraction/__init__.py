@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """Limits for reading one file; `memory_bytes` also limits the size of an unpacked archive."""
+    """Limits for reading one file. `memory_bytes` also limits the size of an unpacked archive."""
 
     file_bytes: int = 100_000_000
     seconds: float = 60.0

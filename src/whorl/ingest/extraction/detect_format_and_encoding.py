@@ -84,10 +84,11 @@ EXAMINED_BYTES = 200_000
 #: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
-#: Groups of Greek, Cyrillic, Hebrew or Arabic letters, and places where a Latin letter precedes or follows a group.
+#: Groups of Greek, Cyrillic, Hebrew or Arabic letters; and pairs of such a letter and an adjacent Latin letter.
 _OTHER_LETTERS = re.compile("[\u0370-\u06ff]+")
 _MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
-#: Maximum number of mixed places per group, if the text is decoded with the right encoding.
+#: Maximum number of matches of `_MIXED_LETTERS` for each match of `_OTHER_LETTERS`, if the text was decoded with the
+#: right encoding.
 _MOST_MIXED = 0.25
 
 

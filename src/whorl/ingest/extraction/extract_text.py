@@ -39,7 +39,12 @@ class TextBuffer:
 
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a file; `form` is the name of the file's format."""
+    """Append the text of a file.
+
+    Args:
+        form: Name of the file's format.
+        most_unpacked: Maximum size of an unpacked archive in bytes.
+    """
     if form == PDF.name:
         read_pdf(raw, text)
     elif form in (DOCX.name, PPTX.name, XLSX.name):
@@ -61,7 +66,10 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page, block elements on separate lines; raise DocumentError if parsing fails."""
+    """Return the visible text of a page, with block elements on separate lines.
+
+    DocumentError is raised if parsing fails.
+    """
     # Only HTML needs this import, and it takes a tenth of a second.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
@@ -247,7 +255,7 @@ def _pptx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
-    """Append the sheets, one line per row, with tabs between cells; formulas have their saved values."""
+    """Append the sheets, one line per row, with tabs between cells; for a formula, append its saved value."""
     from openpyxl import load_workbook
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:

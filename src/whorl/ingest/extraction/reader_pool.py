@@ -20,7 +20,8 @@ from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.detect_format_and_encoding import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: A file that takes longer than this (in seconds) is slow. Slow files may not occupy all processes while others wait.
+#: A file that takes longer than this (in seconds) is slow. Slow files may not occupy all processes while other files
+#: wait.
 SLOW_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 #: Maximum length of the JSON line in a worker's response, in bytes.
@@ -33,11 +34,12 @@ class BusyError(DocumentError):
 
 
 class Reader:
-    """Extracts text in worker processes, which start when needed, and end when this object is closed or deleted.
+    """Extracts text in worker processes, which start when needed.
 
-    There are at most `workers` processes, and so files that are read at the same time; other files wait. A file that
-    takes longer than `SLOW_SECONDS` is slow. If there are several processes, slow files may occupy all but one. If one
-    more file becomes slow while other files wait, its reading is ended.
+    The processes end when this object is closed or deleted. At most `workers` processes read files at the same time;
+    other files wait. A file that takes longer than `SLOW_SECONDS` is slow. If `workers` is above 1, slow files may
+    occupy all processes except one. If another file becomes slow while files wait, its worker is ended, and BusyError
+    is raised for this file.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
@@ -175,8 +177,8 @@ class _ReaderProcess:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
         numbers = map(str, (limits.seconds, limits.memory_bytes, limits.text_characters))
-        # -P keeps Python from importing modules in the folder of the files. In a session of its own, the worker does
-        # not get Ctrl-C; only the parent does.
+        # -P keeps Python from importing modules in the folder of the files. The worker runs in its own session, so that
+        # Ctrl-C reaches only the parent.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.extraction.worker", *numbers],
             stdin=subprocess.PIPE,

@@ -23,7 +23,7 @@ try:
 except ImportError:  # Windows has no resource limits: only the parent's watchdog and the limits on sizes apply.
     resource = None  # type: ignore[assignment]
 
-#: Processor time in seconds beyond the limit for a file. Then the system ends the worker, if it is still running.
+#: Processor time in seconds that a worker may use beyond the limit for a file, before the system ends it.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0

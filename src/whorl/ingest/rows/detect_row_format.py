@@ -35,7 +35,8 @@ _NOT_READ = (
     (b"SQLite format 3", "a database of SQLite"),
     (b"PARE", "encrypted Parquet"),
 )
-#: Bytes that a text does not have. A text may begin with the letters of a format: "ORCHESTRA".
+#: Bytes that do not occur in texts. They distinguish a file in a format such as ORC from a text that begins with the
+#: same letters, such as "ORCHESTRA".
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a]")
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
 #: Longest first line, in bytes, that is checked for JSON.
@@ -53,8 +54,8 @@ def format_of(
     """Return the format of a file with many rows; None for a file that is a single document.
 
     Raise UnreadRowsError if the format is known but not supported. The position in the file must be 0, and is 0 again
-    after the call. If `as_text` is true, a single document is a table (CSV or TSV), a JSON array of values other than
-    objects, or a `.json` file whose lines lack the text column.
+    after the call. If `as_text` is true, these files are also single documents: tables (CSV or TSV), JSON arrays of
+    values other than objects, and `.json` files whose lines lack the text column.
     """
     opened.seek(0)
     head = opened.read(_HEAD)
@@ -88,7 +89,7 @@ def is_columnar(opened: IO[bytes]) -> bool:
 
 
 def has_rows(content: bytes, file: PurePath) -> bool:
-    """Check by its content and name whether a file holds documents as rows. A table counts as one document."""
+    """Check by content and name whether a file holds documents as rows; return False for CSV and TSV."""
     head = content[:_HEAD]
     if packing_of(head) or head.startswith((_PARQUET, _ARROW, _ARROW_STREAM, _WARC)):
         return True

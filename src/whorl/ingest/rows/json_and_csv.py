@@ -118,9 +118,10 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
 
 
 def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed: bool) -> bool:
-    """Check whether the first two lines of a file are JSON objects, or the first line is a row with a text column.
+    """Check whether the beginning of a file looks like JSON lines.
 
-    With `is_text_needed`, one of the two must have a text column. Ignore blank lines. The position in the file is 0
+    The first two lines must be JSON objects, or the first line must be a row with a text column. With `is_text_needed`,
+    at least one of the two lines must be a row with a text column. Ignore blank lines. The position in the file is 0
     after the call.
     """
     opened.seek(0)
@@ -168,7 +169,10 @@ def require_no_nested_rows(opened: IO[bytes], columns: RowColumns) -> None:
 
 
 def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
-    """Check whether the first line of a file names the text column, or several columns if no text column is wanted."""
+    """Check whether the first line of a file names the required columns of a table.
+
+    If `columns` has no text column, the line must name at least two columns.
+    """
     try:
         with _cells(opened) as cells:
             columns.require(cells.names)
@@ -337,7 +341,10 @@ def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, ob
 
 
 def _replace_members(text: str, changed: Mapping[str, object]) -> bytes:
-    """Return the JSON of an object with new values of some members; of members with one name, only the last changes."""
+    """Return the JSON of an object with new values of some members.
+
+    If several members have the same name, only the last of them changes.
+    """
     decoder, spans = json.JSONDecoder(), dict[str, tuple[int, int]]()
     at = _skip_blanks(text, _skip_blanks(text, 0) + 1)
     while not text.startswith("}", at):
@@ -387,7 +394,8 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # Write both line-end characters, so that the writer quotes cells that contain one of them.
+            # Let the writer end lines with both line-end characters (\r\n), because it quotes only cells that contain a
+            # character of its line end.
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 
@@ -494,7 +502,7 @@ class _Cells:
                     yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
                 continue
             except UnreadRowsError:
-                # UnreadRowsError is a DocumentError, but it ends the table.
+                # UnreadRowsError is a DocumentError, but the table cannot be read further after it.
                 raise
             except DocumentError as error:
                 yield Row(number, "line", error), []
@@ -512,10 +520,10 @@ class _Cells:
         return Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells
 
     def _unquoted_rows(self) -> list[list[str]]:
-        """Return the rows of the lines read for one row, if their quotation marks belong to the cells.
+        """Return the lines of the current row as one row each; an empty list if they are not separate rows.
 
-        Tables separated by tabs often have no quoting, so that a mark at the beginning of a cell would join all rows up
-        to the next mark. Such lines have all columns each. Return an empty list for any other lines.
+        Tables separated by tabs often have no quoting. Then a cell may begin with a quotation mark, and the parser
+        joins all rows up to the next mark. The lines are separate rows if each line has a cell for every column.
         """
         lines, count = self._lines.of_row, len(self.names)
         if self.separator != "\t" or count < 2 or not any('"' in line for line in lines):
@@ -560,7 +568,7 @@ class _PushedBack(ReadableStream):
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(EXAMINED_BYTES)
     encoding = encoding_of_mark(first) or _encoding_without_mark(first)
-    # Invalid bytes become lone surrogates. Only their rows are refused, because these cannot be encoded.
+    # Invalid bytes become lone surrogates. Only rows with lone surrogates are refused, because they cannot be encoded.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
     )

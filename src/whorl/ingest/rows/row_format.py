@@ -71,7 +71,8 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Function that returns the text of a page from its bytes. If these are ambiguous, the file name decides the format.
+#: Function that returns the text of a page from its bytes. If the bytes are ambiguous, the file name decides the
+#: format.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
 #: Names and types of columns to add to rows. `int` is the type of ids; it becomes text if the ids of the rows are text.
 Added: TypeAlias = Mapping[str, type[str] | type[int] | type[bool] | type[float]]
@@ -170,7 +171,7 @@ class RowColumns:
 
     @classmethod
     def from_names(cls, text: str | None, id: str | None, *, further: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
-        """Return the columns for a user's names of the text and id columns.
+        """Return the columns, given the user's names of the text column and the id column.
 
         A name is None if the user has not given it.
         """
@@ -252,13 +253,13 @@ class RowColumns:
         )
 
     def _properties(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of other columns, which are compared but never stored."""
+        """Return the values of the columns in `further`, which are compared but never stored."""
         values = ((key, _to_comparable(row[key])) for key in self.further or () if row.get(key) is not None)
         return {key: value for key, value in values if value is not None}
 
 
 def row_id(value: object) -> object:
-    """Return the id of a row as text, or None if the row has none: an empty cell, or NaN."""
+    """Return the id of a row, a whole number as text; None if the row has none (an empty cell, or NaN)."""
     if value == "" or value != value:
         return None
     # If some ids are missing, pandas writes the other ids as floats, even if they are whole numbers.

@@ -29,7 +29,7 @@ from whorl.query.ast import Bound
 from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
-#: By type of value: the engine's field with a field's values of this type.
+#: For each type of value, the engine's field that contains a field's values of this type.
 Places: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
@@ -117,7 +117,7 @@ class Fields:
     Args:
         patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
             documents.
-        called: Names that fields have in a collection, by their names in whorl, such as `content`.
+        called: Names of fields in the collection, by their names in whorl, such as `content`.
         split: The engine's fields whose words are also split at `_` and `.`, as by `split_name`.
     """
 
@@ -202,7 +202,7 @@ def _local_name(typed: str) -> Iterator[str]:
 
 #: Maximum length in characters of a text that is indexed as a whole value: indexes limit the length of values.
 LONGEST_WHOLE = 1000
-#: If a text is longer, the index stores this number of its characters and a digest of the whole text.
+#: Number of characters that the index stores of a text longer than `LONGEST_WHOLE`; a digest of the whole text follows.
 _BEGINNING = 200
 #: Maximum length of a range's bound in characters: below `_BEGINNING`, so that it compares correctly with a cut text.
 LONGEST_BOUND = 100

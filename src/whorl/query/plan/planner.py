@@ -106,7 +106,7 @@ _cached_parse = lru_cache(_MOST_CACHED)(_parse)
 
 @dataclass(frozen=True, slots=True)
 class QueryDefaults:
-    """Defaults for reading queries. If no arguments are given, they are the defaults of the command line.
+    """Defaults for reading queries; without arguments, the same as on the command line.
 
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.
@@ -279,11 +279,17 @@ def resolve(
     names: Mapping[str, str] | None = None,
     empty: Collection[str] = (),
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
-    """Resolve the clauses of a plan by the types of their fields; return the plan, and warnings for the user.
+    """Resolve the clauses of a plan by the types of their fields.
+
+    Return the resolved plan, and warnings for the user.
 
     `fields` is None for a plan without clauses. `now` is the value of NOW in dates. `names` maps field names in queries
-    to field names in the store. A clause on a missing field matches no document if `empty` has the field; otherwise, or
-    if its type does not support the clause, FieldError is raised.
+    to field names in the store. `empty` has the names of fields that the store may lack; a clause on a missing field
+    among them matches no document.
+
+    Raises:
+        FieldError: The store has no field of that name and `empty` does not list it, or the field's type does not
+            support the clause.
     """
     resolver = _Resolver(fields or Fields({}), query, now, names or {}, empty)
 
@@ -321,7 +327,10 @@ class _Resolver:
         )
 
     def _other_form_tests(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
-        """Return additional tests: for the other form of a qualified name, or for an id that is a node reference."""
+        """Return additional tests: for the other form of a qualified name, and for node references.
+
+        An id that is a node reference is also searched in the field LID.
+        """
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := convert_qualified_name(clause.text)):
@@ -347,7 +356,8 @@ class _Resolver:
     def _find_places(self, name: str, span: Span) -> list[Places]:
         """Return the types and engine fields of each field that a name refers to.
 
-        If the store has no such field, add a warning if the caller allows that; otherwise raise an error.
+        If a field that the store may lack is missing, return no fields and add a warning. If any other field is
+        missing, raise an error.
         """
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
@@ -544,7 +554,7 @@ class _Resolver:
     def _word_order_tests(
         self, row: Iterable[tuple[str | ast.WildcardCharacter, ...]], slop: int, field: str | None, clause: ast.Leaf
     ) -> list[_FieldTest]:
-        """Return the test for words or patterns in order. If `row` is empty, the test matches nothing."""
+        """Return a test for the words or patterns of `row` in order; the test of an empty `row` matches nothing."""
         words = tuple(row)
         if not words:
             typed = self._query[clause.span.start : clause.span.end]
@@ -685,8 +695,8 @@ def bind(
     `signatures` has the signatures of documents and of given texts, by reference. A document without a signature is
     unknown; `unknown` returns the error for it. `texts` has the references of the texts given with the query.
 
-    Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with one part matches any shared token, two parts set
-    a minimum, and three parts make bands without a minimum.
+    Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with only an id matches any shared token, an overlap
+    sets a minimum number of shared tokens, and a probability makes bands without a minimum.
     """
     warnings: list[str] = []
 

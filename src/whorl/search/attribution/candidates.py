@@ -1,4 +1,4 @@
-"""Finds documents that a text may come from, by passage hashes and by searches for parts of it.
+"""Finds documents that a text may come from, by passage hashes and by searches for parts of the text.
 
 If the store keeps passage hashes, `find_passage_candidates` finds every document with a passage of `run_words` words or
 more, and `find_candidates` searches the text's other words in windows.
@@ -12,8 +12,8 @@ The index holds only some hashes of each document: its passage hashes, chosen by
 of every run of `hashed_words` words of the text. A document with one of these hashes contains the words of the run,
 which gives a lower bound of the words that it shares with the text. The hashes also give an upper bound, because any
 shared run of `run_words` words has a hash every few words. All documents with a rare hash become candidates. A hash in
-more than `MANY` documents is crowded, because it belongs to common text: only the documents that share most hashes with
-that part of the text become candidates.
+more than `MANY` documents is crowded, because it belongs to common text: only the documents that share the most hashes
+with that part of the text become candidates.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ from whorl.search.similar.sketch_plan import SketchPlan, reach
 
 #: Number of shingles in a window, and maximum number of windows of a text; long texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
-#: Minimum number of shingles that a candidate must share; sketches of long documents cannot guarantee to find fewer.
+#: Minimum number of shingles that a candidate must share. For long documents, sketches cannot guarantee to find smaller
+#: overlaps.
 LEAST_SHARED = 20
-#: Smallest and largest fraction of a window that a candidate must share; most look-ups then keep the promised recall.
+#: Smallest and largest fraction of a window's shingles that a candidate must share. Within these limits, most look-ups
+#: reach the promised recall.
 _LEAST_PART, _MOST_PART = Fraction(1, 50), Fraction(1, 4)
 #: Name of a window in messages about look-ups.
 _WINDOW = "a part of the text"
@@ -56,7 +58,7 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text, in the order to read them (`found`).
+    """Documents that may have a passage of a text; `found` has them in the order of reading.
 
     The best hit of each part of the text comes first, then the second best of each part, and so on.
     """
@@ -244,8 +246,8 @@ def find_passage_candidates(
             best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
             done += 1
         holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
-        # The documents with most hashes of a crowded part may still lack one of them. Look up again the hashes that no
-        # returned document has.
+        # The documents with the most hashes of a crowded part may still lack some of these hashes. Look up again the
+        # hashes that no returned document has.
         is_kept = dict(zip(known, np.bincount(holders.numbers, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]
         if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:
@@ -273,7 +275,7 @@ def find_passage_candidates(
 def _find_best(
     engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
 ) -> Collection[str]:
-    """Return the ids of the documents with the most of the passage hashes, at most `TAKEN`."""
+    """Return the ids of the documents that have the most of the passage hashes, at most `TAKEN` ids."""
     holders: BoundNode = PassageNumbers("the text", scheme, tuple(numbers))
     if left_out is not None:
         holders = Bool(must=(holders,), must_not=(left_out,))

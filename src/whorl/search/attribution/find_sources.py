@@ -65,8 +65,8 @@ FEW_SKETCHES = 20
 #: Number of sketches that can be read in the time of one phrase look-up.
 SKETCHES_PER_PHRASE = 20
 
-#: Invisible characters that cut words, such as a zero-width space, and one of the others, which the tokenizer ignores.
-#: One replaces the other, so that positions stay the same.
+#: Invisible characters that cut words, such as a zero-width space, and an invisible character that the tokenizer
+#: ignores. Each cutting character is replaced by the ignored one, so that positions in the text stay the same.
 _CUTTERS = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u115f\u1160\u180e\u200b\u2065\u3164\uffa0\ufff0-\ufffb"
     "\U000e0000\U000e0002-\U000e001f\U000e0080-\U000e00ff\U000e01f0-\U000e0fff]"
@@ -139,7 +139,7 @@ def _cut_words_warning(text: str) -> str:
 def _cover_text(
     engine: Engine, text: str, options: SourcesOperation, own_id: str | None, left_out: BoundNode | None
 ) -> Attribution:
-    """Return the sources of a text, without their level; `left_out` matches the documents to exclude."""
+    """Return the sources of a text, with `level` not yet set; `left_out` matches the documents to exclude."""
     recall, ignore_common = fraction_of("recall", options.recall), options.ignore_common
     detector = boilerplate_detector(engine, options.common_above, options.boilerplate, ignore_common=ignore_common)
     count_search(engine.scheme, LOOPS_GAIN)
@@ -166,7 +166,8 @@ def _cover_text(
     if scheme is not None:
         certain = find_passage_candidates(engine, scheme, of_text, min_words, left_out=left_out)
         warnings += certain.warnings
-        # True if the words of every single passage hash make a passage: they are at least min_words, and all count.
+        # True if every passage hash alone proves a passage: it covers at least `min_words` words, and all words of the
+        # text are counted.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded
         groups = [group for group in certain.groups if group.ids != [own_id]]
@@ -195,7 +196,7 @@ def _cover_text(
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    # If a candidate has several documents, its words are in at least two of them.
+    # If a candidate has several documents, all of them have its words, so count its words twice.
     doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
     is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
@@ -237,8 +238,8 @@ class _Chooser:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
         #: Candidates; if several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        #: Number of words of a passage hash; 0 if `add_groups` left out some of the words that passage hashes prove to
-        #: be shared.
+        #: Number of words that a passage hash covers; 0 if `add_groups` dropped ranges that are too short for a
+        #: passage.
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
         #: these words only if its `may_share` is true.
@@ -249,7 +250,8 @@ class _Chooser:
     ) -> None:
         """Add a candidate for each group of documents with the same passage hashes of the text.
 
-        `counted` selects the ranges of a group's proven words that are long enough for a passage; None keeps all.
+        `counted` selects the ranges of a group's proven words that are long enough for a passage; None selects all
+        ranges.
         """
         self._proven_words = 0 if counted else hashed_words
         for group in groups:
@@ -267,14 +269,14 @@ class _Chooser:
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may contain the words in `possible`, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
-        # Mark them as holders: they share no passage hash, so the phrases of `_close_gaps` would miss them.
+        # Set `may_share`: these documents share no passage hash, so the phrases of `_close_gaps` would miss them.
         self.candidates += [Candidate([own], NO_RANGES, possible, may_share=True) for own in ids if own not in known]
 
     def find_holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
-        """Look up gaps in the index of words; return the ids of documents with a passage there, except candidates.
+        """Look up gaps in the index of words; return the ids of documents with a passage in a gap.
 
-        Gaps are ranges of uncovered words. Return None if the engine cannot look up phrases, or the gaps have too many
-        phrases.
+        Gaps are ranges of uncovered words. Documents that are already candidates are left out. Return None if the
+        engine cannot look up phrases, or the gaps have too many phrases.
         """
         if not gaps.size:
             return set()
@@ -286,7 +288,8 @@ class _Chooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # Search only around phrases that occur in a document: few do, and each passage contains at least one of them.
+        # Search only around phrases that occur in a document. Only few phrases do, but each passage contains at least
+        # one of these.
         reached = {
             first
             for start in starts
@@ -373,7 +376,7 @@ class _Chooser:
     def compare_sources(self) -> list[tuple[Candidate, int]]:
         """Choose sources and compare them with the text word by word; choose again if this changes the shared words.
 
-        Return the same as `choose_sources`.
+        Return the last result of `choose_sources`.
         """
         while self._engine.keeps_texts and self._reader.compare(
             [candidate for candidate, _ in self.choose_sources() if candidate.comparison is None]
@@ -486,7 +489,10 @@ class _Chooser:
         return [candidate for candidate in promising if candidate.possible.size]
 
     def _split_candidate(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
-        """Move documents of a candidate to a new candidate; return a list of it, or an empty list if `ids` is empty."""
+        """Move documents of a candidate to a new candidate.
+
+        Return a list with the new candidate, or an empty list if `ids` is empty.
+        """
         others = [candidate.split(ids)] if ids else []
         self.candidates += others
         return others
@@ -509,7 +515,8 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
         # A phrase consists of the first word of a gap and the words before it, or of the last word and the words after
         # it.
         return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
-    # A run that crosses the border of a gap has half of its words on one side, and at least one on the other.
+    # A run that crosses the border of a gap has at least half of its words on one side, and at least one word on the
+    # other.
     half, step = run // 2, run - run // 2
     starts = {int(border) - before for border in gaps.ravel() for before in (half, 1)}
     for start, end in gaps[gaps[:, 1] - gaps[:, 0] >= run].tolist():

@@ -267,7 +267,7 @@ class CandidateReader:
     def _without_edges(self, cover: Numbers) -> Numbers:
         """Remove up to `edge` words between an end of a range and boilerplate near this end.
 
-        The comparison word by word counts these words as boilerplate.
+        The comparison word by word treats these words as boilerplate.
         """
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():
