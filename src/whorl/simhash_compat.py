@@ -1,4 +1,4 @@
-"""Replaces the package `simhash` of simhash-py, with the same names and results.
+"""Replaces the package `simhash` of simhash-py: it has the same names and gives the same results.
 
     from whorl import simhash_compat as simhash
 
@@ -41,7 +41,7 @@ from whorl.hamming.simhash import distance as num_differing_bits
 
 __all__ = ["Corpus", "compute", "find_all", "num_differing_bits", "shingle", "unsigned_hash"]
 
-#: Maximum number of choices of blocks, and so of tables; simhash-py stores all codes in each table.
+#: Maximum number of choices of blocks. For each choice, simhash-py has a table with all codes.
 _MOST_TABLES = 1 << 16
 
 _Places = NDArray[np.int64]
@@ -135,7 +135,7 @@ class Corpus:
         self._index.remove_bulk(hashes)
 
     def find_first(self, query: int) -> int | None:
-        """Return the first match in the first table with a match; without a match None, or 0 (`zero_is_none`)."""
+        """Return the first match in the first table with a match; otherwise None, or 0 if `zero_is_none`."""
         near = self._index.find_all(query)
         for table in self.tables if near else []:
             shown = table.select(query, near)
@@ -165,7 +165,10 @@ class Corpus:
         return answers
 
     def find_all(self, query: int) -> list[int]:
-        """Return all matches, in the order of the tables; `repeats` decides about repetitions."""
+        """Return all matches, in the order of the tables.
+
+        If `repeats` is true, a match is returned once for each table that contains it, otherwise only once.
+        """
         near = self._index.find_all(query)
         shown = [code for table in self.tables for code in table.select(query, near)] if near else []
         return shown if self._repeats else list(dict.fromkeys(shown))
@@ -190,14 +193,15 @@ class Corpus:
 class Table:
     """View of a `Corpus` for one choice of leading blocks, equivalent to a table of simhash-py.
 
-    A code matches a query in this table if it is near the query and has the same bits in the leading blocks.
+    A code matches a query in this table if it is within the Hamming distance and has the same bits in the leading
+    blocks.
     """
 
     def __init__(self, index: HammingIndex, leading: Sequence[int], others: Sequence[int]) -> None:
         self._index = index
         #: Mask of the leading blocks' bits in a code.
         self.lead = sum(leading)
-        #: Mask of the same bits in a permuted code, where they are the highest bits.
+        #: Mask of the leading blocks' bits in a permuted code: there, they are the highest bits.
         self.search_mask = LARGEST >> BITS - self.lead.bit_count() << BITS - self.lead.bit_count()
         self.permutation = Permutation([bit for mask in (*leading, *others) for bit in bits_of(mask)])
 
@@ -217,7 +221,7 @@ class Table:
         return self.select(query, self._index.find_all(query))
 
     def find_first(self, query: int) -> int:
-        """Return the first match of this table; 0 if there is none."""
+        """Return the first match of this table; 0 if no code matches."""
         return next(iter(self.find_all(query)), 0)
 
     def hashes(self) -> list[int]:
@@ -226,7 +230,7 @@ class Table:
 
 
 class _Hits:
-    """The codes near each of several queries. A hit is a pair of a query and a near code."""
+    """Near codes for several queries. Each hit is a pair of a query and a code near it."""
 
     def __init__(self, queries: Codes, found: Groups) -> None:
         sizes = np.diff(found.ends)
@@ -242,7 +246,7 @@ class _Hits:
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
         """Add the codes near each query to its list in `answers`, in the order of the tables.
 
-        `repeats` adds a code once for each table that contains it.
+        If `repeats` is true, add a code once for each table that contains it, otherwise only once.
         """
         times = np.zeros(self.codes.size, np.int64)  # Number of times to report each hit.
         parts: list[_Places] = []

@@ -86,8 +86,8 @@ class Store:
         self.engine = engine
         self.names = names or {}
         self._limits, self.max_rows = limits, max_rows
-        #: Finds the documents that ids, names and paths refer to. A front end on the user's machine adds a folder and
-        #: files.
+        #: Finds the documents that ids, names and paths refer to. A front end on the user's machine calls `read_files`
+        #: to allow paths and files, too.
         self.references = References(engine, self._bound, self._with_same_shingles)
 
     def read_files(
@@ -312,7 +312,7 @@ class Store:
         return replace(attribution, promise=promise, is_complete=False, warnings=warnings)
 
     def _exclusion_notes(self, query: str, excluded: BoundPlan) -> Iterator[str]:
-        """Yield a warning if no document is excluded: the query may be a misspelt name, or the id of a document."""
+        """Yield a warning if `query` excludes no document: it may be a misspelt name, or the id of a document."""
         if self.engine.search(excluded, start=0, rows=0).total == 0:
             ids = self.references.ids([query])
             remedy = f"; to exclude the document of this id, write id:{quote(ids[query])}" if ids else ""
@@ -363,7 +363,7 @@ class Store:
     ) -> None:
         """Raise ParameterError if neither a text nor a document is given; a document may have the id `SOURCE`.
 
-        `one` completes the message "give …".
+        The message begins with "give", followed by `one`.
         """
         if source is None and reference == SOURCE and not self.references.ids([SOURCE]):
             raise ParameterError(f"give {one}")
@@ -539,7 +539,7 @@ class Store:
 
 
 def ids_after(document_id: str) -> str:
-    """Return the query for the documents with ids after a given id, which need not exist.
+    """Return the query for all documents whose ids come after an id, which need not exist.
 
     >>> ids_after("lease")
     'id:<lease TO *]'
@@ -649,7 +649,7 @@ def open_store(
 
 
 def _is_of_a_cluster(name: str, settings: Settings) -> bool:
-    """Check whether OpenSearch or Elasticsearch answers at a plain URL; True if no server answers there."""
+    """Check whether a plain URL belongs to OpenSearch or Elasticsearch; True if no server answers there."""
     if not _MAYBE_INDEX.fullmatch(name):
         return False
     try:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 #: Default of `common_above` if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Smallest number of documents for a limit in percent: one percent of a small collection would be a single document.
+#: Smallest limit that a percentage gives, in documents: 1 % of a small collection would be a single document.
 LEAST_DOCUMENTS = 10
-#: Minimum number of words of a passage shared with a boilerplate text.
+#: Minimum length, in words, of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8
 _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
@@ -86,7 +86,7 @@ class BoilerplateDetector:
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
-        """Return a mask of the common words of a text; bool array of shape (words,)."""
+        """Return a mask of the common words of a text; bool array with one element for each word."""
         is_common = np.zeros(len(of_text.words), np.bool_)
         if self.frequencies is not None:
             scheme = self.frequencies.scheme
@@ -120,7 +120,7 @@ class Comparer:
         return frozenset(pairwise(self._index.text.words))
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
-        """Compare with the words of another text, as B; `compare_words` explains `min_words`."""
+        """Compare the text (A) with the words of another text (B); `compare_words` explains `min_words`."""
         words, detector = self.rejoin_halves(words), self._detector
         common = None if detector is None else CommonWords(self.is_common, detector.words(words), self.edge)
         return self._index.compare(words, common, min_words)
@@ -129,13 +129,13 @@ class Comparer:
 def _mark_runs(
     marked: npt.NDArray[np.bool_], places: npt.NDArray[np.int64], is_frequent: npt.NDArray[np.bool_], width: int
 ) -> None:
-    """Mark the words of frequent hashes, and the words between two neighbouring frequent hashes.
+    """Mark the words of frequent hashes, and the words between two adjacent frequent hashes.
 
     Args:
         marked: Mask of the words of a text, changed in place.
         places: Index of the first word of each hash, ascending.
         is_frequent: Mask of the frequent hashes.
-        width: Number of words of a hash.
+        width: Number of words that each hash covers.
     """
     both = is_frequent[1:] & is_frequent[:-1]
     ends = places + width
@@ -175,7 +175,7 @@ def detector_for_comparison(
     A search would add a warning instead, but a comparison has no warnings.
     """
     if common_above is not None:
-        # A comparison of two files needs no engine, so import this here.
+        # Import this only here, because a comparison of two files needs no engine.
         from whorl.engine.protocol import require_current_index
 
         require_current_index(engine, "what is common in the collection")

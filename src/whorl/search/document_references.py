@@ -1,8 +1,8 @@
 """Finds the document or text that a user refers to by id, path, name or file.
 
-A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an indexed file, or the
-name of one document. It is looked up in this order. Only the command line gives `References` a folder and a reader of
-files; a service never opens a path.
+A reference is read as an id (or a DBID or node, see `engine.protocol.reference_meanings`), then as the path of an
+indexed file, then as the name of a document. Only the command line gives `References` a folder and a function that
+reads files; a service never opens a path.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from whorl.query.plan.nodes import BoundPlan
 from whorl.query.unparse import quote
 
 Result = TypeVar("Result")
-#: Maximum number of documents with one name to list in a message.
+#: Maximum number of documents to list in a message if several documents have the same name.
 _NAMES_SHOWN = 5
-#: Limits for suggestions: minimum and maximum length of a word to search for, number of words to search for, and number
-#: of documents to choose from.
+#: Limits for suggestions: minimum and maximum length of a word to search for, maximum number of words to search for,
+#: and maximum number of documents to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
 #: Number of characters at the beginning of a text whose passage hash is looked up first.
 _BEGINNING = 1_000
@@ -48,8 +48,8 @@ _BEGINNING = 1_000
 class Referent:
     """A document of the store, or a text outside it (`text` is not None).
 
-    A text with an `id` is that of a file that has changed since it was indexed. `note` explains the choice to
-    the user; it is None if the reference is the document's id.
+    If `id` is also given, the text is the content of a file that has changed since it was indexed as this document.
+    `note` explains the choice to the user; it is None if the reference is the document's id.
     """
 
     reference: str
@@ -88,7 +88,7 @@ class References:
         self._kept_base: Path | None = None
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
-        """Return the id of the document that each reference names, by reference; leave out unknown references."""
+        """Return a dict from each reference to the id of the document that it names; omit unknown references."""
         wanted = list_references(references)
         ids = dict(self._engine.resolve(wanted)) if wanted else {}
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
@@ -98,9 +98,10 @@ class References:
         return {name: document_id for name, document_id in ids if document_id is not None}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the document id of each reference, by reference; an id always names its own document.
+        """Return a dict from each reference to a document's id.
 
-        `ids`, in contrast, reads a number as a DBID first.
+        A reference that is the id of a document always names this document. In contrast, `ids` first reads a number as
+        a DBID.
         """
         wanted = list_references(ids)
         stored = self._engine.documents(wanted)
@@ -110,10 +111,12 @@ class References:
         """Return the document that a reference names, or the text of a file outside the store.
 
         A reference is first read as the id or path of a document, then as a file, then as the name of a document. If a
-        document has the text of the file, return this document if `finds_copy` is true, otherwise the text. If
-        `prefers_file`, return the text of a file that has changed since it was indexed, otherwise the stored document.
+        file is not indexed, but a document has the same text, return this document if `finds_copy` is true, otherwise
+        the text. If a file has changed since it was indexed, return the text of the file if `prefers_file` is true,
+        otherwise the stored document.
 
-        UnknownDocumentError, for a reference that names neither a document nor a file, suggests a similar reference.
+        If a reference names neither a document nor a file, raise UnknownDocumentError, which suggests a similar
+        reference.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.id_by_path(reference)
@@ -146,7 +149,8 @@ class References:
     def unknown_document_error(self, reference: str) -> UnknownDocumentError:
         """Return the error for an unknown reference.
 
-        It lists the documents of this name, or suggests the document with the most similar id or name.
+        If several documents have this name, the error lists them; otherwise it suggests the document with the most
+        similar id or name.
         """
         if names := self._names_hint(reference):
             return UnknownDocumentError(reference, names)
@@ -188,7 +192,7 @@ class References:
         return Referent(reference, reference) if reference is not None else self.resolve_text(text or "", "the text")
 
     def documents_with(self, text: str) -> list[str]:
-        """Return the ids of the documents with this text, apart from white space; none for a blank text."""
+        """Return the ids of the documents with this text, ignoring white space; empty for a blank text."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words and not self._begins_unlike_all(text) else []
@@ -234,7 +238,7 @@ class References:
         return f"the file {reference} has changed since it was indexed; the text in the store counts"
 
     def _has_text(self, document_id: str, text: str) -> bool | None:
-        """Check whether a document has a text, apart from white space; None if the store has no text of it."""
+        """Check whether a document has this text, ignoring white space; None if its text is not stored."""
         with suppress(SchemaError):
             stored = self._engine.texts([document_id]).get(document_id)
             return None if stored is None else stored.split() == text.split()
@@ -255,7 +259,7 @@ class References:
         end = self._find_stored_end(reference)
         if end is None:
             return None
-        # The path of another file may have the same end, so compare the texts.
+        # Another file's path may end in the same way, so compare the texts.
         text = self._file_text(reference)
         return end if text is None or self._engine.texts([end]).get(end, "").split() == text.split() else None
 

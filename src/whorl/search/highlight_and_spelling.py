@@ -1,6 +1,7 @@
-"""Marks a query's words in snippets and fragments of texts, and suggests spellings for words that are not found.
+"""Marks a query's words in snippets and fragments of texts, and corrects the spelling of queries.
 
-Texts are split into words as for the index, so every engine marks exactly the words that the query has found.
+Texts are split into words as for the index, so the words marked are exactly the words that the query has found, with
+every engine.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ _TEXTS_AT_ONCE = 20
 _SHOWN = 40
 #: Number of words of context before the first matching word.
 _BEFORE = 8
-#: Limits for suggestions: number of words to check, of documents to read, and of characters to read of each document.
+#: Limits for suggestions: number of words to check, number of documents to read, and number of characters to read of
+#: each document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a word to check, because too many words are similar to a shorter word. Words of at least
-#: `_FEW_LETTERS` letters may differ by two edits.
+#: Minimum length of a word to check, because too many words are similar to a shorter word; and minimum length of a word
+#: that may differ by two edits from its replacement.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 _IsMeant: TypeAlias = Callable[[str], object]
@@ -209,7 +211,7 @@ def highlights(
 
 
 class Marker:
-    """Marks the words that a query searches for in texts; excluded words (NOT) are not marked.
+    """Marks the words of a query in texts, except its excluded words (NOT).
 
     If `has_phrases` is false, each word of a phrase is marked, even where the other words of the phrase are missing. If
     `splits` is true, words are also split at `_` and `.`.
@@ -253,7 +255,8 @@ def _fragments(
         margin = max(marking.size - (end - start), 0) // 2
         earliest = max(start - margin, last_end)
         latest = max(earliest + marking.size, end)
-        # The fragment goes from the first word that starts in it to the last word that ends in it.
+        # A fragment consists of whole words: from the first word that starts in its range to the last word that ends
+        # there.
         first = bisect_left(starts, earliest)
         fragment = (min(starts[first], start), max(ends[bisect_right(ends, latest) - 1], end))
         if marking.joins and fragments and bisect_left(starts, last_end) == first:
@@ -276,8 +279,8 @@ def correct_spelling(engine: Engine, text: str) -> str | None:
     """Replace unknown words of a text by known words; return None if no word is replaced.
 
     A word is known if the name or text of a document contains it. An unknown word is replaced by the nearest known word
-    within two edits (one edit for short words). If several known words are equally near, the most frequent one is
-    taken.
+    within two edits (one edit for short words). If several known words are equally near, the most frequent one replaces
+    it.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)

@@ -59,7 +59,7 @@ _FEWEST, _MOST = 50, 1000
 Filter: TypeAlias = str | Sequence[str]
 #: Sort key for the score of a hit; `@score` sorts by a field with the name "score".
 _SCORE = "score"
-#: Sort keys, or a text such as "cm:modified desc, name"; None to sort by score.
+#: Sort keys, or a text such as "cm:modified desc, name"; None sorts by score.
 Sort: TypeAlias = str | Sequence[Order] | None
 
 
@@ -216,12 +216,13 @@ class QueryReader:
         try:
             return resolve(plan, self._engine.fields(), text, self._now, self.names, empty)
         except UnknownFieldError:
-            # Read the fields again, because another process may have just indexed the first document with this field.
+            # Read the list of fields again, because another process may have just indexed the first document with this
+            # field.
             latest = self._engine.fields(latest=True)
         try:
             return resolve(plan, latest, text, self._now, self.names, empty)
         except UnknownFieldError as error:
-            # The field may belong to documents that the engine cannot search yet.
+            # Documents that the engine cannot search yet may have the field.
             if not (gaps := self._engine.gaps("words")):
                 raise
             hint = "\n".join(filter(None, (error.hint, *gaps)))
@@ -249,7 +250,7 @@ class PreparedQuery:
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
         self._length = len(query)
-        #: Documents and texts that FINGERPRINTs of the query name, without those of its filters; each once.
+        #: Distinct documents and texts that the query's FINGERPRINTs name; its filters are ignored.
         self.references = tuple(references(self.resolved))
         chosen = [reader.filter(query) for query in _as_list(filters)]
         self._filters = [plan for plan, _ in chosen]
@@ -263,7 +264,7 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Numbers of shared tokens by id: the scores of the last page, if these scores count shared tokens.
+        #: Number of shared tokens by id: the scores of the last page, if these scores are numbers of shared tokens.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:
@@ -317,7 +318,7 @@ class PreparedQuery:
         measured = measure(self._sources, self.references[0], ids, counts)
         if self._calibrated is None:
             return measured
-        # Use the exact overlaps that the search has counted, because an estimate could be below the threshold.
+        # Prefer the exact overlaps that the search has counted, because an estimate could be below the threshold.
         exact = self._calibrated.exact_estimates(self.references[0])
         return {
             document_id: replace(overlap, estimate=exact.get(document_id, overlap.estimate))
@@ -325,9 +326,9 @@ class PreparedQuery:
         }
 
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
-        """Yield the hits whose texts contain words of the query, each with a snippet.
+        """Yield the ids of hits whose texts contain words of the query, each with a snippet.
 
-        Hits without a stored text are left out, and also the last hits if the texts are too long in total.
+        Hits without a stored text are left out. If the texts are too long in total, the last hits are also left out.
         """
         from whorl.search.highlight_and_spelling import snippet, word_clauses
         from whorl.search.similar.verify import MOST_PAGE_CHARACTERS
@@ -385,8 +386,8 @@ def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, 
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
     A hit is skipped if an earlier hit is in the same cluster. The total is computed from the engine's counts of hits
-    per cluster. ParameterError is raised if no document has the label of a cluster, which `whorl duplicates
-    --write-ids` writes.
+    per cluster. Raise ParameterError if no document has a cluster label; `whorl duplicates --write-ids` writes these
+    labels.
     """
     counts = engine.labels.counts(plan)
     if not counts and not any(engine.labels.read_all()):
@@ -436,8 +437,8 @@ def measure(
     """Return each document's overlap with a source, by id; omit documents without a fingerprint.
 
     Overlaps are estimated from sketches if both texts have them, otherwise from the less precise MinHash tokens. The
-    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id: a document with a known
-    number and a sketch needs no signature.
+    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id. If a document's number
+    is known and it has a sketch, its signature is not fetched.
     """
     try:
         source = sources.source(reference)

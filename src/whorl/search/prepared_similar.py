@@ -1,4 +1,7 @@
-"""Prepares similarity searches: the source is read once, and the search can then be run or explained."""
+"""Prepares similarity searches.
+
+The source of a search is read once; the search can then be run and explained several times.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ class PreparedSimilar:
     def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
         """Return one page of hits; raise ParameterError if the page is out of range.
 
-        If `exact`, compare the whole texts of the hits on the page, instead of estimating shares from sketches.
+        If `exact` is true, compare the whole texts of the hits on the page, instead of estimating shares from sketches.
         """
         self._reader.require_page(start, rows)
         gaps = gap_warnings(self._engine, "sketches")
@@ -71,6 +74,6 @@ class PreparedSimilar:
         return replace(page, found=tuple(hits), warnings=warnings)
 
     def request(self) -> Mapping[str, object]:
-        """Return the engine's request for candidates, as JSON values, without running it."""
+        """Return the engine's request for candidates as JSON values, without sending it."""
         plan = look_ups(self._search, self._filter.root)
         return self._engine.explain(plan, start=0, rows=self._search.batch_size(plan))

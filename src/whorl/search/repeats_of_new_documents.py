@@ -1,4 +1,4 @@
-"""Finds the stored documents that a new document largely copies."""
+"""Finds the stored documents that a new document repeats in large part."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from whorl.store import Store
 
 #: Maximum number of stored documents to return for a new document.
 MOST_REPEATED = 10
-#: Number of hits to fetch in one search.
+#: Number of hits to fetch at a time.
 _AT_ONCE = 100
 
 
 class Repeated(SimilarHit):
-    """A stored document (B in shares) that a new document (A) repeats."""
+    """A stored document that a new document repeats; in shares, A is the new document, B the stored one."""
 
     __slots__ = ()
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id=hit.id", "name=hit.name", "*estimate")
@@ -44,8 +44,8 @@ class RepeatSearch:
 
     Args:
         threshold: Minimum share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
-        metric: "jaccard", "a_in_b" (share of the new document in the stored one) or "b_in_a" (share of the stored
-            document in the new one).
+        metric: "jaccard"; "a_in_b", the share of the new document that is in the stored document; or "b_in_a", the
+            share of the stored document that is in the new document.
 
     Raises:
         ParameterError: The metric is unknown, or the threshold is out of its range.
@@ -58,18 +58,18 @@ class RepeatSearch:
         self._store, self._threshold, self._metric = store, threshold, metric
 
     def of_new(self, document: Document) -> Repeats | None:
-        """Return the stored documents that a new document repeats, or None.
+        """Return the stored documents that a new document repeats, or None if it repeats none.
 
-        Raise DocumentError for another type of item.
+        Raise DocumentError if the item is not a document.
         """
         [document] = documents_only([document])
         repeated = self._find_repeated(document.text, {document.id})
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
-        """Yield the earlier documents that each newly stored document repeats, for documents that repeat any.
+        """Yield each newly stored document that repeats earlier documents, with these documents.
 
-        `ids` are distinct, oldest first.
+        `ids` are the distinct ids of the new documents, oldest first.
         """
         later = dict.fromkeys(ids)
         total = len(later)

@@ -1,1 +1,1 @@
-"""Serves a store over HTTP."""
+"""Provides a store as an HTTP service: whorl's own routes, and routes in Alfresco's format."""

@@ -154,9 +154,10 @@ def create_app(
         alfresco_routes(store, access, is_read_only=settings.is_read_only),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
-    # Requests pass the middleware in reverse order: what is added last runs first.
+    # Middleware runs in reverse order: the middleware added last handles a request first.
     app.add_middleware(DirectRoutes, routes=routes)
-    # Only requests to an embedded store take turns; requests to a search server can wait for it in parallel.
+    # Only requests to an embedded store take turns. Requests to a search server mostly wait for it, so they run in
+    # parallel.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(Bodies, settings=settings, memory=memory)
@@ -167,7 +168,8 @@ def create_app(
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
-        # Add this middleware last, so that it runs first, and pages of these origins can also read failures.
+        # Add this middleware after the checks, so that it runs before them, and pages of these origins can also read
+        # failures.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
@@ -227,7 +229,7 @@ def _failures() -> _Json:
 
 
 def _describe_failures(path: str, about: _Json) -> None:
-    """Describe the failures of a route in OpenAPI. An invalid request gives 400 here, not FastAPI's 422."""
+    """Describe the failures of a route in OpenAPI. Invalid requests get status 400, not FastAPI's 422."""
     statuses = {400} if about["responses"].pop("422", None) else set()
     if is_of_the_store(path):
         statuses |= {*_OF_THE_STORE}
@@ -245,7 +247,7 @@ class DirectRoutes:
     """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
 
     The functions are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI
-    still describes these routes, and answers invalid requests, for example with parameters that the route lacks.
+    still describes these routes, and answers invalid requests, for example requests with unknown parameters.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
@@ -264,7 +266,7 @@ class DirectRoutes:
         if direct is None or (scope["query_string"] and not (direct[1] and direct[1].is_text)):
             await self._app(scope, receive, send)
             return
-        # Set the route, because the log names it.
+        # The log shows the route, so set the route in the scope.
         scope["route"], model = direct
         endpoint = scope["route"].endpoint
         if model is None:
@@ -282,9 +284,9 @@ class DirectRoutes:
 
 
 def _argument_models(endpoint: Callable[..., Any]) -> list[type[RequestBody]] | None:
-    """Return the models of a function's arguments: none if it is `async`, otherwise one.
+    """Return the models of a function's arguments: an empty list if it is `async`, otherwise one model.
 
-    Returns None for a function with other arguments, or with another result than a response.
+    Return None if the function has other arguments, or if its result is not a response.
     """
     arguments = get_type_hints(endpoint)
     result = arguments.pop("return", None)
@@ -295,7 +297,7 @@ def _argument_models(endpoint: Callable[..., Any]) -> list[type[RequestBody]] | 
 
 
 def _parameters(scope: Scope) -> dict[str, str]:
-    """Return the parameters in a request's address; raise ValueError if one is repeated."""
+    """Return the parameters in the query string of a request; raise ValueError if one is repeated."""
     pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     parameters = dict(pairs)
     if len(parameters) != len(pairs):

@@ -1,6 +1,6 @@
 """Stores uploaded JSON lines part by part, no faster than the store can write them.
 
-A part has at most some thousand lines. While it is stored, it occupies one of a limited number of slots. So a fast
+A part has at most some thousand lines. While a part is stored, it occupies one of a limited number of slots. So a fast
 client must wait, a slow client blocks no slot, and an upload of any length needs memory for only one part.
 """
 
@@ -32,10 +32,10 @@ Line: TypeAlias = tuple[int, bytes | None]
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000
-#: A line of up to this number of bytes cannot hold too many values, so it is not checked. A longer line is checked in
+#: A line of at most this number of bytes cannot have too many values, so it is not checked. A longer line is checked in
 #: pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of errors, and of repeating documents, that are listed; more are only counted.
+#: Maximum number of errors to list, and of documents with repeats to list. All others are only counted.
 MOST_LISTED = 1_000
 
 
@@ -64,11 +64,12 @@ class Report:
     Args:
         stored: Number of stored documents, all on disk.
         unchanged: Number of documents that were already stored with the same content.
-        repeated: Number of documents with the id of an earlier line; the last document with an id is stored.
+        repeated: Number of documents whose id is also in an earlier line; the last document with an id is stored.
         refused: Number of lines without a valid document, or with a document that cannot be stored.
-        errors: Errors of the first refused lines, by line.
+        errors: Errors of the first refused lines, in the order of the lines.
         checked: Number of documents that were compared with stored documents.
-        repeats: The first documents that repeat stored documents, with these documents; None if not requested.
+        repeats: The first documents that repeat stored documents, each with these stored documents; None if not
+            requested.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -116,7 +117,7 @@ class LineSplitter:
 
     @property
     def kept(self) -> int:
-        """Number of bytes of the unfinished line that are in memory; 0 if the line is too long."""
+        """Number of bytes of the unfinished line in memory; 0 if the line is too long and was dropped."""
         return self._size if self._pieces else 0
 
     def split(self, chunk: bytes) -> Iterator[Line]:
@@ -128,7 +129,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the unfinished line, and begin the next line.
+        """Yield the unfinished line, and start a new line.
 
         An empty line is only yielded if a line feed has ended it (`is_ended`).
         """
@@ -155,7 +156,7 @@ class Uploads:
     async def process(
         self, chunks: AsyncIterator[bytes], repeats: RepeatSearch | None = None, *, is_stored: bool = True
     ) -> Report:
-        """Store the documents of one request, or only check them for repeats.
+        """Store the documents of one request; if `is_stored` is false, only check them for repeats.
 
         Raises:
             BrokenOffError: The store failed, the client was too slow, or no slot became free.
@@ -191,7 +192,7 @@ class Uploads:
                 await to_thread.run_sync(work, part)
 
     def _documents(self, part: Iterable[Line], report: Report) -> Iterator[tuple[int, Document]]:
-        """Yield the number and document of each valid line; record invalid lines in the report."""
+        """Yield the line number and the document of each valid line; record invalid lines in the report."""
         most = self._settings.max_line_bytes
         for number, line in part:
             report.lines = number

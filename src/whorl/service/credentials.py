@@ -16,9 +16,9 @@ from urllib.parse import parse_qs
 from whorl.errors import ParameterError
 from whorl.settings.settings import LOOPBACK
 
-#: An unused ticket expires after this time in seconds, as in Alfresco.
+#: Time in seconds after which an unused ticket expires, as in Alfresco.
 TICKET_SECONDS = 3600.0
-#: Maximum number of tickets. Another ticket replaces the least recently used one.
+#: Maximum number of valid tickets. If it is reached, a new ticket replaces the least recently used one.
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
@@ -85,8 +85,8 @@ class Tickets:
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # The dict is in the order of last use, and its first ticket is dropped first. So move the ticket to the
-            # end.
+            # The dict is in the order of last use, and its first ticket is the next to be dropped. So move this ticket
+            # to the end.
             self._tickets[ticket] = now, user
             return True
 
@@ -118,7 +118,7 @@ class Access:
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
-        # `header` has decoded the key as Latin-1, so encode it in the same way.
+        # The header was decoded as Latin-1, so encode the key in the same way.
         if kind.lower() == "bearer" and self._keys:
             return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)
@@ -174,7 +174,7 @@ def _decode_base64(given: str) -> bytes:
 
 
 def _spellings(text: str) -> set[bytes]:
-    """Encode a text in all encodings that clients use: Latin-1 (`btoa` in browsers) and UTF-8."""
+    """Encode a text in each encoding that clients use: Latin-1 (`btoa` in browsers) and UTF-8."""
     spelled = {text.encode()}
     with contextlib.suppress(UnicodeEncodeError):
         spelled.add(text.encode("latin-1"))

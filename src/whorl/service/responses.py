@@ -38,7 +38,7 @@ _ENCODED_AT_ONCE = 1_000
 
 
 class Json(JSONResponse):
-    """JSON response for any text; lone surrogates are escaped."""
+    """JSON response whose texts may contain any characters; lone surrogates are escaped."""
 
     def render(self, content: Any) -> bytes:
         return b"".join(_pieces(content)) if _is_long(content) else _encode(content)
@@ -51,7 +51,7 @@ def _is_long(content: Any) -> bool:
 
 
 def _pieces(content: Any) -> Iterator[bytes]:
-    """Yield JSON in pieces: encoding a million items at once would block other threads."""
+    """Yield a value as JSON in pieces: encoding a million items at once would block other threads."""
     if isinstance(content, dict) and content:
         opening = b"{"
         for name, value in content.items():
@@ -80,7 +80,7 @@ def _encode(value: Any) -> bytes:
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-#: HTTP status by class of error. If several classes fit an error, the first one counts.
+#: HTTP status by class of error. If an error belongs to several classes, the first class determines the status.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
     (UnknownDocumentError, 404),
@@ -122,8 +122,8 @@ class QuerySpan(TypedDict):
 class Error(TypedDict):
     """Error of a failed request.
 
-    An error in the query has its position and a hint, the error for an unknown document may suggest another id, and the
-    error of an interrupted upload has the report on the documents stored so far.
+    An error in the query has a position and a hint. The error for an unknown document may suggest another id. The error
+    of an interrupted upload has a report on the documents stored so far.
     """
 
     statusCode: int
@@ -236,7 +236,7 @@ def _describe_mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
 def _describe_mistake(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         return f"the body is no JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
-    # The first part of the location is "body", "query" or "path".
+    # The first element of the location is "body", "query" or "path", so leave it out.
     name = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part:.{_NAME_CHARACTERS}}" for part in error["loc"][1:]
     ).lstrip(".")

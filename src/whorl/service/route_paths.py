@@ -10,15 +10,15 @@ API = "/api/v1"
 ALFRESCO = "/alfresco"
 SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
 TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
-#: Routes that Alfresco's clients call in addition to the search.
+#: Paths that Alfresco's clients call in addition to the search: people, nodes and discovery.
 PEOPLE = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/people"
 NODES = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/nodes"
 DISCOVERY = f"{ALFRESCO}/api/discovery"
-#: Upload of any number of documents; the size of the whole body is not limited.
+#: Path for uploads of any number of documents; the size of the whole body is not limited.
 DOCUMENTS = f"{API}/documents"
 
 
-#: Routes whose request bodies contain whole texts or files.
+#: Paths of routes whose request bodies contain whole texts or files.
 _OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "similar", "sources", "text", "verify"))
 
 
@@ -28,7 +28,7 @@ def header(scope: Scope, name: bytes) -> str:
 
 
 def speaks_as_alfresco(path: str) -> bool:
-    """Check whether failures at a path have Alfresco's format."""
+    """Check whether the responses to failed requests at a path have Alfresco's format."""
     return path == ALFRESCO or path.startswith(f"{ALFRESCO}/")
 
 
@@ -48,5 +48,5 @@ def is_upload(scope: Scope) -> bool:
 
 
 def brings_text(scope: Scope) -> bool:
-    """Check whether the body of a request may hold a whole text or file."""
+    """Check whether the body of a request may contain a whole text or file."""
     return scope["method"] == "POST" and scope["path"] in _OF_TEXTS

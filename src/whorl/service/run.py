@@ -1,6 +1,6 @@
 """Runs the HTTP server in one or several processes, from start to graceful shutdown.
 
-It configures logging and memory, and shares state between the processes.
+The module also configures logging and memory, and shares state between the processes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def limit_arenas() -> None:
 
 
 def give_back() -> None:
-    """Return free memory pages to the system; by default, glibc only returns memory at the end of an arena."""
+    """Return free memory pages to the system; glibc itself only returns memory at the end of an arena."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -75,16 +75,16 @@ def keep_giving_back() -> None:
     threading.Thread(target=run, name="gives memory back", daemon=True).start()
 
 
-#: An unused connection stays open for this time in seconds. Most proxies close unused connections earlier.
+#: Time in seconds that an unused connection stays open. Most proxies close unused connections earlier.
 _KEEP_ALIVE_SECONDS = 75
 #: uvicorn's exit code if the service cannot start, for example because its port is in use.
 _STARTUP_FAILURE = 3
-#: The supervisor replaces a worker process that has not responded for this time in seconds.
+#: Time in seconds without a response after which the supervisor replaces a worker process.
 _HUNG_SECONDS = 60
-#: File in the shared folder that has the address of the process with the shared state.
+#: Name of the file in the shared folder that contains the address of the process with the shared state.
 _ADDRESS = "address"
-#: File in the shared folder that is created by the worker that prints the service's address, so that no other worker
-#: prints it.
+#: Name of the file in the shared folder that marks the service's address as printed. The worker that prints the address
+#: creates the file, so that no other worker prints it.
 _ANNOUNCED = "announced"
 
 
@@ -99,8 +99,8 @@ class Connection(HttpToolsProtocol):
     body) are dropped, because uvicorn would add them to the headers, which have been checked before.
     """
 
-    #: Number of bytes that were received since the parser last reached the end of headers, of a part of a body, or of a
-    #: request. It is large only within headers or trailers.
+    #: Number of bytes received since the parser last reached the end of the headers, of a piece of the body, or of the
+    #: request. The number becomes large only within headers or trailers.
     _pending_bytes = 0
     _is_in_head = False
 
@@ -127,7 +127,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head, self._pending_bytes = False, 0
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
-            # With this error the parser stops, and uvicorn answers 400.
+            # This error stops the parser, and uvicorn then answers 400.
             raise ValueError("the head of a request is too large")
         super().on_headers_complete()
 
@@ -141,7 +141,7 @@ class Connection(HttpToolsProtocol):
 
 
 class WorkerLoop(asyncio.SelectorEventLoop):
-    """Event loop of a worker process, which listens at the common address with a socket of its own.
+    """Event loop of a worker process, which listens at the service's address with a socket of its own.
 
     Linux distributes connections over the sockets of all processes. If the processes shared one socket, the first to
     wake up would accept all waiting connections, and a client with many connections would use only one process.
@@ -179,7 +179,7 @@ def serve(store: Store, settings: Settings) -> None:
     )
     server = _AnnouncedServer(config) if is_terminal else uvicorn.Server(config)
     _warn_if_empty(store, settings)
-    # After a stop, uvicorn raises the signal again. Treat SIGTERM like SIGINT, so that the exit code is 0.
+    # After a stop, uvicorn raises the received signal again. Handle SIGTERM like SIGINT, so that the exit code is 0.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         server.run()
@@ -217,8 +217,8 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 def _claim(host: str, port: int) -> Iterator[None]:
     """Reserve an address, so that no other service with workers uses it.
 
-    The reservation lasts while this service starts, runs and restarts its workers. The workers' sockets do not reserve
-    the address: while no worker listens, another service can bind to it.
+    The reservation lasts while this service starts, runs and restarts its workers. The workers' sockets alone would not
+    suffice: while no worker listens, another service could bind to the address.
 
     Raises:
         ParameterError: Another service has the address.
@@ -297,8 +297,8 @@ class _Supervisor(Multiprocess):
     """Replaces workers that died or hang."""
 
     def keep_subprocess_alive(self) -> None:
-        # Close this process's copy of the worker's end of the pipe. Then a worker's death closes the pipe, and uvicorn
-        # does not wait `_HUNG_SECONDS` for an answer.
+        # Close this process's copy of the worker's end of the pipe, so that the pipe closes when the worker dies.
+        # Otherwise, uvicorn would wait `_HUNG_SECONDS` for an answer.
         for process in self.processes:
             process.child_conn.close()
         super().keep_subprocess_alive()
@@ -334,7 +334,7 @@ def worker_app() -> FastAPI:
 
 
 def _announce_first(host: str, port: int, announced: Path) -> None:
-    """When a worker listens, print the address to open, unless another worker has printed it."""
+    """When a worker listens, print the service's address, unless another worker has already printed it."""
     with suppress(FileExistsError):
         announced.touch(exist_ok=False)
         while True:

@@ -10,13 +10,15 @@ from typing import Literal
 from whorl.fingerprint.compare_texts import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
 
-#: Level of a text's share in its sources. The user sets the two thresholds between the levels.
+#: Level of the share of a text that its sources contain. The user sets the two thresholds between the levels.
 Level = Literal["low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)
 class HashedPassage:
-    """A passage known by its hashes: its place in the document is unknown, and both ends may lack some words.
+    """A passage found by its hashes only, so its position in the document is unknown.
+
+    Both ends of the passage may lack some words.
 
     Args:
         a: Position in the text: a half-open range of characters.
@@ -33,15 +35,15 @@ class TextSource:
     """A document with passages of a text; in comparisons, the text is A and the document is B.
 
     Args:
-        words: Words of the text in the passages.
-        new_words: Words in the passages that no earlier source covers, at least 1.
-        only_words: Words in the passages that are in no known passage of another candidate. This is an upper bound if
-            some candidates were not read, because their passages may be longer than known.
-        shares: Overlap of both, counted on all shingles; None if the store keeps no texts.
-        shingles: The document's distinct shingles; None if the store keeps no texts.
-        passages: Longest first, ties in the order of the text; they may overlap.
+        words: Number of the text's words that are in the passages.
+        new_words: Number of words in the passages that no earlier source contains, at least 1.
+        only_words: Number of words in the passages that are in no known passage of another candidate. This is an upper
+            bound if some candidates were not read, because their passages may be longer than known.
+        shares: Overlap of the text and the document, counted on all shingles; None if the store keeps no texts.
+        shingles: Number of the document's distinct shingles; None if the store keeps no texts.
+        passages: The passages, longest first, ties in the order of the text; they may overlap.
         content: The document's text, which the ranges of the passages refer to.
-        residual: Overlap of both without boilerplate; None if boilerplate is not defined.
+        residual: Overlap of the text and the document without boilerplate; None if boilerplate is not defined.
     """
 
     id: str
@@ -61,10 +63,11 @@ class Common:
     """Boilerplate in a text, and the number of its other words that the sources contain.
 
     Args:
-        limit: A passage in more documents than this is boilerplate; None if only given boilerplate texts count.
-        words: Known boilerplate words of the text: a lower bound, because up to twelve words at either end of
-            boilerplate may go unrecognised.
-        covered_words: Words in a passage of a source that are not boilerplate.
+        limit: A passage in more than this number of documents is boilerplate; None if boilerplate is defined only by
+            given texts.
+        words: Number of the text's words that are known to be boilerplate. This is a lower bound, because up to twelve
+            words at either end of boilerplate may go unrecognised.
+        covered_words: Number of words that are in a passage of a source and are not boilerplate.
         is_ignored: Whether boilerplate is ignored; the word counts of the sources then leave it out.
     """
 
@@ -100,19 +103,20 @@ class Attribution:
 
     Args:
         min_words: Minimum length of a passage in words.
-        sources: Sources by the number of words that they add to earlier ones, at least one word, most first.
+        sources: Sources, sorted by the number of words that each adds to the sources before it, most first; each adds
+            at least one word.
         also: Ids and names of documents that share passages but add nothing to the sources, the largest overlap first;
             at most 300.
         also_count: Number of all documents that share passages but add nothing to the sources.
-        longest_passage: Number of words of the longest passage of the sources; 0 if there are no sources.
-        candidates: Number of documents with a possible passage of the text.
+        longest_passage: Number of words of the longest passage of the sources; 0 if the text has no sources.
+        candidates: Number of documents that may have a passage of the text.
         read: Number of candidates whose texts were read.
         without_text: Number of candidates without a stored text.
         unread: Number of possible sources that were not read because of a limit. Other unread candidates would add no
             words.
         common: Boilerplate of the text; None if it is not defined. If it is ignored, the word counts of the sources
             leave it out.
-        excluded_words: Words of the text in excluded parts, for example quotations.
+        excluded_words: Number of the text's words in excluded ranges, for example in quotations.
         is_complete: Whether the search can find all documents.
     """
 
@@ -147,5 +151,5 @@ class Attribution:
 
     @property
     def coverage(self) -> Share:
-        """Fraction of the counted words that are in a passage, 0 to 1; 0 if no word is counted."""
+        """Fraction of the counted words that are in a passage of a source, 0 to 1; 0 if no word is counted."""
         return self.covered_words / self.counted_words if self.counted_words else 0.0

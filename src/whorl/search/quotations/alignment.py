@@ -1,4 +1,4 @@
-"""Aligns a quotation with the most similar place in a document, by word edit distance.
+"""Finds the run of a document's words that is most similar to a quotation, by edit distance in words.
 
 Source: Sellers, "The theory and computation of evolutionary distances: pattern recognition", 1980.
 """
@@ -41,9 +41,9 @@ class Alignment:
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     """Return the best alignment of a quotation with a run of a document's words.
 
-    The best alignment has the smallest edit distance, and among these the most common words; of equally good ones, the
-    first is returned. So if the quotation drops "not" before its last word, the result shows this, not an added last
-    word. The time is proportional to the product of both lengths.
+    The best alignment has the smallest edit distance; among alignments of equal distance, the most common words; and
+    among these, the first position. So if the quotation drops "not" before its last word, the result shows this
+    omission, not an added last word. The time is proportional to the product of both lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
@@ -89,7 +89,10 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omi
 def _trace_path(
     rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers, edit_cost: int
 ) -> tuple[list[Edit], int]:
-    """Return the edits on the cheapest path through the rows of costs, and the start of the run in the document."""
+    """Return the edits on the cheapest path through the rows of costs, and the start of the run.
+
+    The run is the range of the document's words that is aligned with the quotation.
+    """
     at, to = len(rows) - 1, rows[-1].size - 1
     steps: list[tuple[bool, tuple[int, int], tuple[int, int]]] = []
     while at:

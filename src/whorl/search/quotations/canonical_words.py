@@ -18,11 +18,11 @@ from itertools import accumulate
 
 from whorl.request_context import require_time, timely
 
-#: Replacement for an ignored character, so that the positions of the others stay the same.
+#: Replacement for an ignored character, so that the positions of all other characters stay the same.
 _LEFT_OUT = "\0"
 #: Replacement for a combining mark while patterns are applied. It is a letter, so that the patterns see one word.
 _MARK = "\ua7f7"
-#: Characters and their equivalents on a keyboard.
+#: Typographic characters, and the keyboard characters that replace them.
 _EQUIVALENTS = {
     **dict.fromkeys("‘’‛ʼ", "'"),
     **dict.fromkeys("\u00ad‐‑‒–", "-"),
@@ -38,14 +38,14 @@ _LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for c
 _NO_BLANKS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u3098\u309b-\u312f\u3190-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-#: A character with its combining marks, or in Burmese with the vowel sign that NFC joins to it.
+#: A character with its combining marks; in Burmese, a letter with the vowel sign that NFC joins to it.
 _CHARACTER = rf"\u1025\0*\u102e|[{_NO_BLANKS}](?:\0*[\u0300-\u036f\u3099\u309a])*"
 _UNSPACED = re.compile(_CHARACTER)
 _WORD = re.compile(rf"{_CHARACTER}|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
-# For speed, the patterns below first match the character to replace, and only then check the character before it: `re`
-# then skips to the next such character.
-#: A letter changed by the author of a quotation: `[T]he`.
+# For speed, the patterns below first match the character to replace, and only then check the character before it: so
+# `re` can jump from one such character to the next.
+#: A letter in square brackets, changed by the author who quotes: `[T]he`.
 _CHANGED_LETTER = re.compile(rf"\[(?<!\w\[)({_LETTER}{_MARK}*)\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.
 _EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
@@ -59,15 +59,17 @@ _FOOTNOTE_MARK = re.compile(
     r"(?=\0*\s+[^\W\d_a-z]|[\s\0]*\Z)"
     rf"|(?:(?<=\w[.,;:!?]\[)|(?<={_LETTER}{{2}}\[))\^[\w-]{{1,40}}\](?:\[\^[\w-]{{1,40}}\])*(?=[\s.,;:!?)]|\Z))"
 )
-#: Numbers or a letter in brackets, or raised, after a comma or semicolon: `end,[1, 2] it`, `end,² it`.
+#: A footnote mark after a comma or semicolon: numbers or a letter in brackets, or raised digits: `end,[1, 2] it`,
+#: `end,² it`.
 _FOOTNOTE_AFTER_COMMA = re.compile(
     r"[\[¹²³⁰⁴-⁹](?:(?<=\w[,;]\[)(?:\d{1,3}(?:,? \d{1,3}|[,-]\d{1,3}){0,9}|[a-z])\]|(?<=\w[,;][¹²³⁰⁴-⁹])[¹²³⁰⁴-⁹]{0,2})"
     rf"(?:\[\d{{1,3}}\]){{0,9}}(?=\0*\s+{_LETTER}|[\s\0]*\Z)"
 )
 _LONGEST_WORD = 60
-#: The end of plain words before such a mark; in `f(ab,[3] and c)` the number belongs to the text.
+#: An ordinary word or a year before such a footnote mark. In `f(ab,[3] and c)`, the word does not match, so the number
+#: stays in the text.
 _PLAIN_WORD = re.compile(rf"(?:\A|[\s\"'])(?:[\w'-]*{_LETTER}{{2}}[\w'-]*|\d{{4}})[,;]\Z")
-#: Marks of Wikipedia that ask for something, and those of its notes.
+#: Wikipedia's marks for editors (`[citation needed]`, `[who?]`) and for notes (`[note 1]`).
 _EDITOR_MARK = re.compile(
     r"\[(?<=[^\s\[]\[)(?:(?:citation|clarification|verification|page|better source|full citation) needed"
     r"|failed verification|(?:(?:according to |by )?whom|who|when|where|which)\?|(?:note|nb) \d{1,3})\]",
@@ -76,9 +78,9 @@ _EDITOR_MARK = re.compile(
 #: A number in brackets without a blank before it: the mark of a footnote, or an index.
 _NUMBER = re.compile(r"\[(?<=[^\s(\[]\[)(\d{1,3})\]")
 _NUMBERS_AFTER_WORD = re.compile(rf"\[(?<={_LETTER}{{2}}\[)\d{{1,3}}\](?:\[\d{{1,3}}\])*(?=[.,;:!?]?(?:[\s\"'”’)]|\Z))")
-#: Minimum number of different footnotes in a text with footnotes.
+#: Minimum number of different footnotes for numbers in brackets to be read as footnote marks.
 _FEWEST_FOOTNOTES = 3
-#: The target of a link in Markdown, with the bracket that ends its label; `names[i](x)` is a call.
+#: A link in Markdown with its label and target; `names[i](x)` is a call.
 _LINK_TARGET = re.compile(
     r"(\[(?<![\w)\]]\[)[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))"
 )
@@ -92,7 +94,7 @@ _PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"\s(?<=\d\s)\s*(?=[%°‰])")
 _LOOSE = re.compile(
     r"[\"'`;?!\[\](){}.,:/·-](?:(?<=[\"`;?\[\]{}])|(?<=')(?:(?<!\w')|(?!\w))"
-    # Keep the parentheses of a call, `foo()`, and the exclamation mark of a factorial, `n!`.
+    # Keep the parentheses of a call, `foo()`, and the exclamation mark of a factorial, `n!`, as characters of the word.
     r"|(?<=\()(?:(?<!\w\()|(?!\)))|(?<=\))(?<!\w\(\))|(?<=!)(?:(?<!\w!)(?![\w=])|(?<=[^\W\d]{2}!))"
     rf"|(?<=[.,])(?![\d/])|(?<=:)(?![\d/=])|(?<={_LETTER}[.,:])|(?<=,)(?<!\w,)|(?<=:)(?<!\w:)(?!=)"
     rf"|(?<=-)(?:(?!\d|[.$€£¥]\d| \d)|(?<={_LETTER}-))"
@@ -131,7 +133,7 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces. Cut before a blank, but not after a hyphen, which may join two words."""
+    """Yield a text in pieces. A cut is before a blank, but not after a hyphen, which may join two words."""
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)
@@ -153,7 +155,8 @@ def _replace_ignored(text: str) -> str:
     # A minus sign before a number becomes a hyphen, so that both compare equal. Do this last, because a hyphen can be
     # loose punctuation.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
-    # All replacements keep the length of the text, so combining marks can be copied back from their positions in it.
+    # All replacements keep the length of the text, so combining marks can be copied back from the same positions of the
+    # original text.
     return replaced if text.isascii() else re.sub(_MARK, lambda found: text[found.start()], replaced)
 
 
@@ -190,7 +193,7 @@ class CanonicalText:
         self.joined = f" {' '.join(self.words)} "
 
     def find(self, words: Sequence[str], start: int = 0) -> int | None:
-        """Return the index of the first occurrence of a run of words (at least one), from word `start` on."""
+        """Return the index of the first occurrence of a non-empty run of words, from the word `start` on."""
         require_time()
         if start >= len(self.words):
             return None
@@ -210,9 +213,10 @@ class CanonicalText:
 
     @cached_property
     def is_footnoted(self) -> bool:
-        """Whether the numbers in brackets are footnote marks: they count from 1, and one is after a full stop.
+        """Whether the numbers in brackets are footnote marks, not indices.
 
-        If a word has two different numbers, they are indices.
+        Footnote marks are at least `_FEWEST_FOOTNOTES` numbers, counted from 1 without gaps. At least one of them
+        follows the end of a sentence, and no word has two different numbers.
         """
         last, is_at_end, numbers = 0, False, dict[str, str]()
         for found in timely(_NUMBER.finditer(self.text)):

@@ -1,7 +1,7 @@
 """Finds the quotations in a text, and the source that the text names for each quotation.
 
-A text can name a source in a footnote (`[^1]`, `[1]`, `¹`), in a line with a dash after a block quote, in brackets or a
-link after the quotation, or in the attribute `cite` of HTML.
+A text can name a source in a footnote (`[^1]`, `[1]`, `¹`), in a line that begins with a dash after a block quote, in
+brackets or a link after the quotation, or in the HTML attribute `cite`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from whorl.search.quotations.results import GivenQuotation, Quotation
 #: Maximum number of quotations in one request, and of characters in a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK_START = r"^[ \t]*(?:(?:\d{1,9}[.)]|[-*+])[ \t]+)?(?:>[ \t]?)+"
-#: A block quote. A line without a mark continues the block only if it begins with a small letter, and the line before
-#: it does not end a sentence: in Markdown, such a line belongs to the quotation, but in mail it is usually the reply.
+#: A block quote. A line without a quote mark continues the block only if it begins with a small letter, and the line
+#: before it does not end a sentence: in Markdown, such a line belongs to the quotation, but in mail it is usually the
+#: reply.
 _BLOCK = re.compile(
     rf"(?:{_BLOCK_START}.*(?:\n|\Z)(?:(?<=[^\s.!?…:;>”\"]\n)[ \t]*[^\W\d_A-Z].*(?:\n|\Z))*)+", re.MULTILINE
 )
 _BLOCK_MARK = re.compile(_BLOCK_START, re.MULTILINE)
-#: A line that begins with a dash, and names the source of the block quote before it.
+#: A line that begins with a dash, and names the source of the preceding block quote.
 _DASH_LINE = re.compile(r"[ \t]*(?:—|―|–|--+|-)[ \t]*(\S.*)")
 _DASH_LINE_AFTER = re.compile(r"\n?[ \t]*(?:—|―|–|--+)[ \t]*(\S.*)$", re.MULTILINE)
 _SINGLE_MARKS = re.compile(r"(?<!\w)(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|‚([^‚\n]+?)[‘’])(?!\w)")
@@ -40,20 +41,20 @@ _ANY_MARK = re.compile('[“”„«»「」『』"]')
 _SENTENCE = re.compile(r"\S.*?(?:[.!?。！？]['\"”’»)\]]*(?=\s|\Z)|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL)
 _FOOTNOTE_MARK = re.compile(r"[ \t.,;:!?)]{0,3}(?:\[\^?([\w.-]{1,40})\]|([¹²³⁰⁴-⁹]{1,3}))")
 _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1,3}))[ \t]+(\S.*)$", re.MULTILINE)
-#: A name in brackets. A number in square brackets is a footnote mark, and square brackets before a parenthesis are the
-#: label of a link.
+#: A name in brackets. A number in square brackets is a footnote mark instead, and square brackets before a parenthesis
+#: are the label of a link.
 _BRACKETS = re.compile(r"[ \t.,;:]{0,3}(?:\(([^()\n]{1,300})\)|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\())")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
-#: Tags of blocks, as in a part of an HTML page; a text is HTML if it has both tags of an element, except in code of
-#: Markdown. A text with these characters in the notation of HTML is HTML, too.
+#: Tags of block elements, which also occur in fragments of HTML. A text is HTML if it has both tags of such an element,
+#: unless they are in Markdown code. A text with quotation marks written as HTML character references is also HTML.
 _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )
 _CHARACTER_OF_HTML = re.compile(r"(?<!`)&(?:[lr]dquo|bdquo|[lr]aquo|#822[0-2]|#x201[cde]);", re.IGNORECASE)
-#: The beginning of quotations as JSON.
+#: The beginning of a list of quotations as JSON.
 _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"(?:quote|source)"\s*:')
 #: Number of characters of HTML to parse at a time.
 _PIECE_CHARACTERS = 50_000
@@ -68,9 +69,10 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Remove HTML from a text; return the text and its quotations in order, except quotations inside quotations.
+    """Remove HTML from a text; return the text and its quotations in order.
 
-    The text is plain text, Markdown or HTML. If `every_sentence`, each of its sentences counts as a quotation.
+    Quotations inside other quotations are left out. The text is plain text, Markdown or HTML. If `every_sentence` is
+    true, each sentence is taken as a quotation.
     """
     marked: list[Quotation] = []
     if _is_html(text):
@@ -82,7 +84,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     notes = {note[1] or note[2]: note[3] for note in footnotes}
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
-    # Ignore quotation marks in footnotes and in the names of sources, because they do not mark a quotation.
+    # Quotation marks in footnotes and in lines that name a source do not mark a quotation, so ignore them.
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
     starts = [start for start, _ in names]
 
@@ -115,7 +117,7 @@ def _is_html(text: str) -> bool:
 
 
 def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
-    """Return the number of quotation marks outside of quotations, without inch marks."""
+    """Return the number of quotation marks that belong to no quotation; inch marks are not counted."""
     places = [*(quotation.place for quotation in quotations if quotation.place), *quotations_between_marks(text)]
     at, count = 0, 0
     for start, end in [*sorted(places), (len(text), len(text))]:
@@ -126,9 +128,10 @@ def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
 
 
 def quotations_in_json(text: str) -> list[Any] | None:
-    """Return the values in a JSON list, object or lines, for `read_given_quotations`; None for another text.
+    """Return the values of a JSON list, a JSON object or JSON lines, for `read_given_quotations`.
 
-    Raise ParameterError, with the position, if the text begins like quotations in JSON, but is broken.
+    Return None for any other text. Raise ParameterError, with the position, if the text begins like quotations in JSON,
+    but is broken.
     """
     if not text.lstrip().startswith(("[", "{")):
         return None
@@ -195,7 +198,7 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
-    """Yield the block quotes of Markdown and mail, each with the range of the line that names its source."""
+    """Yield the block quotes of Markdown and mail, each with the range of the line that names the source."""
     for block in timely(_BLOCK.finditer(text)):
         lines, end = _BLOCK_MARK.sub("", block[0].rstrip("\n")).split("\n"), block.end()
         named = _DASH_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
@@ -242,7 +245,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
-        # The parser reads an unfinished tag again, so double the length each time.
+        # The parser reads an unfinished tag again from its start, so double the length each time.
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end

@@ -38,13 +38,13 @@ class Quotation:
     """A quotation of a text.
 
     Args:
-        quote: The quotation, without its marks.
-        place: Half-open range of characters in the text, with the marks; None if the quotation was given without a
-            text.
+        quote: The quotation, without its quotation marks.
+        place: Half-open range of characters in the text, including the quotation marks; None if the quotation was given
+            without a text.
         source: Name of the source in the text; None if the text names no source.
         references: Names that the source may have in a store, the likeliest first.
-        is_certain: Whether `source` certainly names a document. If it does and the store lacks the document, the user
-            gets a note.
+        is_certain: Whether `source` certainly names a document. Then the user gets a note if the store lacks this
+            document.
     """
 
     quote: str
@@ -57,15 +57,15 @@ class Quotation:
 class Verdict(Enum):
     """Result of checking a quotation."""
 
-    #: A document has the quotation word for word.
+    #: A document contains the quotation word for word.
     EXACT = "exact"
-    #: A document has the quotation, but a few words are changed, added or left out.
+    #: A document contains the quotation with a few words changed, added or left out.
     EDITED = "edited"
-    #: Documents have parts of the quotation, but none has it in one piece.
+    #: Documents contain pieces of the quotation, but none contains it in one piece.
     STITCHED = "stitched"
-    #: A document has the quotation, but the named source does not.
+    #: A document contains the quotation, but the named source does not.
     MISATTRIBUTED = "misattributed"
-    #: No document has the quotation.
+    #: No document contains the quotation.
     ABSENT = "absent"
 
 
@@ -117,8 +117,8 @@ class LookUp:
 
     Args:
         documents: Number of documents in the store.
-        read: Number of documents that were read; each has at least one of the runs, or all words of the quotation.
-        is_complete: Whether every document that could have the quotation word for word was read.
+        read: Number of documents that were read; each contains at least one of the runs, or all words of the quotation.
+        is_complete: Whether the search has read every document that could contain the quotation word for word.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("runs", "documents", "read", "is_complete")
@@ -134,7 +134,7 @@ class VerifiedQuotation:
     """A quotation with its verdict.
 
     Args:
-        source_id: Id of the named source; None if the text names no source, or the store lacks it.
+        source_id: Id of the named source; None if the text names no source, or the store lacks this source.
         places: Places in documents, the best first; empty for `Verdict.ABSENT`.
         look_up: Runs that were looked up in the store; None if the named source has the quotation.
     """

@@ -1,14 +1,14 @@
-"""Verifies quotations: checks whether the store has each quotation word for word, and where.
+"""Verifies quotations: checks whether the store contains each quotation word for word, and where.
 
 A quotation is first compared with its named source. If the source does not contain the quotation, runs of the
-quotation's words are looked up as phrases, and the documents with the most runs are read. If none of them contains the
-quotation, other documents with its words are read, at most `MOST_HOLDERS`. The comparison uses canonical words, never
-hashes. Verdicts:
+quotation's words are looked up as phrases, and the documents with the most runs are read. If none of these documents
+contains the quotation, other documents with its words are read, at most `MOST_HOLDERS`. The comparison uses canonical
+words, never hashes. Verdicts:
 
-- *exact*: a document has all words of the quotation in one run.
+- *exact*: a document contains all words of the quotation in one run.
 - *edited*: the best place in a document differs in at most a quarter of the words.
-- *stitched*: a document has the parts between ellipses in order, or runs of `RUN_WORDS` words or more of one or several
-  documents explain the quotation better than edits.
+- *stitched*: a document contains the parts between ellipses in order; or runs of at least `RUN_WORDS` words, from one
+  or several documents, explain the quotation better than edits.
 
 A quotation of fewer than `FEWEST_WORDS` words is never edited: a few similar words can be a coincidence.
 """
@@ -55,45 +55,47 @@ from whorl.search.quotations.results import (
 if TYPE_CHECKING:
     from whorl.search.document_references import References
 
-#: Minimum number of words of a run common to a quotation and a document, and number of words of the runs that are
+#: Minimum number of words of a run that a quotation shares with a document, and number of words of each run that is
 #: looked up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
-#: Minimum number of words of a quotation that may be edited.
+#: Minimum number of words of a quotation that can have the verdict *edited*.
 FEWEST_WORDS = 8
-#: Maximum share of differing words in an edited quotation, and minimum number of edits at which runs from several
-#: places may explain the quotation better.
+#: Maximum share of differing words in an edited quotation; and minimum number of edits for which runs from several
+#: places are considered as a better explanation.
 MOST_EDITED, MANY_EDITS = 0.25, 5
 #: For a quotation stitched together from several places: maximum share of its words that are in none of the
 #: common runs.
 MOST_UNEXPLAINED = 0.2
-#: Maximum numbers of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
+#: Maximum number of runs in one look-up, maximum number of documents to read after a look-up, and maximum number of
+#: look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum number of documents that are read because they contain words of the quotation, and number of documents to
 #: read at once.
 MOST_HOLDERS, _HOLDERS_AT_ONCE = 500, 20
-#: Limits for the words that these documents must have: number of words chosen from the quotation, number of chosen
-#: words with a digit, and number of characters of a run of CJK, Thai or similar characters.
+#: Limits for the words of a quotation that a document must contain to be read: number of words chosen from the
+#: quotation, number of chosen words with a digit, and number of characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
-#: Pairs of a chosen word and its neighbour are looked up if a quotation has at least `_FEWEST_PAIRS` of them. A
-#: document must have the share `_INTACT` of the first half of the pairs, and of the second half. If too many documents
-#: do, they must also have `_NARROWING_PAIRS` other pairs.
+#: If a quotation has at least `_FEWEST_PAIRS` pairs of a chosen word and its neighbour, the pairs are looked up instead
+#: of the words. A document must contain the fraction `_INTACT` of the first half of the pairs, and the same fraction of
+#: the second half. If too many documents match, they must also contain `_NARROWING_PAIRS` other pairs.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
-#: Largest number of a footnote that may be between the two words of a pair.
+#: Highest footnote number that may be between the two words of a pair.
 _MOST_FOOTNOTES = 40
 #: Preferred length of a chosen word: shorter words are frequent, and longer words are more often broken at a line end.
 _WORD_LETTERS = 6
 #: Maximum number of phrases that rank the documents with words of the quotation, and maximum number of words of a
 #: phrase.
 _RANKING_PHRASES, _RANKING_WORDS = 8, 32
-#: Maximum product of the lengths of a quotation and a document, in words; longer ones are not aligned.
+#: Maximum product of the lengths of a quotation and a document, in words. If the product is larger, they are not
+#: aligned.
 _MOST_CELLS = 200_000_000
 _MOST_PLACES = 10
-#: Maximum number of characters of cached documents in canonical form.
+#: Maximum number of characters of all cached documents together, in canonical form.
 _KEPT_CHARACTERS = 20_000_000
 #: A word broken at the end of a line.
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
-#: A footnote mark, or the target of a link in Markdown.
+#: A footnote mark, an editor's mark such as `[citation needed]`, or the target of a link in Markdown.
 _MARK = re.compile(r"\[(?:\^?\w{1,40}|\d{1,3}[\d, –-]{1,30}|[a-z ]{4,16} needed)\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
 #: An ellipsis, or an insertion in brackets, but not a footnote mark or a link.
 _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
@@ -102,11 +104,11 @@ _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?
 def verification_of(
     engine: Engine, references: References, text: str, own_id: str | None, options: VerifyOperation
 ) -> Verification:
-    """Verify the quotations of a text. Documents with the same text are no sources, because they prove nothing.
+    """Verify the quotations of a text, ignoring documents with the same text, because they prove nothing.
 
     Args:
         text: Plain text, Markdown or HTML.
-        own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
+        own_id: Id of the text, if it is a document of the store; this document is ignored, too.
 
     Raises:
         ParameterError: A number is out of its range, or the quotations are too many or too long.
@@ -136,7 +138,7 @@ def verify_quotations(
     *,
     own_ids: frozenset[str] = frozenset(),
 ) -> Verification:
-    """Verify quotations. The documents `own_ids` are the text itself, and so no sources.
+    """Verify quotations, ignoring the documents `own_ids`, which contain the verified text itself.
 
     Raise ParameterError if a quotation has no word, or if quotations are too many or too long.
     """
@@ -161,13 +163,13 @@ class _Documents:
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0
         self._names: dict[str, str] = {}
-        # This raises an error if the store keeps no texts.
+        # If the store keeps no texts, this call raises an error.
         engine.texts(())
         self.count, self.profile = engine.count(), engine.scheme.profile
         self.without_text: set[str] = set()
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
-        """Return documents in canonical form, by id; omit documents without a text."""
+        """Return a dict from ids to documents in canonical form; omit documents without a text."""
         missing = [key for key in ids if key not in self._cached and key not in self.without_text]
         texts = self._engine.texts(missing) if missing else {}
         self.without_text.update(key for key in missing if key not in texts)
@@ -180,7 +182,7 @@ class _Documents:
         return found
 
     def find_with_phrases(self, phrases: Collection[str]) -> list[str]:
-        """Return the ids of the documents that contain the most of the phrases, the best first."""
+        """Return the ids of the documents that contain the most phrases, the best document first."""
         hits = self._engine.search(BoundPlan(_any_of(phrases)), start=0, rows=_ROWS + len(self.own_ids)).hits
         self._names |= {hit.id: hit.name for hit in hits}
         return [hit.id for hit in hits if hit.id not in self.own_ids][:_ROWS]
@@ -264,7 +266,7 @@ class _Verifier:
         self._names_itself = named in store.own_ids
         self._named = None if self._names_itself else named
         if self._named is None and not quotation.is_certain:
-            # The words in brackets name no document, so they are probably not a source; drop them.
+            # The brackets after the quotation name no other document, so they probably contain no source; drop them.
             self._quotation = replace(quotation, source=None, references=())
         self._runs: dict[str, None] = {}
         self._holders_unread = 0
@@ -331,8 +333,8 @@ class _Verifier:
                 return Verdict.STITCHED, self._find_stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
-            # If a quotation names an unknown source, it is misattributed if it was given without a text; in a text, it
-            # is not.
+            # If a quotation names a source that the store lacks, it is misattributed if it was given alone; a quotation
+            # in a text keeps its verdict.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
@@ -340,11 +342,11 @@ class _Verifier:
         return Verdict.ABSENT, ()
 
     def _judge_match(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
-        """Return the verdict and the places if one document has the quotation; otherwise None.
+        """Return the verdict and the places if one document contains the quotation; otherwise None.
 
-        `unexplained` is the number of the quotation's words that are in no run. Also return None if runs explain the
-        quotation better than edits: if it has at least `MANY_EDITS` edits, and three or more edits for each unexplained
-        word.
+        `unexplained` is the number of the quotation's words that are in no run shared with a document. Also return None
+        if runs explain the quotation better than edits: if the best alignment has at least `MANY_EDITS` edits, and
+        three or more edits for each unexplained word.
         """
         if len(match.at) == 1:
             quote = self._whole.place(0, len(self._whole.words))
@@ -356,7 +358,7 @@ class _Verifier:
             )
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # If all parts match without edits, the document has them in another order.
+        # If the distance is 0, the document contains all parts without edits, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._find_edited_places(match)
 
     def _find_edited_places(self, match: _Match) -> tuple[QuotedPlace, ...]:
@@ -415,7 +417,7 @@ class _Verifier:
         return len(self._words) - int(np.count_nonzero(self._mask_covered(matches)))
 
     def _documents_with_runs(self, own: _Match | None) -> Iterator[_Match]:
-        """Yield documents with runs of the quotation's words; each look-up yields the best first."""
+        """Yield documents with runs of the quotation's words; each look-up yields the best documents first."""
         seen = {self._named}
         matches = [] if own is None else [own]
         for round_ in range(_ROUNDS):
@@ -423,7 +425,8 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # The second round looks up runs of all words; later rounds look up runs of the words not found yet.
+                # The first look-up uses runs of all words; later look-ups use runs of the words that were not found
+                # yet.
                 is_open = np.full(len(self._words), True) if round_ == 1 else ~self._mask_covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
@@ -432,14 +435,14 @@ class _Verifier:
             if not ids and round_:
                 return
             seen.update(ids)
-            # The best document usually has an exact quotation, so read this document alone first.
+            # The best document usually contains the quotation word for word, so read it alone first.
             for group in (ids[:1], ids[1:]):
                 for match in self._compare_documents(group):
                     matches.append(match)
                     yield match
 
     def _phrases(self, is_open: npt.NDArray[np.bool_]) -> list[str]:
-        """Return runs of `_LOOKED_UP_WORDS` words that `is_open` marks, spread evenly over the quotation."""
+        """Return runs of `_LOOKED_UP_WORDS` words marked in `is_open`, spread evenly over the quotation."""
         places = [
             (part, start)
             for number, part in enumerate(self._parts)
@@ -455,7 +458,7 @@ class _Verifier:
             yield self._compare(document_id, document)
 
     def _find_holder(self, read: Sequence[_Match]) -> list[_Match]:
-        """Read more documents with words of the quotation; return the first that has it word for word, if any."""
+        """Read more documents with words of the quotation; return a list with the first exact match, if any."""
         words, self._is_complete = _choose_required_words(self._words)
         if not words and self._is_complete:
             return []
@@ -475,7 +478,8 @@ class _Verifier:
             intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
             ids, left = self._store.holders(Bool(must=intact), seen, _HOLDERS_AT_ONCE)
             if left:
-                # Many documents have enough pairs, so also require pairs that none of the read documents has.
+                # Many documents contain enough pairs, so also require pairs that none of the documents read so far
+                # contains.
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))
                 ids, left = self._store.holders(clause, seen, most)
@@ -496,7 +500,7 @@ class _Verifier:
         A pair is given by the index of its first word; at most `_NARROWING_PAIRS` pairs are returned.
         """
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
-        # Leave out words at the edge of a part, because in a document they may be joined to an unknown word.
+        # Leave out words at the edge of a part, because a document may join them to words outside the quotation.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))
         pairs = [at for at in range(len(self._words)) if self._is_pair(at) and at not in known]
         return sorted(pairs, key=lambda at: len(self._words[at] + self._words[at + 1]))[-_NARROWING_PAIRS:]
@@ -580,7 +584,7 @@ class _Verifier:
                 length += 1
             if run is not None:
                 yield run
-            # The next run may begin inside this run, so do not go to its end.
+            # The next run may begin inside this run, so do not skip the whole run.
             start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
 
 
@@ -601,7 +605,7 @@ def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
 
 
 def _any_of(texts: Iterable[str], weight: float = 1.0) -> Bool[BoundLeaf]:
-    """Return a clause for documents with one of the phrases."""
+    """Return a clause for documents that contain at least one of the phrases."""
     return Bool(should=tuple(Words(text, "content", weight) for text in dict.fromkeys(texts)), min_should_match=1)
 
 
@@ -614,8 +618,8 @@ def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int], profi
     clauses = [_any_of((*_spellings(words[at]), *_other_spellings(words, at, profile)), 0.0) for at in chosen]
     runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
     for run in runs[:_MOST_REQUIRED]:
-        # The index splits a run by a dictionary. The first and the last word depend on the characters around the run,
-        # so leave them out.
+        # The index splits a run of such characters into words by a dictionary. The first and the last word depend on
+        # the characters around the run, so leave them out.
         inside = tokens(run[:_MOST_UNSPACED])[1:-1]
         if len(inside) > 1:
             clauses.append(replace(_any_of(inside), min_should_match=len({*inside}) // 2))

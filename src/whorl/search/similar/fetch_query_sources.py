@@ -14,7 +14,7 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.query.plan.planner import no_fingerprint_message
 from whorl.search.document_references import References, list_references
 
-#: Name in a query for a text given with the query.
+#: Name that a query uses for a text given with the query.
 SOURCE = "source"
 
 
@@ -30,14 +30,14 @@ class Source(NamedTuple):
 
 
 class Sources:
-    """The sources of a query, with their signatures, sketches and texts. Each is fetched once.
+    """The sources of a query, with signatures, sketches and texts, each of them fetched only once.
 
     Args:
         texts: Texts given with the query, by name, or one text, which gets the name `SOURCE`. A reference with the name
             of a given text means this text, not a document.
         references: Resolves paths and names of documents; None to allow only references that the engine knows.
-        caches_sketches: Whether a search may begin with a cached sketch, which may be out of date; the caller then
-            handles ChangedSourceError.
+        caches_sketches: Whether a search may begin with a cached sketch, which may be out of date; the caller must then
+            handle ChangedSourceError.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Sources:
         self._sketches: dict[str, Sketch | None] = {}
 
     def fetch_whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return each source's text by reference. The text was given with the query, or is stored.
+        """Return the text of each source by reference: a text given with the query, or a stored text.
 
         Raise UnknownDocumentError if a reference names neither a text nor a document; ParameterError if it names a
         document without a text.
@@ -84,9 +84,10 @@ class Sources:
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> Source:
-        """Return the source that a reference names: a given text, or else a document.
+        """Return the source that a reference names: a given text or, if no text has this name, a document.
 
-        Raise UnknownDocumentError if there is neither. `with_sketch` fetches a document's sketch together with its id.
+        Raise UnknownDocumentError if the reference names neither. If `with_sketch` is true, fetch a document's sketch
+        together with its id.
         """
         if reference in self.texts:
             return Source(reference, text=self.texts[reference])

@@ -1,6 +1,6 @@
 """Chooses which MinHash tokens to look up to reach a given recall, for an index without sketches.
 
-A source has a shingles, a document has b shingles, and I shingles are in both. The search looks up m tokens of the
+A source has a shingles, a document has b shingles, and both share I shingles. The search looks up m tokens of the
 source; G ~ Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens, unless
 one of its b - I other shingles has a smaller hash in the same bucket. If a token is in the document with the average
 probability s, then at least c tokens match with the probability
@@ -26,7 +26,7 @@ from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_f
 
 #: Number of tokens to look up. If the metric allows smaller hits, all tokens of the source are looked up.
 BUDGET = 256
-#: Share of the allowed misses (1 - recall) that the look-ups may cause; the verification may cause the others.
+#: Fraction of the allowed misses (1 - recall) that the look-ups may cause; the verification may cause the other misses.
 _FIRST_SHARE = Fraction(1, 5)
 #: Number of document sizes for which the recall is computed.
 _GRID = 24
@@ -65,7 +65,7 @@ class MinHashPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether documents of all `sizes` are found with the wanted recall."""
+        """Whether documents of every size in `sizes` are found with the wanted recall."""
         return self.promised_sizes == self.sizes
 
 
@@ -100,7 +100,8 @@ def make_minhash_plan(
     wanted = float(first)
     least = 1
     if metric is Metric.JACCARD:
-        # The more tokens must match, the lower is the recall. So bisect for the largest number that reaches it.
+        # The recall falls as the minimum number of matching tokens rises. So bisect for the largest number that reaches
+        # the wanted recall.
         counts = range(1, len(buckets) + 1)
         least = max(1, bisect_left(counts, 1, key=lambda count: int((recalls_for(count) < wanted).any())))
     recalls = recalls_for(least) if len(buckets) else np.zeros(len(grid))
@@ -123,10 +124,10 @@ def make_minhash_plan(
 def _recall_function(
     source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
 ) -> Callable[[int], Floats]:
-    """Return a function from the number of tokens that must match to recalls.
+    """Return a function that computes recalls from the minimum number of tokens that must match.
 
-    A recall is the probability that a document just at the threshold has these tokens; there is one for each document
-    size in `grid`.
+    The function returns one recall for each document size in `grid`: the probability that a document just at the
+    threshold has at least this number of the tokens.
     """
     needed = [min(size, other, least_overlap(metric, threshold, size, other)) for other in grid.tolist()]
     overlaps = np.array(needed, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Results of a similarity search: hits, pages, and how much each hit shares with the source (estimated or exact)."""
+"""Results of a similarity search: hits, pages of hits, and each hit's overlap with the source."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class HitGroup(NamedTuple):
 class RankedHits:
     """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
 
-    A page shows only a few of the hits. So ids are read only to order equal hits around a page, and `SimilarHit`
-    objects are created only on access.
+    A page shows only a few of the hits. So ids are read only to order hits of equal rank on or near the page, and
+    `SimilarHit` objects are created only on access.
     """
 
     def __init__(self, groups: Iterable[HitGroup] = ()) -> None:
@@ -136,14 +136,17 @@ class RankedHits:
         """Split the hits: decided hits (exact, or their whole interval is above the threshold), and undecided hits."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
-            # The test that accepts hits is wider than the interval, so the whole interval of a hit may be below the
-            # threshold.
+            # Hits are accepted by a test that allows more error than the interval, so the whole interval of a hit may
+            # be below the threshold.
             parts[group.lowest < float(threshold) and not group.estimate.is_exact].append(group)
         return RankedHits(parts[0]), RankedHits(parts[1])
 
 
 def _sort_by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
-    """Sort the hits of groups of equal rank by id; return the first `most`, as (group, position in its candidates)."""
+    """Sort the hits of groups of equal rank by id, and return the first `most` hits.
+
+    A hit is returned as (group, position in the group's candidates).
+    """
     if len(groups) == len(groups[0].positions) == 1:
         return [(groups[0], groups[0].positions[0])]
     named = chain.from_iterable(
@@ -165,8 +168,8 @@ class Verified:
     """Hits of a search, best first.
 
     Args:
-        candidates: Number of documents that the search found.
-        seen: Number of these documents that were verified.
+        candidates: Number of documents found by the look-ups.
+        seen: Number of candidates that were verified.
     """
 
     hits: RankedHits
@@ -228,7 +231,7 @@ def score_hit(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 def order_of(metric: Metric) -> Metric:
     """Return the metric that orders the hits.
 
-    By containment, a copy of the source and a single sentence of it both have 100 %. Jaccard puts the copy first
+    By containment, a copy of the source and a single sentence of it both reach 100 %. Jaccard ranks the copy first
     (`benchmarks/licences.py`).
     """
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric

@@ -1,9 +1,9 @@
-"""Searches for documents that share content with a source, and says how many of them it finds (its recall).
+"""Searches for documents that share content with a source, and computes the recall of the search.
 
 The source is a document or a text. The plan lists tokens of the source's sketch to look up, and the minimum number of
-matches. The engine returns candidates, which are verified on their sketches, or on their texts if sketches cannot
+matches. The engine returns candidates, which are verified by their sketches, or by their texts if sketches cannot
 decide (a short text in a very long one). Collections without sketches are searched by MinHash tokens, with wider
-intervals. `docs/accuracy.md` explains why the search keeps the requested recall.
+intervals. `docs/accuracy.md` explains why the search reaches the requested recall.
 
 If common text is ignored, the search reads the texts of a `ResidualPlan`'s candidates, up to its limits, the largest
 overlap first. So all numbers of hits are exact.
@@ -81,12 +81,12 @@ from whorl.search.similar.verify import TextVerifier, compare_with_documents
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time with their sketches, which take about 3 MB together.
 AT_ONCE = 2_000
-#: Maximum number of candidates of a first query with few tokens. If it matches more documents, a second query with more
-#: tokens pays off.
+#: Maximum number of candidates of a first query with few tokens. If the query matches more documents, a second query
+#: with more tokens is faster.
 FEW = 100
 #: Maximum size of a source to look up as phrases, in shingles.
 MOST_PHRASES = 128
-#: Threshold of a calibrated FINGERPRINT that has no overlap.
+#: Default threshold of a calibrated FINGERPRINT clause that states no overlap.
 _OVERLAP = Fraction(1, 5)
 #: Each page of hits needs the same plan, so cache it.
 _plan = lru_cache(64)(make_plan)
@@ -107,7 +107,7 @@ class SketchSearch:
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # Hits may be larger than the source by any factor, so only the largest document limits their size.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # The source itself may be larger, if it was added after the engine had read the largest size.
+        # The source itself may be larger than this size, if it was added after the engine had read the size.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
@@ -142,7 +142,7 @@ class SketchSearch:
         return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
-        """Return the query of all branches, or None if the plan has no tokens to look up."""
+        """Return the query that joins all branches, or None if the plan has no tokens to look up."""
         plan = self.plan
         branches = tuple(
             self._look_up(branch) for branch in plan.branches if branch.min_should_match and not branch.by_phrases
@@ -173,9 +173,9 @@ class SketchSearch:
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
-        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify the candidates not in `seen`.
+        """Fetch up to `rows` candidates (by default `AT_ONCE`) from `start`, and verify those not in `seen`.
 
-        If the first plan matches too many candidates, return None; `look_ups` then returns another query.
+        If the first plan matches too many candidates, return None; after that, `look_ups` returns another query.
         """
         # The first query fetches up to `FEW` candidates. If it matches more documents, another query replaces it.
         is_cheap = self._costs is not None and not start
@@ -192,7 +192,7 @@ class SketchSearch:
         return Batch(candidates, self._judge_candidates(candidates, seen if own is None else seen | {own}))
 
     def _judge_candidates(self, candidates: Candidates, left_out: Set[str]) -> RankedHits:
-        """Return the candidates that are hits according to their sketches, without the documents in `left_out`."""
+        """Return the candidates whose sketches make them hits, without the documents in `left_out`."""
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
@@ -210,7 +210,7 @@ class SketchSearch:
         return RankedHits.from_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Decide the undecided hits by their texts; return the hits, and the number of unread candidates, 0."""
+        """Decide the undecided hits by their texts; return the hits, and 0 as the number of unread candidates."""
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
             return hits, 0
@@ -219,7 +219,10 @@ class SketchSearch:
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
-    """Return the shingles of a text's sketch as phrases; none if the index would split a phrase into other words."""
+    """Return the shingles of a text's sketch as phrases.
+
+    The result is empty if the index would split the text into other words.
+    """
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
         return ()
@@ -228,7 +231,7 @@ def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(words[at : at + scheme.shingle_size]) for at in places))
 
 
-#: Maximum number of candidates whose tokens are fetched, some 10 KB each.
+#: Maximum number of candidates whose tokens are fetched; the tokens of one candidate take some 10 KB.
 MOST_MINHASH_VERIFIED = 2_000
 MINHASH_AT_ONCE = 500
 _ROUGH = (
@@ -238,11 +241,11 @@ _ROUGH = (
 
 
 class MinHashSearch:
-    """Calibrated search for one source in a collection whose documents have MinHash tokens but no sketches.
+    """Calibrated search for one source by MinHash tokens, in a collection without sketches.
 
     Args:
         signature: Tokens of the source, as the collection encodes them.
-        size: Distinct shingles of the source, if its text was given; otherwise the number is estimated from the tokens.
+        size: Number of distinct shingles of the source, if its text was given; None to estimate it from the tokens.
     """
 
     def __init__(
@@ -273,7 +276,7 @@ class MinHashSearch:
         return Batch(candidates, RankedHits.from_hits(self._judge_hits(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Return the hits unchanged: their intervals are so wide that too many texts would have to be read."""
+        """Return the hits unchanged, and 0: with such wide intervals, too many texts would have to be read."""
         return hits, 0
 
     def _judge_hits(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -287,9 +290,9 @@ class MinHashSearch:
         return [score_hit(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]
 
 
-#: Maximum number of texts that a search reads.
+#: Maximum number of texts that a search without common text reads.
 MOST_READ = 1_000
-#: Number of tokens to look up in a branch for documents that are small parts of the source.
+#: Number of tokens to look up in a branch if hits may be small parts of the source.
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
 
@@ -335,7 +338,7 @@ class ResidualSearch:
         return ResidualPlan(criteria.metric, criteria.threshold, criteria.recall, self._size, self._by_sketch.plan)
 
     def verify_exact(self, candidates: RankedHits) -> tuple[RankedHits, int]:
-        """Read the texts of the best candidates; return the hits, and the number of candidates that were not read.
+        """Read the texts of the best candidates; return the hits, and the number of unread candidates.
 
         A candidate is a hit if its share without common text reaches the threshold.
         """
@@ -383,8 +386,8 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     if scheme is not None and (cached_sketch := sources.find_cached_sketch(reference)):
         search = SketchSearch(engine, Source(reference, cached_sketch.document_id), cached_sketch.sketch, criteria)
         search.cached_sketch = cached_sketch
-        # Use the cached sketch only if the engine searches candidates: its response also shows whether the sketch is
-        # current.
+        # Use the cached sketch only if the engine must look up candidates: its response then also shows whether the
+        # sketch is current.
         if search.look_ups() is not None:
             return search
     source = sources.source(reference, with_sketch=scheme is not None)
@@ -436,7 +439,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         candidates, hits = batch
         total, count = candidates.total, len(candidates)
         if not count:
-            # No candidates are left, because the others were deleted during the search.
+            # No candidates remain, because other candidates were deleted during the search.
             break
         warnings += candidates.warnings
         groups += hits.groups
@@ -474,7 +477,10 @@ def find_similar(
 
 
 def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
-    """Return a query node for the verified hits and the source. A document scores its percentage times `weight`."""
+    """Return a query node for the verified hits and the source.
+
+    The score of a hit is its percentage times `weight`.
+    """
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
         # The engine's query has a group for each score. Round the scores, so that there are few groups.
@@ -487,7 +493,7 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
 
 
 class CalibratedFingerprints:
-    """The searches of a query's calibrated FINGERPRINT clauses, each run once.
+    """The searches of a query's calibrated FINGERPRINT clauses; each search runs once.
 
     A calibrated FINGERPRINT finds the same documents as `Store.similar`. `is_whole` is true if every search has
     verified all of its candidates.

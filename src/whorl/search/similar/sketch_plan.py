@@ -1,4 +1,4 @@
-"""Plans a search by sketches for a given recall: tokens to look up, and matches that are required.
+"""Plans a search by sketches for a given recall: the tokens to look up, and how many must match.
 
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
 hashes of the source's sketch. The index has these hashes for all documents of these sizes. The m tokens are a uniform
@@ -17,7 +17,7 @@ more, the average number of documents with c of m tokens is
 
     the integral of P(Binomial(m, s) >= c) over -d(D / s), plus D, which is D m / (c - 1)    for c >= 2
 
-so m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). If boilerplate makes far more candidates,
+so m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). If boilerplate causes far more candidates,
 the index is queried again with all tokens of the budget. Each of the two queries gets half of the misses of the first
 phase (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds for both queries.
 
@@ -77,17 +77,17 @@ from whorl.search.similar.options import SimilarCriteria
 BUDGET_OF_TWO_PHASES = 64
 #: The first phase may cause this share of the allowed misses.
 _FIRST_SHARE = Fraction(1, 5)
-#: A plan may use up to this multiple of the budget of tokens to reach the promised recall.
+#: Largest multiple of the token budget that a plan may use to reach the promised recall.
 _MOST_BUDGETS = 4
-#: Minimum share of the available tokens that a plan looks up. Slightly fewer tokens may bring the recall closer to the
-#: wanted recall.
+#: Minimum fraction of the available tokens that a plan looks up. Omitting a few tokens may bring the recall closer to
+#: the wanted recall.
 _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: average number of documents that contain the whole source (see benchmarks/similar_costs.py).
 _SHARING = 4.0
 #: Value of c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: A document whose share is this far below the threshold counts as an unwanted candidate.
+#: Documents are unwanted candidates if their share is this far below the threshold.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -154,8 +154,8 @@ class SketchPlan:
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents that share enough tokens for the first phase.
 
-        The minimum depends on a document's size. By chance alone, a document with n shingles has about the fraction n /
-        2**bits of all tokens. The second phase drops candidates that were found by chance.
+        The required number depends on a document's size. By chance alone, a document with n shingles has about the
+        fraction n / 2**bits of all tokens. The second phase drops candidates that were found by chance.
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -283,8 +283,8 @@ class _SizeRange(NamedTuple):
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> list[_SizeRange]:
     """Return ranges of the sizes of possible hits. A range ends where larger documents have fewer tokens to look up."""
     if plan.metric is Metric.CONTAINMENT:
-        # Containment is the share of the smaller text. So search for documents that are smaller than the source by
-        # B_IN_A, and for all other documents by A_IN_B.
+        # Containment is a share of the smaller text. So use B_IN_A for documents smaller than the source, and A_IN_B
+        # for all other documents.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
         ranges = _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
         for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
@@ -318,7 +318,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
 
 @lru_cache(1024)
 def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Costs | None) -> tuple[Branch, ...]:
-    """Return a branch for each size range, with the cheapest number of tokens for the source's size."""
+    """Return a branch for each size range, with the number of tokens that costs least."""
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
     # A branch has one minimum for all of its documents, so use the overlap of the smallest ones.
@@ -335,7 +335,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     distributions = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
     drawn = drawn[: ends[-1]]
     minima = distributions.largest_least(plan.first_recall).reshape(len(overlap_rows), -1)
-    # If no min-should-match reaches the recall, one token is enough: the branch is best effort.
+    # If no min-should-match reaches the recall, require one token; the branch is then best effort.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
     tails = distributions.from_least(np.concatenate(least)).reshape(len(overlap_rows), -1)
     prices = np.zeros(ends[-1])
@@ -360,7 +360,7 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     is_within = plan.metric is Metric.B_IN_A or (
         plan.metric is Metric.CONTAINMENT and size_range.smallest < plan.source_size
     )
-    # If all shingles of the source can be looked up, this misses nothing. Fewer tokens would only lower the costs.
+    # Looking up all shingles of the source misses nothing. Fewer tokens would only lower the costs.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles, so look up enough tokens for them.
@@ -392,7 +392,8 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # The recall of the second phase must not depend on the source's sketch, and so not on this branch's recall.
+    # The recall of the second phase must not depend on the source's sketch, and so it must not depend on this branch's
+    # recall.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(
@@ -466,7 +467,7 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
     """Return the smallest share at which a branch finds documents with the wanted recall.
 
     The documents have the branch's smallest size. The share is measured by the metric, as a fraction up to 1. Return
-    None if the branch reaches this recall already at the threshold, or does not reach it for any share.
+    None if the branch already reaches this recall at the threshold, or does not reach it at any share.
     """
     if branch.promised:
         return None
@@ -495,8 +496,8 @@ def find_promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    The probabilities include the filter `SketchPlan.is_candidate`. They are computed for the size in the branch's range
-    that is nearest to the source's size.
+    The probabilities take the filter `SketchPlan.is_candidate` into account. They are computed for the size in the
+    branch's range that is nearest to the source's size.
     """
     needed, lower = _overlaps_around_threshold(plan, branch)
     tokens = len(branch.tokens)

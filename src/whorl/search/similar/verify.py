@@ -1,4 +1,4 @@
-"""Compares the texts of hits with the source, if sketches cannot decide or if the user wants exact percentages."""
+"""Compares texts of hits with the source if sketches cannot decide or exact percentages are wanted."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from whorl.search.similar.fetch_query_sources import Source, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, order_of, score_hit, sort_hits
 
-#: Limits of one search: number of texts to read to decide which candidates are hits, number of texts to read for exact
-#: numbers on a page, and number of characters of all these texts.
+#: Limits of one search: number of texts to read to decide which candidates are hits, number of texts to read for the
+#: exact percentages of a page, and total number of characters of these texts.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
 #: Number of texts to fetch in one request to decide hits, number of texts to fetch in one request for a page, and
 #: approximate maximum number of shingles of all texts in a request.
@@ -85,7 +85,10 @@ class TextVerifier:
         return [text.hashes for text in hash_texts(texts, self._engine.scheme, workers=1)]
 
     def _score_exactly(self, similar: SimilarHit, source_size: int, size: int, shared: int) -> Iterator[SimilarHit]:
-        """Yield the hit with exact shares, if it reaches the threshold; the sizes and `shared` count shingles."""
+        """Yield the hit with exact shares if it reaches the threshold.
+
+        `source_size`, `size` and `shared` are the numbers of shingles of the source, of the hit, and of both.
+        """
         metric = self._criteria.metric
         if shared >= least_overlap(metric, self._criteria.threshold, source_size, size):
             yield score_hit(similar.hit, exact_estimate(source_size, size, shared), metric)
@@ -93,10 +96,10 @@ class TextVerifier:
     # Exact numbers for the hits of a page.
 
     def compare_best(self, hits: RankedHits, end: int) -> tuple[RankedHits | tuple[SimilarHit, ...], list[str]]:
-        """Compare the texts of the best hits until the first `end` hits have exact numbers; return hits and warnings.
+        """Compare the texts of the best hits until the first `end` hits have exact shares.
 
-        A hit is read if the upper end of its interval may put it among the first `end` hits. The result has only hits
-        that reach the threshold, best first.
+        Return the hits and warnings. A hit's text is read if the upper end of the hit's interval could place it among
+        the first `end` hits. The result has only hits that reach the threshold, best first.
         """
         if all(group.estimate.is_exact for group in hits.groups):
             return hits, []
@@ -141,7 +144,7 @@ def _hit_size(similar: SimilarHit) -> int:
     return similar.estimate.hit_size
 
 
-#: Maximum number of characters of a page's texts.
+#: Maximum total number of characters of the texts of a page's hits.
 MOST_PAGE_CHARACTERS = 20_000_000
 
 
@@ -171,9 +174,10 @@ def compare_without_common(
 def compare_with_documents(
     engine: Engine, text: str, ids: Sequence[str], detector: BoilerplateDetector | None = None
 ) -> Iterator[tuple[str, Comparison]]:
-    """Compare a text, as A, with documents; yield the id of each document with the comparison, in order.
+    """Compare a text (A) with documents (B); yield the id of each document with the comparison, in order.
 
-    Documents without a text are left out, and also the last documents if the texts exceed the limit of characters.
+    Documents without a text are left out. If the texts exceed the limit of characters, the last documents are left out,
+    too.
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, detector)

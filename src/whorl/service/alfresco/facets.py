@@ -1,8 +1,8 @@
 """Counts facets for Alfresco's clients, in Alfresco's request and response format.
 
 Facets are counts by field value or filter, and statistics of numeric fields. If a field has values of several types,
-their counts are merged; an integer and an equal float are one value. An unknown field has empty counts, with a warning
-instead of an error, so that pages with facets still work. Ranges have steps as in Solr.
+their counts are merged; an integer and an equal float become one value. An unknown field has empty counts, with a
+warning instead of an error, so that pages with facets still work. Ranges are divided into steps as in Solr.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class FilterCount:
 class FieldValueCounts:
     """Request for the counts of a field's values.
 
-    `within` has nested requests, which are answered for the hits with each value.
+    `within` has nested requests: for each value, they are answered for the hits with this value.
     """
 
     facet: FacetField
@@ -88,13 +88,13 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """Statistics of a field, and the number of hits that have no number in it."""
+    """Statistics of a field, and the number of hits that have no number in this field."""
 
     numbers: Statistics
     missing: int
 
 
-#: Answer to a request: one type for each type of `FacetRequest`, in the same order.
+#: Answer to a request: its types have the same order as the request types in `FacetRequest`.
 Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
 _Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 
@@ -126,9 +126,9 @@ class _FacetTranslator:
         self.warnings: list[str] = []
 
     def add(self, request: FacetRequest) -> _Read:
-        """Add the engine's facets for a request to `facets`; return a function that reads their results.
+        """Add the engine's facets for a request to `facets`; return a function that reads the facets' results.
 
-        The functions must be called in the order of the requests.
+        Call these functions in the order of the requests.
         """
         match request:
             case FilterCount(filter=chosen):
@@ -158,8 +158,8 @@ class _FacetTranslator:
         self.warnings += inner.warnings
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
         is_by_value, within = facet.sort == "INDEX", tuple(inner.facets)
-        # A number may be an integer in one document and a float in another. So request all counts of both types: the
-        # minimum count applies to the sum of both.
+        # A number may be an integer in one document and a float in another, and the minimum count applies to the sum of
+        # both counts. So request all counts of both types.
         least = 1 if places.keys() >= {*_NUMBERS} else facet.mincount
         self.facets += [
             ValueFacet(kind, place, most, least, is_by_value, facet.prefix, within) for kind, place in places.items()
@@ -290,7 +290,9 @@ class Step:
 
 
 def steps(facet: FacetRange) -> list[Step]:
-    """Return the steps of a range in order, then the requested parts "before", "after" and "between".
+    """Return the steps of a range in order, then the requested ones of "before", "after" and "between".
+
+    "before" and "after" are open steps below and above the range; "between" is the whole range.
 
     Source: Solr's FacetRangeProcessor, for the bounds of a step, and for the last step, which may go beyond the end.
 
@@ -370,14 +372,14 @@ def _dates(facet: FacetRange) -> Iterator[str]:
         raise ParameterError(f"the range of {facet.field!r:.60} cannot be read: {error}") from error
 
 
-#: A request to the store, and the tags of filters that do not apply to its counts.
+#: A facet request to the store, and the tags of the filters to ignore when it is answered.
 _Question: TypeAlias = tuple[FacetRequest, Sequence[str]]
 _Json: TypeAlias = dict[str, Any]
 _OPEN = ("*", "MIN", "MAX")
 
 
 def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tuple[str, ...]]:
-    """Return the facets as parts of the response's context, and warnings for the user.
+    """Return the requested facets as members of the response's `context`, and warnings for the user.
 
     Raises:
         ParameterError: A field or a range cannot be counted; the message names it.
@@ -397,7 +399,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """The facets that a request asks for.
+    """The facets of a search request.
 
     `questions` returns the requests to the store; `context` needs the answers in the same order.
     """
@@ -407,7 +409,7 @@ class _RequestedFacets:
         self._fields = {facet.name: facet for facet in body.facet_fields.facets}
         self._stats = {stats.name: stats for stats in body.stats}
         inner = {pivot.keys[-1] for pivot in body.pivots}
-        #: Statistics of all hits. Statistics that a pivot names are left out, because they belong to the pivot.
+        #: Statistics of all hits. Statistics named by a pivot belong to this pivot, so they are left out here.
         self._outer_stats = [stats for stats in body.stats if stats.name not in inner]
         intervals = body.facet_intervals
         self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]

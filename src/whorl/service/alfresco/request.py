@@ -45,8 +45,7 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # Alfresco accepts a number written as text, but not a boolean instead of a number, or a number instead of a
-        # boolean.
+        # Alfresco accepts a number written as text, but neither a boolean for a number nor a number for a boolean.
         annotation = cls.model_fields[str(info.field_name)].annotation
         if _contains_type(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
@@ -89,7 +88,7 @@ def _require_false(value: bool) -> bool:
     return value
 
 
-#: An option of Alfresco that whorl does not support; only an empty value is accepted.
+#: An option of Alfresco that whorl does not support. Only an empty value is accepted.
 UnsupportedKey: TypeAlias = Annotated[Any, BeforeValidator(_require_empty)]
 #: A flag of Alfresco that whorl does not support; only false is accepted.
 UnsupportedFlag: TypeAlias = Annotated[bool, AfterValidator(_require_false)]
@@ -170,7 +169,7 @@ class FacetFields(AlfrescoModel):
 
 
 class IntervalSet(AlfrescoModel):
-    """One interval. The bound `*` leaves it open on that side."""
+    """An interval of values. The bound `*` leaves the interval open at that end."""
 
     label: Text | None = None
     start: _Bound
@@ -180,7 +179,7 @@ class IntervalSet(AlfrescoModel):
 
 
 class Interval(NamedFacet):
-    """Counts of a field's values by interval. If a field has no intervals, those of `facetIntervals` apply."""
+    """Counts of a field's values by interval. A field without own intervals uses `facetIntervals.sets`."""
 
     sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
 
@@ -311,7 +310,7 @@ class Sort(AlfrescoModel):
     def _has_a_field(self) -> Self:
         if self.type == "FIELD" and self.field is None:
             raise ValueError("a sort of type FIELD names its field")
-        # Accept the field "score", which Alfresco's own pages also send.
+        # Alfresco's own pages send the field "score" with this type, so accept it.
         if self.type == "SCORE" and self.field not in (None, "score"):
             raise ValueError(f"a sort of type SCORE has no field but score, got {self.field!r:.60}")
         if self.type == "DOCUMENT" and self.field is not None:
@@ -373,7 +372,7 @@ class HighlightField(AlfrescoModel):
 
 
 class Highlight(AlfrescoModel):
-    """How to mark the words of the query in the hits."""
+    """Options for marking the words of the query in the hits."""
 
     prefix: str = "<em>"
     postfix: str = "</em>"
@@ -392,7 +391,7 @@ class Spellcheck(AlfrescoModel):
 
 
 class Scope(AlfrescoModel):
-    """Locations to search. whorl only searches current nodes, not versions or deleted nodes."""
+    """Locations to search. whorl searches only current nodes, neither versions nor deleted nodes."""
 
     locations: Annotated[list[str], BeforeValidator(wrap_in_list), AfterValidator(_require_nodes)] = ["nodes"]
 
@@ -486,7 +485,7 @@ class SearchRequest(AlfrescoModel):
 def markings(highlight: Highlight) -> dict[str, Marking]:
     """Return the options of each field to highlight, by field name.
 
-    If the request names no field, these are cm:name and cm:content.
+    If the request names no field, return the options for cm:name and cm:content.
     """
 
     def marking(field: HighlightField) -> Marking:

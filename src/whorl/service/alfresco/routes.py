@@ -1,7 +1,7 @@
 """Routes of Alfresco's REST API: search, tickets, the current user, the repository's version, nodes.
 
 Requests and responses follow Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml); docs/alfresco.md
-lists the differences. Every entry of a list has nine keys that generated clients require.
+lists the differences. Every entry of a list has the nine keys that generated clients require.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
 #: Fields of an estimate that are in an entry of a search response.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
-#: Number of bytes, in at most 18 digits: `int` fails for thousands of digits.
+#: A number of bytes with at most 18 digits; `int` fails for thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",
@@ -43,7 +43,8 @@ _PREFIXES = {
     "{http://www.alfresco.org/model/application/1.0}": "app:",
     "{http://www.alfresco.org/model/site/1.0}": "st:",
 }
-#: Properties that an entry shows under separate keys, outside its `properties`, and their possible names in a document.
+#: Properties that an entry shows outside its `properties`, each under a separate key, with their possible names in a
+#: document.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -72,8 +73,8 @@ def entry(
 ) -> dict[str, Any]:
     """Return one entry of a search response, with the keys in `fields` (by default all) and in `include`.
 
-    `names` maps Alfresco's properties to the store's properties. `source` is the source of the query's FINGERPRINT with
-    its overlap. `highlight` has fields with fragments of text.
+    `names` maps Alfresco's properties to the store's properties. `source` is the source of the query's FINGERPRINT,
+    with the hit's overlap with it. `highlight` lists fields with their highlighted fragments.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}
@@ -108,8 +109,8 @@ class _Node:
             if own_names[role] and _moment(str(present[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(present[own_names["size"]][0]))):
-            # An entry has `content` only if both a MIME type and a size are known. If one is missing, the others are
-            # shown as ordinary properties.
+            # An entry has `content` only if both the MIME type and the size are known. If one of these is missing, show
+            # the known values as ordinary properties.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: present[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in present.items() if name not in own_names.values()}
@@ -119,7 +120,7 @@ class _Node:
 
     def basics(self, hit: Hit) -> dict[str, Any]:
         """Return the keys of every entry, and `parentId` and `content` if the document has them."""
-        # Alfresco's clients expect Alfresco's node ids, so use them for documents from Alfresco.
+        # Alfresco's clients expect the node ids of Alfresco, so use these ids for documents that come from Alfresco.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _replace_namespaces(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
@@ -306,7 +307,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
     @router.get(f"{NODES}/{{node_id:path}}", summary="One node")
     def node(node_id: Annotated[str, Path(examples=["lease"])], query: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
         """A document as a node, by the id in a hit or by any other id of the document."""
-        # The id of a document has precedence over an equal DBID of another document.
+        # An id has precedence over an equal DBID of another document.
         found = store.documents([node_id]) or store.documents(store.engine.resolve([node_id]).values())
         stored = next(iter(found.values()), None)
         if stored is None:

@@ -1,12 +1,12 @@
-"""Limits how many requests run and wait, and the time, size, speed and media type of requests.
+"""Limits the number of requests, and their time, body size, speed and media type.
 
 Each request to the store occupies a thread, which cannot be stopped. So each request takes one of a limited number of
 slots. If a request times out or its client disconnects, the thread keeps its slot until it next calls `require_time()`,
 which raises an error.
 
-A request takes a slot only after its whole body was read. Uploads may have any length: the route reads them, and only
-their speed is checked. Parsing a large body would block all other requests, so the keys and values of JSON are counted
-and limited while it arrives.
+A request takes a slot only after its whole body was read. Uploads may have any length: the route reads their bodies,
+and only their speed is checked. Parsing a large body would block all other requests, so the keys and values of a JSON
+body are counted and limited while the body arrives.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from whorl.settings.settings import Settings
 
 #: Time in seconds that a thread has after its deadline to report its own error.
 _GRACE_SECONDS = 0.5
-#: The next request begins after this time in seconds, even if the current request is still running. Nearly all searches
-#: on an embedded store take less time.
+#: Time in seconds after which the next request begins, even if the current request is still running. Nearly all
+#: searches on an embedded store take less time.
 _TURN_SECONDS = 0.05
-#: The client's connection is watched only after this time in seconds, because most requests are answered earlier.
+#: Time in seconds after which the client's connection is watched. Most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
 
@@ -80,7 +80,8 @@ class ClientLimit:
         """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header like `Access`, so that additional blanks do not turn one client into several.
+            # Normalise the header in the same way as `Access`, so that a client with additional blanks is not counted
+            # as another client.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -129,8 +130,8 @@ class RequestSemaphore:
 class Turns:
     """Runs short requests one after the other, and long requests at the same time.
 
-    Searches in several threads would constantly pass the interpreter's lock to each other, which takes much more CPU
-    time.
+    Threads that search at the same time would constantly pass the interpreter's lock to each other, which takes much
+    more CPU time.
     """
 
     def __init__(self) -> None:
@@ -159,7 +160,7 @@ class Turns:
 class Admission:
     """Runs each request in a slot, until its deadline or until the client disconnects.
 
-    A request waits for a slot and for its turn; `seconds` limits the time of waiting and running together. Uploads are
+    A request waits for a slot and for its turn; `seconds` limits the total time of waiting and running. Uploads are
     exempt: each part of an upload takes a slot of another semaphore.
     """
 
@@ -171,15 +172,15 @@ class Admission:
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
-        # Keep references to all running tasks, even of answered requests, because the event loop keeps only weak
-        # references.
+        # Keep references to all running tasks, even if their requests are already answered, because the event loop
+        # keeps only weak references.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # `Bodies` has read the whole body into one message; the next message is the disconnect.
+        # `Bodies` has read the whole body into one message; the message after it is the disconnect.
         body, client = await receive(), _Client(receive)
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -238,7 +239,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Notices when a client disconnects, after the first call of `gone()`; the body must be read before."""
+    """Notices when a client disconnects, once `gone()` was called; read the body before this call."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -259,7 +260,7 @@ class _Client:
             self._gone.cancel()
 
     def replaying(self, body: Message) -> Receive:
-        """Return a `receive` function that gives the whole body, then the disconnect."""
+        """Return a `receive` function that returns the whole body first, and then the disconnect."""
         left = [body]
 
         async def receive() -> Message:
@@ -275,7 +276,7 @@ def _forget(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-#: Maximum number of keys and values of a request. A list of ids to delete may have 10,000 ids.
+#: Maximum number of keys and values of a request. For comparison: a list of ids to delete may have 10,000 ids.
 MOST_VALUES = 20_000
 MOST_DEPTH = 100
 _OTHER_BYTES = bytes(set(range(256)) - set(b",:[]{}"))
@@ -292,13 +293,13 @@ class JsonMeter:
         self._held = b""
 
     def feed(self, part: bytes) -> None:
-        """Count the keys and values in the next part of the text.
+        """Count the keys and values in the next piece of the text.
 
         Raises:
             ParameterError: The text has too many keys and values, or is nested too deeply.
         """
         part = self._held + part
-        # If the part ends in the middle of an escape sequence, keep the backslash for the next part.
+        # If the piece ends in the middle of an escape sequence, keep the backslash for the next piece.
         self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
         part = part.removesuffix(self._held).replace(b"\\\\", b"").replace(b'\\"', b"")
         pieces = part.split(b'"')
@@ -315,11 +316,11 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
 
 
-#: Minimum average speed of a client in bytes a second, apart from the permitted silence.
+#: Minimum average speed of a client in bytes a second. The permitted time without data is not counted.
 LEAST_BYTES_A_SECOND = 1_000
-#: Maximum number of bytes of a log-in, and of a body that its route does not need.
+#: Maximum number of bytes of the body of a log-in, and of a body that the route ignores.
 _FEW_BYTES = 4_096
-#: Minimum average speed of a client in bytes a second. The permitted silence is not counted as time.
+#: Maximum total number of bytes of the bodies of log-ins in memory.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
@@ -332,7 +333,7 @@ class BodyMemory:
         self._most, self._kept = most, 0
 
     def reserve(self, count: int) -> None:
-        """Reserve memory for a number of bytes; raise HTTPException 503 if other bodies leave no room."""
+        """Reserve memory for a number of bytes; raise HTTPException 503 if other bodies use too much memory."""
         if self._kept + count > self._most:
             raise HTTPException(503, "the bodies of other requests leave no room for this one; try again")
         self._kept += count
@@ -446,7 +447,7 @@ class ReadAhead:
 class RateLimit:
     """Receives a body, and raises an error if the client is too slow.
 
-    `silence` limits the seconds without data, `whole` the seconds for the whole body.
+    `silence` is the maximum time without data, `whole` the maximum time for the whole body, both in seconds.
     """
 
     def __init__(self, receive: Receive, silence: float, whole: float) -> None:
@@ -469,7 +470,7 @@ class RateLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # The event loop may be busy and report a timeout late. This is not the client's fault, so do not count time
+        # If the event loop is busy, it reports a timeout late. This is not the client's fault, so do not count time
         # beyond the timeout.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
@@ -492,7 +493,7 @@ def _require_media_type(scope: Scope) -> None:
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function that gives the body, then the original messages."""
+    """Return a `receive` function that returns the body first, and then the original messages."""
     parts = [body]
 
     async def again() -> Message:

@@ -1,7 +1,8 @@
 """Gives each request an id, logs and counts it, and turns an unexpected exception into a 500 response.
 
-Log lines are JSON, or readable text on a terminal. They hold only kinds, counts, times, statuses, and stack traces
-without messages: queries, ids and messages may quote a document. A client can choose only the request id.
+Log lines are JSON, or readable text on a terminal. They contain only types, counts, times, statuses, and stack traces
+without messages: queries, ids and messages may quote a document. The request id is the only value in a log line that a
+client can choose.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the members of a log line: the event, its fields, and the class and stack of an exception."""
+    """Return the members of a log line: event, fields, and the class and stack of an exception, if any."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
         members |= describe_error(record.exc_info[1])
@@ -139,7 +140,7 @@ class Metrics:
             "whorl_engine_seconds", "Time that one request waited for Solr or a cluster, of those that asked.",
             ("route",), buckets=_BUCKETS, registry=self._registry,
         )  # fmt: skip
-        #: Counters by the attribute of a trace that they add up.
+        #: Counters, by the name of the trace attribute that is added to each of them.
         self._totals = {
             "engine_requests": counter(
                 "whorl_engine_requests", "Requests to Solr or a cluster, repeated ones included."
@@ -166,7 +167,7 @@ class Metrics:
         gauge.changed = set_gauges
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count one request, by the pattern of its route; paths would make a time series for each document."""
+        """Count one request by its route's pattern; counting by path would give a time series per document."""
         requests, times = self._labelled(method, route, status)
         requests.inc()
         times.observe(seconds)
@@ -198,10 +199,10 @@ def _forget_ended_processes(folder: Path) -> None:
             mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
 
 
-#: Header for a client's request id, which identifies the request in the logs of all services that handle it.
+#: Header with a client's request id, which identifies the request in the logs of all services that handle it.
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = REQUEST_ID.lower().encode()
-#: Default headers of every response, against content sniffing, embedding and caching.
+#: Headers of every response, unless a route sets them; they prevent content sniffing, embedding and caching.
 _CAUTIOUS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -251,7 +252,7 @@ class RequestLog:
             except ClientDisconnect:
                 trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
-                # At shutdown, requests are cancelled after a grace period. Answer 503, unless the response has begun.
+                # At shutdown, requests are cancelled after a grace period. If the response has not begun, answer 503.
                 if status:
                     raise
                 trace.error = "CancelledError"

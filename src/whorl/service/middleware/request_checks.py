@@ -1,9 +1,9 @@
 """Checks a request's line and headers before its body is read: host, credentials, path, method.
 
 A web page could make its own host name point to a service without credentials, and then send requests to the service
-(DNS rebinding). The Host header contains this name, so unknown names are refused. Any page could also send requests
-without reading the responses, to waste time or change the store. Browsers mark such requests with Sec-Fetch-Site or
-Origin.
+(DNS rebinding). The Host header of such a request contains the page's host name, so unknown names are refused. Any page
+could also send requests without reading the responses, to waste time or change the store. Browsers mark such requests
+with Sec-Fetch-Site or Origin.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _ambiguity(scope: Scope) -> str:
     return ""
 
 
-#: Entry in the list of allowed hosts that allows every host.
+#: Entry in the list of allowed host names that allows every name.
 ANY = "*"
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
@@ -103,8 +103,8 @@ class Hosts:
     def admit_page(self, host: str, origin: str, site: str) -> bool:
         """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
-        The arguments are the headers Host, Origin and Sec-Fetch-Site. Programs other than browsers send neither of the
-        last two; these arguments are then "".
+        The arguments are the values of the headers Host, Origin and Sec-Fetch-Site. Programs other than browsers do not
+        send the last two; `origin` and `site` are then "".
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
@@ -189,7 +189,7 @@ class Methods:
 
 
 class Checks:
-    """Runs checks on a request's line and headers. A check refuses a request by raising HTTPException."""
+    """Runs checks on a request's line and headers. A check raises HTTPException to refuse a request."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
         self._app, self._checks = app, checks
@@ -215,7 +215,8 @@ class HeadRequests:
         async def send_head(message: Message) -> None:
             if message["type"] == "http.response.body":
                 message = {**message, "body": b""}
-            # The server reads the method to count the bytes of the body, which a response to HEAD does not have.
+            # The server checks the length of the body, and accepts a response without a body only if the method is
+            # HEAD.
             scope["method"] = "HEAD"
             await send(message)
             scope["method"] = "GET"

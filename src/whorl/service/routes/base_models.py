@@ -48,13 +48,13 @@ class RequestBody(BaseModel):
     """Base model that refuses unknown keys and values of the wrong JSON type."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
-    #: Whether the values come from a query string, and so are all text.
+    #: Whether the values come from a query string, so that each value is a text.
     is_text: ClassVar[bool] = False
     #: A condition that several properties must meet together, as JSON Schema.
     rule: ClassVar[dict[str, Any]] = {}
     #: Example request for a store with the contracts of examples/; None if the properties have examples.
     example: ClassVar[Example] = None
-    #: Descriptions of valid objects, for the error if the value is not an object; if empty, the error shows `example`.
+    #: Descriptions of valid objects, for the error message if the value is not an object; "" to show `example` instead.
     forms: ClassVar[str] = ""
 
     @model_validator(mode="before")
@@ -69,7 +69,7 @@ class RequestBody(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
-        # Check the types first, because pydantic would convert between numbers, booleans and strings.
+        # Check the JSON types first, because pydantic would convert between numbers, booleans and strings.
         kinds = _types(cls.model_fields[str(info.field_name)].annotation)  # type: ignore[arg-type]  # it is hashable
         numbers = kinds & {int, float}
         if isinstance(value, bool) and numbers and bool not in kinds:
@@ -138,7 +138,7 @@ def _property(declared: OptionField) -> tuple[Any, Any]:
 
 
 class OneText(RequestBody):
-    """A text, given by itself or as the id of a document."""
+    """A text, given either directly or by the id of a document."""
 
     rule = {
         "oneOf": [
@@ -165,7 +165,7 @@ def api_router() -> APIRouter:
 
 
 def refuse_unknown_parameters(request: Request) -> None:
-    """Raise RequestValidationError for a parameter in the address that the route does not have."""
+    """Raise RequestValidationError if the query string has a parameter that the route does not have."""
     known = set[str]()
     for field in request.scope["route"].dependant.query_params:
         model = field.field_info.annotation
@@ -187,7 +187,7 @@ def response_type(result: Any) -> Any:
     made = typed_dict(result.__name__, keys)
     made.__doc__ = (inspect.getdoc(result) or "").partition("\n\n")[0]
     made.__module__ = result.__module__
-    # The schema is only needed for the description at /openapi.json, so do not build it at the start of the service.
+    # Only the description at /openapi.json needs the schema, so do not build it when the service starts.
     made.__pydantic_config__ = ConfigDict(defer_build=True)
     return made
 

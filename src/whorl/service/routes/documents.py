@@ -103,7 +103,7 @@ class Deleted(TypedDict):
 
 
 class DeletedOf(Deleted):
-    """Numbers of matching and of deleted documents."""
+    """Number of documents that match the request, and number of deleted documents."""
 
     matched: int
 
@@ -268,16 +268,16 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
 
 def _name_query(typed: str, store: Store) -> str:
-    """Return the query for documents whose name or id contains each typed word."""
+    """Return the query for documents whose name or id contains each word that the user has typed."""
     places = {field: store.engine.fields().resolve_name(field, store.names) or {} for field in ("name", "id")}
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
-        # If the store indexes only the words of names, search for the words of the piece.
+        # If the store indexes names only by their words, search for the words of the typed text.
         is_whole = Kind.KEYWORD in places["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
         in_name = [_join([_contains_text(word, "name") for word in words], ast.And)] if words and places["name"] else []
-        # Ids are case-sensitive, so also try other cases.
+        # Ids are case-sensitive, so also try the typed text in other cases.
         variants = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
         queries.append(_join([*in_name, *(_contains_text((text,), "id") for text in variants)], ast.Or))
     return unparse(_join(queries, ast.And))

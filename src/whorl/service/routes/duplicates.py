@@ -1,6 +1,6 @@
-"""Routes that search the store for duplicates in background jobs: one at a time, with progress and cancellation.
+"""Routes that search the store for duplicates in background jobs, with progress and cancellation.
 
-If no client asks about a job for a while, it is cancelled, so that the next job can start.
+Jobs run one at a time. If no client asks about a job for a while, it is cancelled, so that the next job can start.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from whorl.service.route_paths import API
 from whorl.service.routes.base_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
-#: Clusters of at most this number of documents are returned with their pairs.
+#: Maximum number of documents of a cluster that is returned with its pairs.
 PAIRS_UP_TO = 30
-#: For this time in seconds, a result is returned again for equal requests, without a new search.
+#: Time in seconds for which equal requests get an earlier result, without a new search.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
-#: Order of clusters: by size, or by the smallest Jaccard similarity of two members, the highest or the lowest first.
+#: Order of clusters: by size, or by the lowest Jaccard similarity of two members of a cluster, in descending or in
+#: ascending order.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 _log = logging.getLogger(LOGGER)
@@ -58,7 +59,7 @@ class Job(Generic[Result]):
     """One background job.
 
     Args:
-        asked_at: Time of the last request about the job, on the clock of its `Jobs`.
+        asked_at: Time of the last request about the job, by the clock of the `Jobs` object.
         id: Random id, too long to guess.
         doing: Current step, as one word.
         count: Progress of the current step.
@@ -186,14 +187,14 @@ class Found:
     warnings: tuple[str, ...]
     #: Returns a cluster of versions with the words and passages that each version gains and loses.
     worded: Callable[[Cluster], Cluster]
-    #: Numbers of cluster labels that the search has written; None if it was not asked to write any.
+    #: Numbers of the cluster labels that the search has written; None if the request did not ask for labels.
     marked: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
         """Check whether this result can answer a request.
 
-        The options must be equal, the result recent, and no documents deleted since: the store has `count` documents
-        now.
+        The options must be equal, the result recent, and no document deleted since the search. `count` is the number of
+        documents that the store has now.
         """
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
@@ -391,7 +392,7 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
 
 
 def _has_name(cluster: Cluster, part: str) -> bool:
-    """Check whether the name or the id of a document contains a text in lower case."""
+    """Check whether the name or id of any document of a cluster contains `part`, a text in lower case."""
     return any(part in match.b.name.casefold() or part in match.b.id.casefold() for match in cluster.matches)
 
 

@@ -57,7 +57,7 @@ class QueryBody(RequestBody):
     example: ClassVar[Example] = {"query": "FINGERPRINT:lease_40 AND NOT name:minutes", "plan": "calibrated", "rows": 5}
 
     query: QueryText
-    #: A text that the query calls `FINGERPRINT:source`. It need not be in the store.
+    #: A text that the query refers to as `FINGERPRINT:source`. It need not be in the store.
     source: str | None = None
 
 
@@ -184,7 +184,7 @@ class SourcesRequest(OneText):
     texts: Literal["none", "passages"] = "passages"
     #: Title of the text.
     name: str = Field("", max_length=1_000)
-    #: JSON, or a report: one HTML file to read, print and send.
+    #: Format of the response: JSON, or a report as one HTML file to read, print and send.
     format: Literal["json", "html"] = "json"
 
 
@@ -225,7 +225,7 @@ class VerifyRequest(RequestBody):
     quotations: list[GivenQuotation] | None = Field(None, max_length=MOST_QUOTATIONS)
     #: Title of the text.
     name: str = Field("", max_length=1_000)
-    #: JSON, or a report: one HTML file to read, print and send.
+    #: Format of the response: JSON, or a report as one HTML file to read, print and send.
     format: Literal["json", "html"] = "json"
 
     @field_validator("quotations", mode="before")

@@ -19,10 +19,11 @@ from whorl.service.responses import Json, status_of
 from whorl.service.routes.base_models import api_router
 from whorl.store import Store
 
-#: Maximum time in seconds for the store to answer.
+#: Maximum time in seconds that the store may take to answer.
 _READY_SECONDS = 5.0
 _log = logging.getLogger(LOGGER)
-#: Number of threads reserved for readiness checks. So they are answered even if all other threads wait for the store.
+#: Number of threads reserved for readiness checks, so that these are answered even if all other threads wait for the
+#: store.
 _AT_ONCE = 2
 
 
@@ -36,17 +37,17 @@ class Health(TypedDict):
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     """Return the routes for monitoring, which need no key."""
     router = APIRouter(tags=["state"])
-    # A limiter can be made only while an event loop runs.
+    # Create the limiter on first use, because it can be created only while an event loop runs.
     limiter = cache(lambda: CapacityLimiter(_AT_ONCE))
 
     @router.get("/healthz", response_model=Health)
     async def health() -> Json:
-        """The process runs."""
+        """Report that the process runs."""
         return Json({"status": "ok"})
 
     @router.get("/readyz")
     async def ready() -> Health:
-        """The store answers within five seconds, and its index is complete."""
+        """Report whether the store answers within five seconds and its index is complete."""
         try:
             with deadline(_READY_SECONDS):
                 state = await to_thread.run_sync(lambda: (store.count(), store.engine.index_lag()), limiter=limiter())
