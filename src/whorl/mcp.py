@@ -1,4 +1,4 @@
-"""MCP server: offers a store's operations to assistants as tools."""
+"""MCP server: offers a store's operations to assistants as tools, and shortens answers to a size limit."""
 
 from __future__ import annotations
 

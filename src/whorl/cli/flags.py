@@ -1,4 +1,4 @@
-"""Generates command-line flags from the option classes of `whorl.operations`."""
+"""Generates command-line flags from `whorl.operations`, and defines flags that several commands share."""
 
 from __future__ import annotations
 

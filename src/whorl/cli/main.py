@@ -57,7 +57,7 @@ _MODULES = {
     "status": "status_list_delete_upgrade",
     "upgrade": "status_list_delete_upgrade",
 }
-#: Names of functions, for commands with the name of a keyword or builtin function of Python.
+#: Function names of commands whose own name is a keyword or builtin function of Python.
 _FUNCTIONS = {"list": "list_documents"}
 #: Commands that answer requests until they are stopped.
 _SERVICES = {"mcp", "serve"}

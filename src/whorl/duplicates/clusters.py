@@ -72,7 +72,9 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 
 
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
-    """Label each new document with the earlier document that it joins or, if it joins none, with its complete group.
+    """Label each new document with the earlier document that it joins or, if it joins none, with its group.
+
+    Any two documents of a group are a pair.
 
     A new document joins the most similar earlier document among its pairs; ties go to the first document. Pairs of two
     earlier documents are ignored.

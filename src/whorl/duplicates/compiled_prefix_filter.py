@@ -19,7 +19,7 @@ def take(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
 ) -> None:  # fmt: skip
-    """Write the entries of the hashes up to `last`, member by member; count the entries of each part.
+    """For members in turn, write an entry for each hash up to `last`; count the entries of each part.
 
     Args:
         hashes: Hashes of all members, one member after another, ascending within each.

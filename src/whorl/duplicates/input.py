@@ -142,10 +142,10 @@ class InputReader:
         return f"{advice} (--reference-column COLUMN{columns and ', of '}{columns})"
 
     def require_used_columns(self, noted: ReadReport) -> None:
-        """Raise ParameterError if no document has a usable value in the policy's column or the date column.
+        """Raise ParameterError if the column of the retention policy, or the date column, has no usable value at all.
 
-        It is also an error if no file has the `within` column, because all documents would be compared with each other.
-        A column without values is no error, because the input of one day may lack them.
+        It is also an error if no file has the `within` column, because all documents would then be compared with each
+        other. The `within` column may be empty, because the input of one day may lack values.
         """
         column, dates = self._keep.column, self.options.date
         if column and not noted.has_worth and self.count:

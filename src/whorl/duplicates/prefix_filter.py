@@ -200,7 +200,7 @@ def mark_prefixes(
     Args:
         owners: Member of each entry; the entries of a member are in the order of their hashes.
         frequency: Number of members with the entry's hash.
-        is_indexable: Whether the entry may be in the member's index prefix, as the smaller document.
+        is_indexable: Whether the entry may be in the index prefix, for pairs whose smaller document is the member.
         index_lengths, probe_lengths: Lengths of each member's prefixes. The length of an index prefix counts only
             indexable entries.
     """

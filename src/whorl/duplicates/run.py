@@ -382,8 +382,8 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # Reference documents were not compared with each other. If a reference document equals a new document, compare
-        # it with all other documents: its pairs are also pairs of the new document.
+        # Reference documents were not compared with each other. If a new document has the text of a reference document,
+        # it needs the pairs of that document. So treat the reference document as new: compare it with all others.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

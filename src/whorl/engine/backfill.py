@@ -1,4 +1,4 @@
-"""Adds whorl's fields to existing documents on Solr and OpenSearch, in batches, and reports progress."""
+"""The batch loop and the report of a backfill, for Solr and OpenSearch, whose modules fill in the fields."""
 
 from __future__ import annotations
 

@@ -79,7 +79,11 @@ def places_by_field(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, s
 
 
 def word_prefix(field: str) -> str:
-    """Return the prefix of a field's word terms: "", or in the shared index field the name and a control character."""
+    """Return the prefix of a field's word terms.
+
+    It is "" for a field with its own index field. In the shared index field, it is the field's name and a control
+    character.
+    """
     return "" if field in OWN_FIELDS else f"{_encode_part(field)}{_AFTER_FIELD}"
 
 

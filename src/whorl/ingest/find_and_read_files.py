@@ -66,7 +66,7 @@ class Problems(Collection[Problem]):
         self._count = self._rows_kept = 0
         #: Number of lost documents. A file with an unknown number counts as one.
         self.lost = 0
-        #: Number of files whose number of lost documents is unknown.
+        #: Number of files that lost an unknown number of documents.
         self.whole_files = 0
         for problem in problems:
             self.append(problem)

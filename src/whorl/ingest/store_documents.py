@@ -1,4 +1,4 @@
-"""Stores documents in an engine in batches, skips unchanged documents, and reports documents that are safely stored."""
+"""Stores documents in batches: skips unchanged documents, and tells the caller which ones are safely stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepares similarity searches.
+"""Similarity search whose source is read once, so that it can be run and explained several times.
 
 The source of a search is read once; the search can then be run and explained several times.
 """

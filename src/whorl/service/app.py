@@ -168,8 +168,8 @@ def create_app(
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
-        # Add this middleware after the checks, so that it runs before them, and pages of these origins can also read
-        # failures.
+        # Add this middleware after the checks, so that it runs before them. Then error responses also have CORS
+        # headers, and pages of these origins can read them.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,

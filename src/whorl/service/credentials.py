@@ -1,4 +1,4 @@
-"""Authenticates requests by API keys, a user with a password, or Alfresco tickets."""
+"""Authenticates requests by API key, by user name and password, or by Alfresco ticket."""
 
 from __future__ import annotations
 

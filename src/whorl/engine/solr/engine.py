@@ -120,8 +120,8 @@ _BITS = 24
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Assumed number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Maximum number of sources whose sketches are cached for `find_cached_sketch` (at most 128 KB per sketch); and maximum
-#: number of candidates for which a request also returns their versions.
+#: Maximum number of sources whose sketches are cached for `find_cached_sketch` (up to 128 KB each). A request for at
+#: most `_VERSIONED` candidates also returns the version of each.
 _MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests that run at the same time.
 CONNECTIONS = 2

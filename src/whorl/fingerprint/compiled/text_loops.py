@@ -1,4 +1,4 @@
-"""Compiled loops that number shingles, find the passages of two texts, and compute set covers.
+"""Compiled loops that number shingles, find the passages that two texts share, and compute set covers.
 
 A set cover is a small number of texts that together cover another text. The loops give the same results as the numpy
 code in `fingerprint.compare_texts` and `search.attribution.cover`. They are faster for short texts, because a call of

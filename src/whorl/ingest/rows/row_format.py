@@ -1,4 +1,4 @@
-"""Defines files, rows and columns, and the interface that each format of row files implements."""
+"""Base class of all formats of row files, and the classes for files, rows and columns."""
 
 from __future__ import annotations
 

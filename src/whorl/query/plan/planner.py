@@ -201,10 +201,9 @@ class _Planner:
     """Plans a syntax tree.
 
     Args:
-        placed: Returns the plan of a clause that searches a field: for the field that it names, or for the default
-            fields.
+        placed: Returns the plan of a clause on a field. A clause that names no field is for the default fields.
         word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
-        scale: Factor of boosts, and score of a FINGERPRINT without a boost: 0 in a filter, otherwise 1.
+        scale: Factor of every boost; also the score of a FINGERPRINT without a boost. It is 0 in a filter, otherwise 1.
     """
 
     placed: Callable[[FieldClause], Plan]

@@ -1,4 +1,4 @@
-"""Chooses few documents that together cover a text (greedy set cover).
+"""Chooses a small set of documents that together cover a text (greedy set cover).
 
 The greedy cover is at most 1 + ln(n) times as large as the smallest cover of the same n words (the classical bound of
 greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smallest is NP-hard.

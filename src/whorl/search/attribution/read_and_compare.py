@@ -153,10 +153,10 @@ class CandidateReader:
         return ranges[count_words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """Shrink the ranges of words that candidates may share: remove words that their sketches rule out.
+        """From the ranges of words that candidates may share, remove the words that their sketches rule out.
 
-        Only ranges with uncovered words are examined. `is_open` marks the uncovered words, which no read document
-        shares.
+        Only ranges with uncovered words are examined. `is_open` marks the uncovered words: no document that was read so
+        far shares them.
         """
         # Narrow each candidate only once: uncovered words only become fewer, so narrowing again would hardly help.
         new = (own for own in candidates if not own.is_narrowed and not own.has_broken_words)

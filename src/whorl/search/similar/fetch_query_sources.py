@@ -1,4 +1,4 @@
-"""Fetches and caches the signatures, sketches and texts of a query's source documents."""
+"""Fetches and caches the signatures, sketches and texts of the sources that a query names."""
 
 from __future__ import annotations
 

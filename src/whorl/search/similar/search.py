@@ -1,4 +1,4 @@
-"""Searches for documents that share content with a source, and computes the recall of the search.
+"""Searches for documents that share content with a source, with a recall that is calculated in advance.
 
 The source is a document or a text. The plan lists tokens of the source's sketch to look up, and the minimum number of
 matches. The engine returns candidates, which are verified by their sketches, or by their texts if sketches cannot

@@ -525,6 +525,9 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
 
 
 def _overlaps_around_threshold(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the overlap at the threshold, and 10 and 20 points below it, for the size nearest to the source's."""
+    """Return the shared shingles of a document at the threshold, and of documents 10 and 20 percentage points below.
+
+    The documents have the size in the branch's range that is nearest to the size of the source.
+    """
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]
