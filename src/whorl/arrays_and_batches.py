@@ -153,8 +153,8 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
     """Yield each item with the result of `make` for it.
 
-    `make` returns one result for each item, in order. It may read ahead; only the items that it has read stay in
-    memory. `itertools.tee` would keep blocks of 57 items.
+    `make` returns one result for each item, in order. It may read ahead; an item stays in memory only from the time
+    that `make` reads it until its result is yielded. `itertools.tee` would keep blocks of 57 items.
 
     >>> list(with_made("ab", lambda ahead: map(str.upper, ahead)))
     [('a', 'A'), ('b', 'B')]

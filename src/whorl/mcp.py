@@ -56,7 +56,8 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: Every list is shortened to this number of items before any list is shortened further.
+#: Every innermost list is shortened to this number of items before any list is shortened to fewer items, and before the
+#: lists around it are shortened.
 _FEW = 3
 #: Minimum lengths of a shortened text in characters: before all lists have been shortened, and afterwards.
 _LONG_TEXT, _SHORT_TEXT = 1_000, 80

@@ -92,8 +92,8 @@ class Corpus:
         num_blocks: Number of blocks of bits, 1 to 64.
         diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
         repeats: Whether `find_all` returns a match once for each table that contains it, like simhash-py.
-        zero_is_none: Whether `find_first` returns 0 instead of None if no code matches, like simhash-py. A search then
-            cannot find the code 0, and skips each table whose first match is 0.
+        zero_is_none: Whether `find_first` returns 0 instead of None if no code matches, like simhash-py. `find_first`
+            then cannot find the code 0, and skips each table whose first match is 0.
 
     Raises:
         ParameterError: A number is out of range, here or in a method.

@@ -120,9 +120,10 @@ def find_texts() -> Iterator[Document]:
 
 
 def choose_documents(store: Store) -> tuple[str, str]:
-    """Return the ids of two documents of different kinds, each with the most near-duplicates of its kind.
+    """Return the ids of two documents of different kinds with the most near-duplicates.
 
-    The first has the most near-duplicates of all candidates. If all candidates are of one kind, both ids are the same.
+    The first document has the most near-duplicates of all candidates, the second has the most of all candidates of
+    other kinds. If all candidates are of one kind, both ids are the same.
     """
     relatives = {
         document_id: store.search(f"FINGERPRINT:{quote(document_id)}_30", rows=0).total

@@ -53,7 +53,8 @@ def find_pairs(
     Args:
         firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
         known: Pairs found by an earlier run.
-        is_known: Mask of the documents that the earlier run compared with each other; their pairs are in `known`.
+        is_known: Mask of the documents that are not compared with each other: the earlier run has found their pairs
+            (`known`), or they are reference documents.
         keys: Keys of the documents, as in `first_of_equals`. Documents of equal size are sorted by key, so that the
             result does not depend on the order of the input.
     """

@@ -258,7 +258,10 @@ def deduplicate(
 
 
 def _warn_of(notes: Iterable[str]) -> None:
-    """Issue the notes as warnings about ambiguous numbers, at the line that called the public function."""
+    """Issue notes as warnings, at the line that called the public function.
+
+    The notes are about ambiguous percentages, and about values that cannot be read as a date or number.
+    """
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=3)
 

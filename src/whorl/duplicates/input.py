@@ -193,7 +193,7 @@ class InputReader:
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        """Function that returns a document's date; always None if no step of the run needs the dates of files."""
+        """Function that returns a document's date, or None for all documents if no step needs dates of files."""
         is_needed = self.options.state is not None or (self._keep.is_by_value and not self._keep.column)
         return self._date if is_needed else no_date
 

@@ -292,7 +292,8 @@ def _load_changed(
 ) -> list[UnreadValues]:
     """Sketch and store new and changed documents.
 
-    Unchanged documents are only marked, so that the store does not delete them.
+    Unchanged documents are not sketched again. They are marked as seen in this run, and their names, ranks and dates
+    are updated.
 
     Return the values that cannot be converted to a rank or a date, of all documents.
     """

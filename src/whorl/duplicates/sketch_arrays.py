@@ -94,7 +94,7 @@ class Sketches:
         return max(_LEAST_COPIED, min(_MOST_COPIED, self.hashes.size // _COPIED_FRACTION))
 
     def copy_ranges(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Copy ascending ranges of the file into memory; return the hashes and the offset of each range.
+        """Copy ascending ranges of the file into memory; return the copy and each range's offset in it.
 
         Raises:
             StoreError: The file has become shorter since it was mapped.

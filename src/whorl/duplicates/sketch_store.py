@@ -75,9 +75,10 @@ class StoredSketches:
     """All documents of a sketch store, in the order of the input.
 
     Args:
-        numbers: Number of each document in the store's database, ascending.
+        numbers: Number of each document in the store, ascending.
         keys: Hash of each sketch; equal sketches have equal keys.
-        is_paired: Mask of the documents that were compared with each other: the store has all pairs among them.
+        is_paired: Mask of the documents that are not compared with each other again: the store has their pairs, or they
+            are reference documents.
         is_new: Mask of documents that no run has compared and reported.
     """
 

@@ -64,10 +64,10 @@ def clause_fields(name: str | None) -> tuple[str, ...]:
 
 
 def places_by_field(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, str]]:
-    """For each field, return the index field of each type of its values, for `Fields.known`.
+    """For each field, return the engine field of each type of its values, for `Fields.known`.
 
-    `kinds` has pairs of a property and a type of its values. The result applies to an index that whorl fills: each
-    index field has the name of its property or field.
+    `kinds` has pairs of a property and a type of its values. The result applies to an index that whorl fills, where
+    each engine field has the name of its property or field.
     """
     places: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
     for name, kind in [("name", Kind.KEYWORD), *kinds]:

@@ -544,8 +544,9 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
     if keys.size <= 2 * _SORTED_AT_ONCE:
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
-    # Keys are distributed evenly, so a portion is this large only if many keys are equal. Then it has few distinct
-    # keys.
+    # Sort in pieces, with a check of the deadline between them. Keys in a portion (see `_portions`) are distributed
+    # evenly, so a portion is this large only if many keys are equal; then it has few distinct keys. The shingle numbers
+    # of a very long text may be as many, and different.
     pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
     distinct = sort_distinct([sort_distinct([piece]) for piece in timely(pieces, 1)])
     return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])

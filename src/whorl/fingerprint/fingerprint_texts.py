@@ -81,7 +81,7 @@ class Hashed(NamedTuple):
 
 
 def index_parts(scheme: Scheme) -> Parts:
-    """Return the flags of the results that an index needs: words, and the arguments of `index_numbers`."""
+    """Return the flags of the results that an index needs: words, and the results for `index_numbers`."""
     return Parts.HASHES | Parts.WORDS if scheme.fills_every_bucket else Parts.ALL
 
 
@@ -379,7 +379,8 @@ def processors() -> int:
 def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text.
 
-    `spelling` is the token encoding of the index that the signature is compared with; None means complete tokens.
+    `spelling` is the token encoding of the index that the signature is compared with; None means the top 64 bits of
+    each token, without the losses of an encoding.
     """
     return signature_of(_minima(text, scheme), scheme, spelling)
 

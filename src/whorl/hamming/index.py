@@ -23,8 +23,9 @@ from whorl.hamming.codes_and_groups import (
 )
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: Single insertions or removals are merged into the lookup tables when their number exceeds `_FEWEST_RECENT`; in a
-#: larger set of n codes, when it exceeds n / `_RECENT_PART`.
+#: Single insertions or removals are merged into the lookup tables when the number of either exceeds `_FEWEST_RECENT`;
+#: in a larger set of n codes, when it exceeds n / `_RECENT_PART`. Insertions without hash chains (see `_Recent`) always
+#: have the first limit.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32

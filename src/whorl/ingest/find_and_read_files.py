@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: A file of up to this size in bytes is permitted by any settings, so it is read without loading the settings.
 _SMALL_BYTES = 1_000_000
-#: Maximum number of row problems to store; further row problems are only counted.
+#: Maximum number of row problems (see `Problems`) to store; further row problems are only counted.
 _ROW_PROBLEMS_KEPT = 100
 
 
@@ -55,10 +55,12 @@ class Problem:
 
 
 class Problems(Collection[Problem]):
-    """The problems of one run: all problems of whole files, and the first problems of rows.
+    """The problems of one run: all problems of whole files, and the first of the other problems.
 
-    Because the number of stored row problems is limited, a file with many broken rows takes little memory. `len()`
-    counts all problems, but iteration yields only the stored problems.
+    A problem of a whole file loses an unknown number of documents (`documents` is None). The other problems, called row
+    problems, concern a row, or a file that is one document. Because the number of stored row problems is limited, a
+    file with many broken rows takes little memory. `len()` counts all problems, but iteration yields only the stored
+    problems.
     """
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:

@@ -269,9 +269,10 @@ def check_unicode(text: str) -> None:
 
 
 def write_number(value: Decimal, name: str, most: int, *, is_zero_meant: bool = False) -> str:
-    """Return a number without an exponent; raise ParameterError unless it is above 0 and at most `most`.
+    """Return a number without an exponent; raise ParameterError if it is out of range or too long.
 
-    `is_zero_meant` also permits 0.
+    The number must be above 0 and at most `most`; `is_zero_meant` also permits 0. It has at most `MAX_NUMBER_LENGTH`
+    characters.
     """
     if is_zero_meant and value == 0:
         return "0"

@@ -35,7 +35,7 @@ MOST_VALUES = 100_000
 #: A line of at most this number of bytes cannot have too many values, so it is not checked. A longer line is checked in
 #: pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of errors to list, and of documents that repeat earlier ones. Further ones are only counted.
+#: Maximum number of errors to list, and of documents that repeat stored documents. Further ones are only counted.
 MOST_LISTED = 1_000
 
 

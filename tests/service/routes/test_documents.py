@@ -395,7 +395,7 @@ def test_a_file_that_exceeds_the_time_limit(embedded_contracts: Store, monkeypat
         ("rows", b'{"id": "a", "text": "some words"}\n{"id": "b", "text": "x"}\n', True),
         ("rows.json", b' [{"text": "some words"}]', True),
         ("rows.parquet", b"PAR1" + bytes(20), True),
-        ("rows.jsonl.gz", gzip.compress(b'{"text": "a"}\n'), True),
+        ("rows.jsonl.gz", gzip.compress(b'{"text": "a"}\n', mtime=0), True),
         ("table.csv", b"id,text\na,some words\n", False),
         ("settings.json", b'{"colour": "red"}', False),
         ("note.txt", b"{some words} in braces", False),

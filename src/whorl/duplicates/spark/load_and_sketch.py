@@ -86,8 +86,8 @@ class LoadedDocuments:
         too_short: Number of documents with fewer words than a shingle.
         repeated: Number of ids that occur more than once. Only the largest document with an id is used.
         largest: Number of hashes in the largest sketch.
-        removed: Data frame with one column, `key`: keys that only documents of earlier runs had; None if no such key
-            exists.
+        removed: Data frame with one column, `key`: keys of dropped documents that no remaining document has; None if
+            this run has dropped no document, or if no earlier run exists.
     """
 
     blocks: DataFrame

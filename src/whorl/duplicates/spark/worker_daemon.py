@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def find_pyspark(paths: list[str]) -> str | None:
-    """Return the folder of an unpacked PySpark whose archive is in `paths`; None without such an archive."""
+    """Return the folder that contains an unpacked PySpark, if its archive is in `paths`; otherwise None."""
     for path in map(Path, paths):
         # In pip's installation, the archive is in pyspark/python/lib, so PySpark is three folders above it.
         if path.name == "pyspark.zip" and len(path.parents) > 3 and (path.parents[2] / "__init__.py").is_file():

@@ -738,7 +738,7 @@ class TextCodec:
     def begin(self, texts: Iterable[str]) -> bytes | None:
         """Load the store's dictionary. If the store has none, train and return one.
 
-        Return None if the sample is too small for training, or if the store has a dictionary.
+        Return None if the store has a dictionary, if the sample is too small for training, or if the training fails.
         """
         if self._compressor is not self._without_dictionary:
             return None

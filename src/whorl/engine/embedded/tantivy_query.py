@@ -197,9 +197,11 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the clauses that look up only fingerprint tokens into one clause.
+    """Combine the clauses of a plan that look up only fingerprint tokens.
 
-    Each such clause becomes a query that lists its documents, so one clause needs only one list.
+    Each such clause becomes a query that lists its documents, so one combined clause needs only one list. `must`,
+    `should` and `must_not` each get their own combined clause; `should` is unchanged if several of its clauses must
+    match.
     """
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
@@ -253,8 +255,8 @@ _LONGEST_EXPRESSION = 4000
 #: Maximum exponent for the estimated size of a pattern, which is its length times 2**`state_doublings`. A larger
 #: automaton usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Number of a query's first look-ups that run without a trial run (`IndexReader.plan_trial_run`). Together they take a
-#: few tenths of a second.
+#: Number of a query's first look-ups that run without a trial run (`IndexReader.plan_trial_run`). Together they take at
+#: most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 

@@ -133,7 +133,8 @@ class TextIndex:
     def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
         """Return the cached ids of documents in the main part by tantivy's address of the document.
 
-        `state` is the file state of meta.json (`_state`) that the caller's searcher belongs to.
+        `state` is the state of the file meta.json (`_state`) that the caller read before it opened its searcher. If the
+        file has changed since then, return an empty dictionary that is not cached.
         """
         if state != _state(self._folder / _MAIN / META):
             # The searcher may be older or newer than `state`, so do not use the cache.

@@ -1,21 +1,23 @@
-"""Defines whorl's fields in an OpenSearch index and their mapping, and builds their values for a document.
+"""Defines whorl's fields in an OpenSearch index and their mapping, and builds their values.
 
 whorl computes words, tokens and values and stores them in its own fields. So every clause means the same as on the
 other engines, with any analysers and plug-ins of the cluster. In an index made by whorl, the stored source of a
 document does not contain these fields; sketch, scheme and digest are stored fields.
 
-    whorl_id      the id, to sort by and to look up
-    whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
-    whorl_values  whole (not tokenized) values, with field and type as prefix, encoded so that terms sort like values
-    whorl_fields  names of the document's fields, each with its type whorl_handles the properties that can identify the
-    document, in addition to its id whorl_minhash the distinct MinHash tokens whorl_sample  the look-up tokens of the
-    sketch
-    whorl_size    the number of distinct shingles of the text
-    whorl_sketch  the sketch; missing in a short document with a stored text, which replaces it whorl_scheme  the
-    schemes that tokens and sketch depend on whorl_passages the passage hashes, preceded by their scheme; optional
-    whorl_cluster the id of the document's cluster; in a document without a cluster, the document's id
-    whorl_is_principal whether the document represents its cluster whorl_digest  the first letters of the document's
-    digest, so that unchanged documents are not indexed again
+    whorl_id             the id, to sort by and to look up
+    whorl_words          words in the order of the text, prefixed with their field's name; has positions, for phrases
+    whorl_values         whole (not tokenized) values, prefixed with field and type; the terms sort like the values
+    whorl_fields         names of the document's fields, each with its type
+    whorl_handles        the properties that can identify the document, in addition to its id
+    whorl_minhash        the distinct MinHash tokens
+    whorl_sample         the look-up tokens of the sketch
+    whorl_size           the number of distinct shingles of the text
+    whorl_sketch         the sketch; missing in a short document with a stored text, which replaces it
+    whorl_scheme         the schemes that tokens and sketch depend on
+    whorl_passages       the passage hashes, preceded by their scheme; optional
+    whorl_cluster        the id of the document's cluster; without a cluster, the document's own id
+    whorl_is_principal   whether the document represents its cluster; missing without a cluster
+    whorl_digest         the first letters of the document's digest, so that unchanged documents are not indexed again
 """
 
 from __future__ import annotations

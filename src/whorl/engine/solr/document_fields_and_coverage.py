@@ -69,8 +69,11 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
 def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     """Return the names of all fields in use; None if Solr refuses the request.
 
+    If the schema has no dynamic fields, return an empty set without a request.
+
     Raises:
-        EngineResponseError: Solr refuses the request, and dynamic fields match all names.
+        EngineResponseError: Solr refuses the request, and the schema has a dynamic field for all names, or for whole
+            values of properties.
     """
     if not schema.dynamic:
         return set()
@@ -78,7 +81,7 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
         return names_in_use(client)
     except EngineResponseError:
         # The user may not be allowed to make this request. Continue without the names, unless dynamic fields match all
-        # names.
+        # names, or hold whole values of properties, which only the names reveal.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
@@ -288,7 +291,7 @@ def token_warnings(
         documents, with_tokens, deleted = field_use(client, name)
     except EngineResponseError:
         # The user may not be allowed to make this request. Use values that make the code below call `count`, which
-        # returns the exact number.
+        # returns the exact number, if documents lack a sketch.
         documents, with_tokens, deleted = (covered.documents if covered else 0), 1, 1
     if not with_tokens:
         lacking = documents if covered is None else bare + filled

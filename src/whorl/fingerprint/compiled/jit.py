@@ -45,7 +45,7 @@ inlined = njit(**_OPTIONS, forceinline=True)
 
 
 def _sources_digest() -> str:
-    """Return a digest of the source code of all modules with compiled loops or their constants."""
+    """Return a digest of the source code of this package and of `words.dictionary` (compiled constants)."""
     folder = Path(__file__).parent
     sources = [*sorted(folder.glob("*.py")), folder.with_name("words") / "dictionary.py"]
     return sha256(b"".join(source.read_bytes() for source in sources if source.exists())).hexdigest()[:12]

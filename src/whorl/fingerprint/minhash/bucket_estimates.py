@@ -166,7 +166,8 @@ def estimate_buckets(overlaps: BucketOverlaps, confidence: float = CONFIDENCE) -
 def _law(overlaps: BucketOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     """Return the population and sample size of the hypergeometric distribution of the shared buckets.
 
-    The population is the number of shingles of the text or union that the metric refers to.
+    The population is the number of shingles of the text or union that the metric refers to, but at least the sample
+    size. An estimated number of shingles is first multiplied by MARGIN.
     """
     if metric is Metric.CONTAINMENT:
         # Containment is the share of the smaller text's shingles.

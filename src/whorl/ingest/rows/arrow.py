@@ -39,8 +39,9 @@ _MOST_SMALL_ROWS = 250_000
 
 
 #: A group of consecutive rows: number of rows before it in the file, and the rows. The rows are an Arrow stream,
-#: because a stream is sent to another process faster than objects. If values can take more memory than their buffers,
-#: the rows are objects instead. This is the case in a dictionary-encoded column, which stores a repeated value once.
+#: because a stream is sent to another process faster than objects. If a column is neither a primitive type nor plain
+#: text or bytes, the rows are objects instead, because values can take more memory than their buffers: for example, a
+#: dictionary-encoded column stores a repeated value once.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 

@@ -89,7 +89,11 @@ def is_columnar(opened: IO[bytes]) -> bool:
 
 
 def has_rows(content: bytes, file: PurePath) -> bool:
-    """Check by content and name whether a file holds documents as rows; return False for CSV and TSV."""
+    """Check by content and name whether a file holds documents as rows.
+
+    A CSV or TSV file counts as a single document (see `as_text` of `format_of`), but every compressed file counts as
+    rows.
+    """
     head = content[:_HEAD]
     if packing_of(head) or head.startswith((_PARQUET, _ARROW, _ARROW_STREAM, _WARC)):
         return True

@@ -394,8 +394,8 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # Let the writer end lines with both line-end characters (\r\n), because it quotes only cells that contain a
-            # character of its line end.
+            # Let the writer end lines with both line-end characters (\r\n): it quotes a cell with a line-end character
+            # for certain only if the end of its own lines has this character.
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 

@@ -238,8 +238,8 @@ class _Chooser:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
         #: Candidates; if several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        #: Number of words that a passage hash covers; 0 if `add_groups` dropped ranges that are too short for a
-        #: passage.
+        #: Number of words that a passage hash covers; 0 if `add_groups` may have dropped ranges that are too short for
+        #: a passage.
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
         #: these words only if its `may_share` is true.

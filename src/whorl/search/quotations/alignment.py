@@ -41,9 +41,9 @@ class Alignment:
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     """Return the best alignment of a quotation with a run of a document's words.
 
-    The best alignment has the smallest edit distance; among alignments of equal distance, the most common words; and
-    among these, the first position. So if the quotation drops "not" before its last word, the result shows this
-    omission, not an added last word. The time is proportional to the product of both lengths.
+    The best alignment has the smallest edit distance; among alignments of equal distance, the largest number of words
+    in common; and among these, the first position. So if the quotation drops "not" before its last word, the result
+    shows this omission, not an added last word. The time is proportional to the product of both lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]

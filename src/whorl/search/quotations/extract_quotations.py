@@ -54,7 +54,7 @@ _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )
 _CHARACTER_OF_HTML = re.compile(r"(?<!`)&(?:[lr]dquo|bdquo|[lr]aquo|#822[0-2]|#x201[cde]);", re.IGNORECASE)
-#: The beginning of a list of quotations as JSON.
+#: The beginning of quotations as JSON: a list of objects, or one object.
 _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"(?:quote|source)"\s*:')
 #: Number of characters of HTML to parse at a time.
 _PIECE_CHARACTERS = 50_000

@@ -117,7 +117,7 @@ class LookUp:
 
     Args:
         documents: Number of documents in the store.
-        read: Number of documents that were read; each contains at least one of the runs, or all words of the quotation.
+        read: Number of documents that were read, because they contain a run or other words of the quotation.
         is_complete: Whether the search has read every document that could contain the quotation word for word.
     """
 

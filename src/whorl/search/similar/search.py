@@ -221,7 +221,7 @@ class SketchSearch:
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
     """Return the shingles of a text's sketch as phrases.
 
-    The result is empty if the index would split the text into other words.
+    The result is empty if the index would split the phrases into other words than the text.
     """
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
