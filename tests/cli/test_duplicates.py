@@ -552,7 +552,7 @@ def test_strict_refuses_repeated_ids(tmp_path: Path, more: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("a.csv", f"id,words\n1,{PAGE}\n"), ("a.json", json.dumps([PAGE, PAGE])), ("a.orc", "ORC")]
+    ("name", "content"), [("a.csv", f"id,words\n1,{PAGE}\n"), ("a.json", json.dumps([PAGE, PAGE])), ("a.orc", "ORC\0")]
 )
 def test_unreadable_files_fail(lines: Path, tmp_path: Path, name: str, content: str) -> None:
     """
