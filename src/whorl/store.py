@@ -586,8 +586,8 @@ def open_store(
         StoreError: The folder is not usable, or does not exist.
     """
     settings = settings or Settings.load()
-    is_wanted_by_name = {"without_minhash": without_minhash, "short_minhash": short_minhash, "no_text": no_text}
-    for option, is_wanted in {"create": create, **is_wanted_by_name}.items():
+    for_folders = {"without_minhash": without_minhash, "short_minhash": short_minhash, "no_text": no_text}
+    for option, is_wanted in {"create": create, **for_folders}.items():
         require_bool(option, is_wanted)
     if not isinstance(store, str | PathLike | None):
         raise ParameterError(f"a store is a URL or a folder, as text or as a Path, got {store!r:.80}")
@@ -597,14 +597,11 @@ def open_store(
             f"a store is a Solr URL (http://localhost:8983/solr/NAME), that of an index "
             f"(opensearch+http://localhost:9200/NAME) or a folder, got {name!r}"
         )
-    if without_minhash and "://" in name:
-        raise ParameterError(
-            f"without_minhash is for a folder, and {name} is not one; set up a Solr collection with "
-            "'whorl solr init --without-minhash'"
-        )
-    for option, is_wanted in (("short_minhash", short_minhash), ("no_text", no_text)):
+    for option, is_wanted in for_folders.items():
         if is_wanted and "://" in name:
-            raise ParameterError(f"{option} is for a folder, and {name} is not one")
+            init = "; set up a Solr collection with 'whorl solr init --without-minhash'"
+            remedy = init if option == "without_minhash" else ""
+            raise ParameterError(f"{option} is for a folder, and {name} is not one{remedy}")
     if short_minhash and (without_minhash or no_text):
         other = "without_minhash" if without_minhash else "no_text"
         raise ParameterError(f"short_minhash needs tokens and texts, and {other} removes them; give one of them")

@@ -39,6 +39,7 @@ _NOT_READ = (
 #: same letters, such as "ORCHESTRA".
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a]")
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
+_COLUMNAR = (_PARQUET, _ARROW, _ARROW_STREAM)
 #: Longest first line, in bytes, that is checked for JSON.
 _FIRST_LINE = 1_000_000
 _HEAD = 64
@@ -85,7 +86,7 @@ def is_columnar(opened: IO[bytes]) -> bool:
     opened.seek(0)
     head = opened.read(_HEAD)
     opened.seek(0)
-    return head.startswith((_PARQUET, _ARROW, _ARROW_STREAM))
+    return head.startswith(_COLUMNAR)
 
 
 def has_rows(content: bytes, file: PurePath) -> bool:
@@ -142,7 +143,7 @@ def _plain(
     for mark, name in _NOT_READ:
         if head.startswith(mark) and _BINARY.search(head):
             raise UnreadRowsError(f"this is {name}, which is not read; make Parquet or JSON lines of it")
-    if head.startswith((_PARQUET, _ARROW, _ARROW_STREAM)):
+    if head.startswith(_COLUMNAR):
         _require("pyarrow", "Parquet" if head.startswith(_PARQUET) else "Arrow")
         from whorl.ingest.rows.arrow import Arrow, Parquet
 

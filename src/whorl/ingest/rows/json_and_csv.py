@@ -84,15 +84,15 @@ class JsonArrayFormat(RowFormat):
     """Format of files with one JSON array of objects; a file is read as a whole."""
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
-        for row, _ in _array(opened):
+        for row, _ in _array(opened)[1]:
             yield row
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        elements = _array(opened)
+        text, elements = _array(opened)
         remaining = [
             # Lone surrogates occur only in strings, where JSON can escape them.
-            _updated(source.encode("utf-8", "backslashreplace"), row.values, more)
-            for (row, source), more in zip(elements, decide([row for row, _ in elements]), strict=True)
+            _updated(text[span].encode("utf-8", "backslashreplace"), row.values, more)
+            for (row, span), more in zip(elements, decide([row for row, _ in elements]), strict=True)
             if more is not None and not isinstance(row.values, DocumentError)
         ]
         out.write(b"[\n" + b",\n".join(remaining) + b"\n]\n")
@@ -132,12 +132,12 @@ def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed:
     opened.seek(0)
     if lines and is_row(lines[0], columns):
         return True
-    if len(lines) < 2 or not all(map(is_object, lines)):
+    if len(lines) < 2 or not all(map(_is_object, lines)):
         return False
     return not is_text_needed or is_row(lines[1], columns)
 
 
-def is_object(line: bytes) -> bool:
+def _is_object(line: bytes) -> bool:
     try:
         _object(_json(line))
     except DocumentError:
@@ -181,8 +181,8 @@ def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
         return False
 
 
-def _array(opened: IO[bytes]) -> list[tuple[Row, str]]:
-    """Return the elements of a JSON array as rows, each with its source."""
+def _array(opened: IO[bytes]) -> tuple[str, list[tuple[Row, slice]]]:
+    """Return the text of a JSON array, and its elements as rows, each with its range in the text."""
     raw = opened.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise UnreadRowsError(f"a JSON array is read up to {MOST_BYTES:,} bytes; make JSON lines of it")
@@ -191,12 +191,13 @@ def _array(opened: IO[bytes]) -> list[tuple[Row, str]]:
     except DocumentError as error:
         raise UnreadRowsError(str(error)) from None
     try:
-        elements = [*_elements(raw.decode(json.detect_encoding(raw), "surrogatepass"))]
+        text = raw.decode(json.detect_encoding(raw), "surrogatepass")
+        elements = [*_elements(text)]
     except (ValueError, RecursionError) as error:
         raise UnreadRowsError(f"this is not JSON: {error}") from None
     if not elements or not isinstance(elements[0][0], dict):
         raise UnreadRowsError('a JSON array has documents in it, objects with at least "id" and "text"')
-    return [(_element_row(number, value), source) for number, (value, source) in enumerate(elements, start=1)]
+    return text, [(_element_row(number, value), span) for number, (value, span) in enumerate(elements, start=1)]
 
 
 def _element_row(number: int, value: object) -> Row:
@@ -206,8 +207,8 @@ def _element_row(number: int, value: object) -> Row:
         return Row(number, "document", error)
 
 
-def _elements(text: str) -> Iterator[tuple[object, str]]:
-    """Yield the elements of a JSON array, each with its source; nothing if the text is another JSON value."""
+def _elements(text: str) -> Iterator[tuple[object, slice]]:
+    """Yield the elements of a JSON array, each with its range; nothing if the text is another JSON value."""
     decoder, at = json.JSONDecoder(), _skip_blanks(text, 0)
     is_array, is_empty = text.startswith("[", at), text.startswith("]", _skip_blanks(text, at + 1))
     if not is_array or is_empty:
@@ -216,7 +217,7 @@ def _elements(text: str) -> Iterator[tuple[object, str]]:
     while not text.startswith("]", at):
         start = _skip_blanks(text, at + 1)
         value, end = decoder.raw_decode(text, start)
-        yield value, text[start:end]
+        yield value, slice(start, end)
         at = _skip_blanks(text, end)
         if not text.startswith((",", "]"), at):
             raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
