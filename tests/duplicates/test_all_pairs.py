@@ -17,7 +17,7 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.duplicates.sketch_store import sketch_key
+from whorl.duplicates.sketching import sketch_key
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric

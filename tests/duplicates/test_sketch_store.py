@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,8 +19,8 @@ from tests.plain import sketch_of
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.prefix_lengths import JoinOptions
-from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore, sketch_digest
-from whorl.duplicates.sketching import SketchEntry
+from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore
+from whorl.duplicates.sketching import SketchBatch, sketch_digest
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.fingerprint_texts import text_sketch
@@ -31,9 +34,27 @@ def sketch(*numbers: int) -> Sketch:
     return sketch_of(np.array([number << 40 for number in numbers], np.uint64), SCHEME)
 
 
-def entry(document_id: str, *numbers: int, worth: float | None = None, date: float | None = None) -> SketchEntry:
-    made = sketch(*numbers)
-    return SketchEntry(document_id, sketch_digest(made), made, f"the {document_id}", worth, date)
+class Entry(NamedTuple):
+    """A document for a sketch store, with its rank and date."""
+
+    id: str
+    name: str
+    sketch: Sketch
+    worth: float | None = None
+    date: float | None = None
+
+
+def entry(document_id: str, *numbers: int, worth: float | None = None, date: float | None = None) -> Entry:
+    return Entry(document_id, f"the {document_id}", sketch(*numbers), worth, date)
+
+
+def put(
+    store: PersistentSketchStore | TemporarySketchStore, entries: Sequence[Entry], mark: str | None = None
+) -> list[str]:
+    ids, names, sketches, worths, dates = map(list, zip(*entries, strict=True))
+    batch = SketchBatch.from_sketches(ids, names, sketches, store.scheme)
+    batch = replace(batch, worths=np.array(worths, np.float64), dates=np.array(dates, np.float64))
+    return store.put(batch, [sketch_digest(made) for made in sketches], mark)
 
 
 def opened(path: Path, origin: str = "files") -> AbstractContextManager[PersistentSketchStore]:
@@ -58,13 +79,14 @@ def test_stored_documents_survive_reopening(tmp_path: Path) -> None:
     """
     with opened(tmp_path / "a") as store:
         store.begin_partial_scan()
-        assert store.put([entry("x", 1, 2, 3), entry("y")]) == []
-        assert store.put([entry("z", 9, worth=12.5, date=99.0), entry("x", 4, 5)]) == ["x"]
+        assert put(store, [entry("x", 1, 2, 3), entry("y")]) == []
+        assert put(store, [entry("z", 9, worth=12.5, date=99.0), entry("x", 4, 5)]) == ["x"]
     with opened(tmp_path / "a") as store:
         assert held(store) == {"y": sketch(), "z": sketch(9), "x": sketch(4, 5)}
         assert store.describe(store.read_sketches().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5, 99.0)
         store.begin_partial_scan()
-        assert store.put([entry("x", 4, 5, 6)]) == []
+        assert put(store, [entry("x", 4, 5, 6), entry("x", 7)]) == ["x"]
+        assert held(store)["x"] == sketch(7)
 
 
 def test_trailing_bytes_of_a_crash_are_cut_off(tmp_path: Path) -> None:
@@ -72,11 +94,11 @@ def test_trailing_bytes_of_a_crash_are_cut_off(tmp_path: Path) -> None:
     Hashes written without a committed document are cut off.
     """
     with opened(tmp_path) as store:
-        store.put([entry("x", 1, 2, 3)])
+        put(store, [entry("x", 1, 2, 3)])
     with (tmp_path / "hashes-0.u64").open("ab") as file:
         file.write(os.urandom(80))
     with opened(tmp_path) as store:
-        store.put([entry("y", 7, 8)])
+        put(store, [entry("y", 7, 8)])
         assert held(store) == {"x": sketch(1, 2, 3), "y": sketch(7, 8)}
 
 
@@ -85,7 +107,7 @@ def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
     A truncated file is an error; otherwise its missing hashes would lead to wrong pairs.
     """
     with opened(tmp_path) as store:
-        store.put([entry("x", 1, 2, 3)])
+        put(store, [entry("x", 1, 2, 3)])
     os.truncate(tmp_path / "hashes-0.u64", 16)
     with pytest.raises(StoreError, match="cut short"):
         opened(tmp_path)
@@ -97,11 +119,11 @@ def test_garbage_hashes_are_compacted(tmp_path: Path) -> None:
     """
     for turn in range(3):
         with opened(tmp_path) as store:
-            store.put([entry(f"d{at}", *range(at, at + 50 + turn)) for at in range(20)])
+            put(store, [entry(f"d{at}", *range(at, at + 50 + turn)) for at in range(20)])
             before = held(store)
     with opened(tmp_path) as store:
         assert held(store) == before
-        store.put([entry("new", 5)])
+        put(store, [entry("new", 5)])
         assert held(store) == {**before, "new": sketch(5)}
     assert [path.name for path in tmp_path.glob("*.u64")] == ["hashes-1.u64"]
     assert (tmp_path / "hashes-1.u64").stat().st_size == (20 * 52 + 1) * 8
@@ -112,7 +134,7 @@ def test_deleting_a_document_deletes_its_pairs(tmp_path: Path) -> None:
     A replaced document loses its pairs and is compared again, with the documents that were equal to it.
     """
     with opened(tmp_path) as store:
-        store.put([entry(name, 1, 2, 3) for name in "abc"] + [entry("d", 1, 2, 4)])
+        put(store, [entry(name, 1, 2, 3) for name in "abc"] + [entry("d", 1, 2, 4)])
         store.set_options("which?")
         store.replace_pairs(pairs((0, 1), (0, 3), (1, 3)), store.read_sketches().numbers)
     with opened(tmp_path) as store:
@@ -124,7 +146,7 @@ def test_deleting_a_document_deletes_its_pairs(tmp_path: Path) -> None:
             (0, 3),
             (1, 3),
         ]
-        store.put([entry("a", 9, 10, 11)])
+        put(store, [entry("a", 9, 10, 11)])
         stored = store.read_sketches()
         assert stored.is_paired.tolist() == [False, False, True, False]  # b, c, d, a
         assert store.pairs(stored).a.tolist() == [0]
@@ -140,17 +162,17 @@ def test_a_resumed_scan_deletes_unseen_documents(tmp_path: Path) -> None:
     """
     with opened(tmp_path) as store:
         assert store.begin_scan() == ""
-        store.put([entry("a", 1), entry("b", 2), entry("c", 3)], "c")
+        put(store, [entry("a", 1), entry("b", 2), entry("c", 3)], "c")
         store.end_scan()
         assert store.begin_scan() == ""
         assert store.mark_unchanged(
             [("a", sketch_digest(sketch(1)), "", None, None), ("b", b"other", "", None, None)]
         ) == {"a": False}
         assert store.mark_unchanged([("a", sketch_digest(sketch(1)), "", None, None)]) == {"a": True}
-        store.put([entry("b", 7)], "b")
+        put(store, [entry("b", 7)], "b")
     with opened(tmp_path) as store:
         assert store.begin_scan() == "b"
-        store.put([entry("d", 4)], "d")
+        put(store, [entry("d", 4)], "d")
         store.end_scan()
         assert set(held(store)) == {"a", "b", "d"}
 
@@ -185,7 +207,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         "except Exception as error: print(type(error).__name__, error)"
     )
     with opened(tmp_path) as store:
-        store.put([entry("a", 1)])
+        put(store, [entry("a", 1)])
         actual = subprocess.run(
             [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
         )
@@ -195,9 +217,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 COMPLETE = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 
 
-def text_entry(document_id: str, text: str, worth: float | None = None) -> SketchEntry:
+def text_entry(document_id: str, text: str, worth: float | None = None) -> Entry:
     name = f"the {document_id}\n"
-    return SketchEntry(document_id, b"", text_sketch(text, Scheme(shingle_size=1), COMPLETE), name, worth)
+    return Entry(document_id, name, text_sketch(text, Scheme(shingle_size=1), COMPLETE), worth)
 
 
 def test_the_last_document_of_a_repeated_id_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,10 +228,10 @@ def test_the_last_document_of_a_repeated_id_is_stored(tmp_path: Path, monkeypatc
     """
     monkeypatch.setattr("whorl.duplicates.sketch_store.hash", len, raising=False)
     with closing(TemporarySketchStore(tmp_path, COMPLETE)) as store:
-        assert store.put([text_entry("aa", "one", 1.0), text_entry("ab", "two"), text_entry("aa", "three four")]) == []
+        assert put(store, [text_entry("aa", "one", 1.0), text_entry("ab", "two"), text_entry("aa", "three four")]) == []
         assert store.repeated_ids() == ["aa"]
         store.mark_as_reference()
-        store.put([text_entry("é", "five"), text_entry("ab", "six", 2.0)])
+        put(store, [text_entry("é", "five"), text_entry("ab", "six", 2.0)])
         assert store.repeated_ids() == ["ab"]
         assert store.repeated_ids() == []
         stored = store.read_sketches()
@@ -246,7 +268,7 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr("whorl.duplicates.sketch_arrays._LEAST_COPIED", 300)
         monkeypatch.setattr("whorl.duplicates.sketch_arrays._MOST_COPIED", 300)
         with closing(TemporarySketchStore(tmp_path, COMPLETE)) as store:
-            store.put([text_entry(document.id, document.text) for document in documents])
+            put(store, [text_entry(document.id, document.text) for document in documents])
             sketches = store.read_sketches().sketches
             a, b = np.array([7, 3, 3, 39, 0]), np.array([0, 7, 3, 2, 1])
             there = 0

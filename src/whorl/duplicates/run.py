@@ -20,15 +20,15 @@ from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results_and_retention import Duplicates, ReadProperties, ReadTexts
-from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
-from whorl.duplicates.sketching import MakeSketches, SketchEntry, Sketching, no_date, part_of
+from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore
+from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, no_date, part_of, sketch_digest
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
 from whorl.duplicates.worker_pool import AT_ONCE, check_documents, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, sketch_of_distinct
 from whorl.model import Document, Stored
 from whorl.query.plan.fields_and_values import value_named
 from whorl.request_context import report_progress, require_time
@@ -137,12 +137,7 @@ def duplicates_in(
         store = _store(opened, options.state, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         without = 0
         for portion in engine.scan(store.begin_scan()):
-            if options.common is None:
-                new, missing = _new_from_sketches(portion, store)
-            else:
-                new, missing = _new_from_texts(portion, store, engine)
-            store.put(new, portion.mark)
-            without += missing
+            without += _put_changed(store, engine, portion, of_texts=options.common is not None)
             require_time()
             report_progress("reading", store.count())
         store.end_scan()
@@ -198,27 +193,30 @@ def require_few_documents(engine: Engine, where: str) -> int:
     return count
 
 
-def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[SketchEntry], int]:
-    entries = [
-        SketchEntry(document_id, sketch_digest(sketch), sketch, name)
-        for document_id, name, sketch in portion.documents
-        if sketch is not None
-    ]
-    same = store.mark_unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
-    return [entry for entry in entries if entry.id not in same], len(portion.documents) - len(entries)
+def _put_changed(store: SketchStore, engine: Engine, portion: ScanBatch, *, of_texts: bool) -> int:
+    """Put the new and changed documents of a batch into a sketch store; update the others.
 
-
-def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> tuple[list[SketchEntry], int]:
+    Sketches come from the engine, or with `of_texts` from the texts. Return the number of documents without a sketch or
+    text.
+    """
     names = {document_id: name for document_id, name, _ in portion.documents}
-    digests = {key: digest.encode() for key, digest in engine.digests(list(names), of_texts=True).items()}
-    known = [(key, digests[key], name, None, None) for key, name in names.items() if key in digests]
-    same = store.mark_unchanged(known)
-    sketches: dict[str, Sketch] = {}
-    for batch in batches((key for key in names if key not in same), _TEXTS_AT_ONCE):
-        require_time()
-        sketches |= {key: sketch_of_distinct(own, FILES_SCHEME) for key, own in _read_hashes(engine, batch).items()}
-    entries = [SketchEntry(key, digests.get(key, b""), sketches[key], names[key]) for key in names if key in sketches]
-    return entries, len(names) - len(entries) - len(same)
+    sketches = {document_id: sketch for document_id, _, sketch in portion.documents if sketch is not None}
+    if of_texts:
+        digests = {key: digest.encode() for key, digest in engine.digests(list(names), of_texts=True).items()}
+    else:
+        digests = {document_id: sketch_digest(sketch) for document_id, sketch in sketches.items()}
+    same = store.mark_unchanged([(key, digests[key], names[key], None, None) for key in names if key in digests])
+    changed = [key for key in names if key not in same]
+    if of_texts:
+        sketches = {}
+        for batch in batches(changed, _TEXTS_AT_ONCE):
+            require_time()
+            read = _read_hashes(engine, batch)
+            sketches |= {key: sketch_of_distinct(hashes, FILES_SCHEME) for key, hashes in read.items()}
+    ids = [key for key in changed if key in sketches]
+    own = SketchBatch.from_sketches(ids, [names[key] for key in ids], [sketches[key] for key in ids], store.scheme)
+    store.put(own, [digests.get(key, b"") for key in ids], portion.mark)
+    return len(names) - len(ids) - len(same)
 
 
 def _read_hashes(engine: Engine, ids: Sequence[str]) -> dict[str, npt.NDArray[np.uint64]]:
@@ -276,7 +274,7 @@ def load_documents(
     for sketched in sketch_batches:
         require_time()
         unread = UnreadValues.sum([*unread, *sketched.unread])
-        for document_id in store.add(sketched):
+        for document_id in store.put(sketched):
             on_repeated(document_id)
         report_progress("reading", store.count())
     for document_id in store.repeated_ids():
@@ -336,15 +334,10 @@ def _load_changed(
     for batch, sketched in sketching.sketch(changed_documents()):
         if is_empty:
             unread.extend(sketched.unread)
-        entries: dict[str, SketchEntry] = {}
-        for entry in sketched.entries(store.scheme, digests_ahead.popleft()):
-            if entry.id in entries:
-                on_repeated(entry.id)
-            entries[entry.id] = entry
-        for document_id in store.put(list(entries.values())):
+        for document_id in store.put(sketched, digests_ahead.popleft()):
             on_repeated(document_id)
         ahead -= Counter(document.id for document in batch)
-        seen += len(entries)
+        seen += len(set(sketched.ids))
         report_progress("reading", seen)
     return UnreadValues.sum(unread)
 

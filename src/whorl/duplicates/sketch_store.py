@@ -8,10 +8,11 @@ file until it is mostly garbage; then the hashes in use are copied to a file wit
 
 from __future__ import annotations
 
-import hashlib
+import math
 import mmap
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -21,9 +22,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import chunks
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
-from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
+from whorl.duplicates.sketching import SketchBatch, sketch_key
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
@@ -44,7 +44,7 @@ _TABLES = """
     ) WITHOUT ROWID;
     CREATE INDEX pair_by_b ON pair (b)
 """
-_CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
+_CHUNK, _ROWS_AT_ONCE = 500, 50_000
 #: Values of the column `is_paired`. `_NEW`: never compared. `_PAIRED`: compared with all other documents that are
 #: `_PAIRED` or `_PAIRED_AND_NEW`. `_TO_PAIR_AGAIN`: a deletion or other options have made the document's pairs
 #: incomplete. `_PAIRED_AND_NEW`: compared, but still new, because the run has not written its results yet.
@@ -216,41 +216,44 @@ class PersistentSketchStore:
             self._database.executemany("UPDATE document SET scan = ?, name = ?, worth = ?, date = ? WHERE id = ?", rows)
         return unchanged
 
-    def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
-        """Store or replace documents in one durable transaction; return the ids that this scan has already stored.
+    def put(self, batch: SketchBatch, digests: Sequence[bytes], mark: str | None = None) -> list[str]:
+        """Store or replace documents in one durable transaction.
 
-        `mark` is the position that the scan has reached in its source. It is saved, so that an interrupted scan can
-        continue.
+        Return the ids that the batch repeats, then the ids that this scan has already stored. If documents of the batch
+        share an id, only the last one is stored.
+
+        Args:
+            digests: Digest of each document's text or sketch. A document with an equal digest is unchanged.
+            mark: Position that the scan has reached in its source; saved, so that an interrupted scan can continue.
         """
-        # Documents with equal texts share one sketch object; write its hashes only once.
-        sketches = {id(entry.sketch): entry.sketch for entry in entries}
         with self._convert_errors():
-            for batch in chunks(sketches.values(), lambda sketch: sketch.hashes.nbytes, _BYTES_AT_ONCE):
-                write_all(self._file, np.concatenate([sketch.hashes for sketch in batch]))
+            write_all(self._file, batch.hashes)
             os.fsync(self._file)
-        scan = self._scan()
-        stored, start = {}, self._end
-        for sketch_id, sketch in sketches.items():
-            stored[sketch_id] = (sketch.size, start, sketch.hashes.size, sketch_key(sketch))
-            start += sketch.hashes.size
-        rows = [
-            (entry.id, entry.name, entry.worth, entry.date, entry.digest, *stored[id(entry.sketch)], scan)
-            for entry in entries
-        ]
-        ids = [entry.id for entry in entries]
-        known = self._select_in_batches("SELECT id, scan FROM document WHERE id IN ({})", ids)
+        scan, hashes = self._scan(), batch.hashes
+        ranges = list(zip(batch.sizes.tolist(), batch.starts.tolist(), batch.counts.tolist(), strict=True))
+        stored = {
+            (size, start, count): (
+                *(size, self._end + start, count),
+                sketch_key(Sketch(self.scheme, size, hashes[start : start + count])),
+            )
+            for size, start, count in set(ranges)
+        }
+        # SQLite stores NaN, an unknown rank or date, as NULL.
+        columns = (batch.ids, batch.names, batch.worths.tolist(), batch.dates.tolist(), digests)
+        rows = {row[0]: (*row, *stored[of], scan) for *row, of in zip(*columns, ranges, strict=True)}
+        known = self._select_in_batches("SELECT id, scan FROM document WHERE id IN ({})", list(rows))
         repeated = [document_id for document_id, last_scan in known if last_scan == scan]
         with self._writing():
-            self._delete_documents(ids)
+            self._delete_documents(list(rows))
             self._database.executemany(
                 "INSERT INTO document (id, name, worth, date, digest, size, start, count, key, scan) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                rows,
+                rows.values(),
             )
             if mark is not None:
                 self._set("mark", mark)
-        self._end = start
-        return repeated
+        self._end += hashes.size
+        return [*(Counter(batch.ids) - Counter(list(rows))).elements(), *repeated]
 
     def _delete_documents(self, ids: Sequence[str]) -> None:
         if (self._meta("question") or "").startswith(_SPANNING):
@@ -407,17 +410,6 @@ class PersistentSketchStore:
             raise StoreError(f"the folder {self._path} cannot be used: {error}") from error
 
 
-def sketch_digest(sketch: Sketch) -> bytes:
-    digest = hashlib.blake2b(sketch.size.to_bytes(8, "little"), digest_size=16)
-    digest.update(sketch.hashes.astype(HASH, copy=False).tobytes())
-    return digest.digest()
-
-
-def sketch_key(sketch: Sketch) -> int:
-    """Return a signed 64-bit hash of a sketch."""
-    return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)
-
-
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
     """Write 64-bit numbers at the current position of a file, or after the first `at` numbers of the file."""
     left, done = numbers.astype(HASH, copy=False).view(np.uint8).data, 0
@@ -451,7 +443,8 @@ class TemporarySketchStore:
         self._ids.close()
         self._names.close()
 
-    def add(self, batch: SketchBatch) -> list[str]:
+    def put(self, batch: SketchBatch, digests: Sequence[bytes] = (), mark: str | None = None) -> list[str]:
+        """Store documents; return the repeated ids that this call finds (see `IdFile.add`)."""
         offset = batch.offset
         if offset is None:
             offset = self.end
@@ -464,23 +457,6 @@ class TemporarySketchStore:
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)
-
-    def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
-        sketches = [entry.sketch for entry in entries]
-        together = Sketches.from_sketches(sketches, self.scheme)
-        return self.add(
-            SketchBatch(
-                ids=[entry.id for entry in entries],
-                names=[entry.name for entry in entries],
-                worths=np.array([entry.worth for entry in entries], np.float64),
-                dates=np.array([entry.date for entry in entries], np.float64),
-                sizes=together.sizes,
-                starts=together.starts,
-                counts=together.counts,
-                keys=np.array([sketch_key(sketch) for sketch in sketches], np.int64),
-                hashes=together.hashes,
-            )
-        )
 
     def repeated_ids(self) -> list[str]:
         return self._ids.repeated_ids()
@@ -511,12 +487,12 @@ class TemporarySketchStore:
             is_any = any(values.strides[-1] for values in self._values)
             joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, len(self._ids)))
             self._values = [joined]
-        worths, dates = (column.tolist() for column in self._values[0][:, list(numbers)])
+        worths, dates = (
+            [None if math.isnan(value) else value for value in column.tolist()]
+            for column in self._values[0][:, list(numbers)]
+        )
         columns = self._ids.read_strings(numbers), self._names.read_strings(numbers), worths, dates
-        return {
-            number: (document_id, name, number_or_none(worth), number_or_none(date))
-            for number, document_id, name, worth, date in zip(numbers, *columns, strict=True)
-        }
+        return dict(zip(numbers, zip(*columns, strict=True), strict=True))
 
     # Methods of `PersistentSketchStore` that a temporary store does not need.
 

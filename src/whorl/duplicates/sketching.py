@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import with_made
 from whorl.duplicates.options import Keep, UnreadValues, seconds_of
-from whorl.duplicates.sketch_arrays import Numbers
+from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
@@ -22,24 +21,6 @@ from whorl.model import Document
 
 #: Odd factor, from the golden ratio, that mixes bits without loss.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True, slots=True)
-class SketchEntry:
-    """A document with its sketch, to be put into a sketch store.
-
-    Args:
-        digest: Digest of the document's text or sketch. A document with an equal digest is unchanged.
-        worth: Rank by the retention policy, where larger is better; None if unknown.
-        date: Creation or modification time in seconds since 1970; None if unknown.
-    """
-
-    id: str
-    digest: bytes
-    sketch: Sketch
-    name: str = ""
-    worth: float | None = None
-    date: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,15 +49,13 @@ class SketchBatch:
     offset: int | None = None
     unread: Sequence[UnreadValues] = ()
 
-    def entries(self, scheme: SketchScheme, digests: Sequence[bytes]) -> Iterator[SketchEntry]:
-        """Yield the documents one by one. Documents with equal texts share one sketch."""
-        sketches: dict[tuple[int, int], Sketch] = {}
-        numbers = zip(self.sizes.tolist(), self.starts.tolist(), self.counts.tolist(), strict=True)
-        worths, dates = (list(map(number_or_none, column.tolist())) for column in (self.worths, self.dates))
-        columns = (self.ids, self.names, worths, dates, digests, numbers)
-        for document_id, name, worth, date, digest, (size, start, count) in zip(*columns, strict=True):
-            sketch = sketches.setdefault((start, count), Sketch(scheme, size, self.hashes[start : start + count]))
-            yield SketchEntry(document_id, digest, sketch, name, worth, date)
+    @classmethod
+    def from_sketches(cls, ids: list[str], names: list[str], several: Sequence[Sketch], scheme: SketchScheme) -> Self:
+        """Return a batch of documents whose sketches are known, without ranks and dates."""
+        together, unknown = Sketches.from_sketches(several, scheme), np.full(len(ids), np.nan)
+        keys = np.array([sketch_key(sketch) for sketch in several], np.int64)
+        numbers = together.sizes, together.starts, together.counts, keys
+        return cls(ids, names, unknown, unknown, *numbers, hashes=together.hashes)
 
 
 #: Function that computes the sketches of documents, batch by batch.
@@ -205,10 +184,6 @@ def bits_of(part: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 
-def number_or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 def no_date(document: Document) -> float | None:
     return None
 
@@ -237,3 +212,14 @@ def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Nu
     ends = np.cumsum(counts)
     keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _FACTOR
     return keys.view(np.int64)
+
+
+def sketch_digest(sketch: Sketch) -> bytes:
+    digest = hashlib.blake2b(sketch.size.to_bytes(8, "little"), digest_size=16)
+    digest.update(sketch.hashes.astype(HASH, copy=False).tobytes())
+    return digest.digest()
+
+
+def sketch_key(sketch: Sketch) -> int:
+    """Return a signed 64-bit hash of a sketch."""
+    return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)

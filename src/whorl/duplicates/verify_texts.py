@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.sketch_store import SketchStore, StoredSketches, sketch_key
+from whorl.duplicates.sketch_store import SketchStore, StoredSketches
+from whorl.duplicates.sketching import sketch_key
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.request_context import report_progress, require_time

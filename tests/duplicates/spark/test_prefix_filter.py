@@ -19,7 +19,7 @@ from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.duplicates.sketch_store import sketch_key
+from whorl.duplicates.sketching import sketch_key
 from whorl.duplicates.verify_sketches import verify_pairs
 
 if TYPE_CHECKING:
