@@ -10,16 +10,9 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError, QueryError
-from whorl.service.alfresco.facets import (
-    Bucket,
-    FacetRequest,
-    FieldNumbers,
-    FieldStatistics,
-    FieldValueCounts,
-    FilterCount,
-    answer_facets,
-)
-from whorl.service.alfresco.request import FacetField
+from whorl.search.prepared_search import PreparedQuery
+from whorl.service.alfresco.facets import Bucket, FacetCounter, FieldStatistics
+from whorl.service.alfresco.request import FacetField, Stats
 
 VALUES: list[dict[str, Any]] = [
     {"n": 10, "k": "a b", "cm:creator": "ann"},
@@ -38,29 +31,48 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
-def values_of(field: str, within: tuple[FacetRequest, ...] = (), **options: Any) -> FieldValueCounts:
-    return FieldValueCounts(FacetField(field=field, **options), within)
+def facet(field: str, **options: Any) -> FacetField:
+    return FacetField(field=field, **options)
 
 
-def buckets(store: Store, question: FieldValueCounts) -> list[tuple[str | None, int]]:
-    (values,) = answer_facets(store.prepare("*"), [question])[0]
-    assert isinstance(values, tuple)
-    return [(document.text, document.count) for document in values]
+def values_of(store: Store, *facets: FacetField | Stats) -> tuple[Bucket, ...]:
+    counter = FacetCounter(store.prepare("*"))
+    read = counter.values(*facets)  # type: ignore[arg-type]  # the first is a FacetField
+    counter.request()
+    return read(counter.results)
+
+
+def count_of(prepared: PreparedQuery, chosen: str, without: tuple[int, ...] = ()) -> int:
+    counter = FacetCounter(prepared)
+    read = counter.count(chosen)
+    counter.request(without)
+    return read(counter.results)
+
+
+def statistics_of(store: Store, field: str) -> FieldStatistics:
+    counter = FacetCounter(store.prepare("*"))
+    read = counter.statistics(field)
+    counter.request()
+    return read(counter.results)
+
+
+def buckets(store: Store, field: str, **options: Any) -> list[tuple[str | None, int]]:
+    return [(bucket.text, bucket.count) for bucket in values_of(store, facet(field, **options))]
 
 
 def test_values_of_several_types(store: Store) -> None:
     """
     Equal numbers of different types are one value; texts follow the numbers, documents without a value come last.
     """
-    assert buckets(store, values_of("n")) == [("10", 2), ("-1", 1), ("2.5", 1), ("many", 1)]
-    in_order = values_of("n", sort="INDEX", missing=True)
-    assert buckets(store, in_order) == [("-1", 1), ("2.5", 1), ("10", 2), ("many", 1), (None, 1)]
-    assert buckets(store, values_of("n", limit=2, offset=1)) == [("-1", 1), ("2.5", 1)]
-    assert buckets(store, values_of("n", mincount=2)) == [("10", 2)]
-    assert buckets(store, values_of("k", prefix="a")) == [("a b", 2)]
-    assert buckets(store, values_of("n", prefix="1")) == []
+    assert buckets(store, "n") == [("10", 2), ("-1", 1), ("2.5", 1), ("many", 1)]
+    in_order = buckets(store, "n", sort="INDEX", missing=True)
+    assert in_order == [("-1", 1), ("2.5", 1), ("10", 2), ("many", 1), (None, 1)]
+    assert buckets(store, "n", limit=2, offset=1) == [("-1", 1), ("2.5", 1)]
+    assert buckets(store, "n", mincount=2) == [("10", 2)]
+    assert buckets(store, "k", prefix="a") == [("a b", 2)]
+    assert buckets(store, "n", prefix="1") == []
     # Field names work without their namespace, as in Alfresco.
-    assert buckets(store, values_of("creator")) == [("ann", 1)]
+    assert buckets(store, "creator") == [("ann", 1)]
 
 
 @pytest.mark.parametrize("field", ["n", "k", "day", "open", "cm:creator", "name", "id"])
@@ -68,8 +80,7 @@ def test_a_bucket_has_the_filter_of_its_documents(store: Store, field: str) -> N
     """
     A bucket's query, used as a filter, finds as many documents as the bucket counts.
     """
-    (counts,) = answer_facets(store.prepare("*"), [values_of(field, missing=field != "id")])[0]
-    assert isinstance(counts, tuple)
+    counts = values_of(store, facet(field, missing=field != "id"))
     assert counts or field == "name"
     for bucket in counts:
         assert store.search("*", filter=[bucket.query]).total == bucket.count
@@ -79,49 +90,43 @@ def test_within_each_other(store: Store) -> None:
     """
     Nested facets of a value count only its own documents.
     """
-    inner = (values_of("n"), FieldNumbers("n"), FilterCount("n:10"))
-    (counts,) = answer_facets(store.prepare("*"), [values_of("k", within=inner)])[0]
-    assert isinstance(counts, tuple)
-    first = counts[0]
-    values, numbers, count = first.within
-    assert (first.text, first.count, count) == ("a b", 2, 2)
-    assert values == (Bucket("10", "n:[10 TO 10]", 2),)
-    assert isinstance(numbers, FieldStatistics)
-    assert (numbers.numbers.total, numbers.missing) == (20.0, 0)
+    first = values_of(store, facet("k"), facet("n"))[0]
+    assert (first.text, first.count) == ("a b", 2)
+    assert first.within == (Bucket("10", "n:[10 TO 10]", 2),)
+    figures = values_of(store, facet("k"), Stats(field="n"))[0].within
+    assert isinstance(figures, FieldStatistics)
+    assert (figures.numbers.total, figures.missing) == (20.0, 0)
 
 
 def test_statistics(store: Store) -> None:
     """
     Statistics cover numbers of both types; texts and empty values count as missing.
     """
-    (figures,) = answer_facets(store.prepare("*"), [FieldNumbers("n")])[0]
-    assert isinstance(figures, FieldStatistics)
+    figures = statistics_of(store, "n")
     numbers = figures.numbers
     assert (numbers.count, numbers.smallest, numbers.largest, figures.missing) == (4, -1.0, 10.0, 2)
     with pytest.raises(ParameterError, match=r"'day' holds .*dates"):
-        answer_facets(store.prepare("*"), [FieldNumbers("day")])
+        statistics_of(store, "day")
 
 
 def test_a_missing_field(store: Store) -> None:
     """
     Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """
-    facets: list[FacetRequest] = [
-        values_of("gone"),
-        FieldNumbers("gone"),
-        FilterCount("gone:x"),
-        FilterCount("n:10"),
-    ]
-    (values, numbers, count, other), warnings = answer_facets(store.prepare("*"), facets)
-    assert (values, count, other) == ((), 0, 2)
-    assert isinstance(numbers, FieldStatistics)
-    assert (numbers.numbers.count, numbers.missing) == (0, len(VALUES))
+    counter = FacetCounter(store.prepare("*"))
+    values, numbers = counter.values(facet("gone")), counter.statistics("gone")
+    count, other = counter.count("gone:x"), counter.count("n:10")
+    counter.request()
+    assert (values(counter.results), count(counter.results), other(counter.results)) == ((), 0, 2)
+    figures = numbers(counter.results)
+    assert (figures.numbers.count, figures.missing) == (0, len(VALUES))
+    warnings = set(counter.warnings)
     assert len(warnings) == 2
     assert all("'gone'" in warning for warning in warnings)
     with pytest.raises(ParameterError, match="'content' holds words"):
-        answer_facets(store.prepare("*"), [values_of("content")])
+        values_of(store, facet("content"))
     with pytest.raises(QueryError):
-        answer_facets(store.prepare("*"), [FilterCount("(")])
+        count_of(store.prepare("*"), "(")
 
 
 def test_filters_that_are_left_out(store: Store) -> None:
@@ -129,6 +134,6 @@ def test_filters_that_are_left_out(store: Store) -> None:
     Facets can leave out filters by their numbers; the query itself always applies.
     """
     prepared = store.prepare("n:[* TO *]", filter=["n:10", "k:b"])
-    assert answer_facets(prepared, [FilterCount("*")])[0] == (2,)
-    assert answer_facets(prepared, [FilterCount("*")], [0])[0] == (2,)
-    assert answer_facets(prepared, [FilterCount("*")], [0, 1])[0] == (5,)
+    assert count_of(prepared, "*") == 2
+    assert count_of(prepared, "*", (0,)) == 2
+    assert count_of(prepared, "*", (0, 1)) == 5

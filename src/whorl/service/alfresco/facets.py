@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from whorl.engine.protocol import (
     Facet,
@@ -43,47 +43,21 @@ from whorl.service.alfresco.request import (
 )
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
-
-
-@dataclass(frozen=True, slots=True)
-class FilterCount:
-    """Request for the number of hits that match a filter."""
-
-    filter: Filter
-
-
-@dataclass(frozen=True, slots=True)
-class FieldValueCounts:
-    """Request for the counts of a field's values.
-
-    `within` has nested requests: for each value, they are answered for the hits with this value.
-    """
-
-    facet: FacetField
-    within: tuple[FacetRequest, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FieldNumbers:
-    """Request for the statistics of a numeric field."""
-
-    field: str
-
-
-FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
     """Hits with one value of a field: the value as text, a query for it, and the number of hits.
 
-    `text` is None for hits without a value. `within` has the answers to nested requests.
+    `text` is None for hits without a value. `within` is the answer to a nested facet: the buckets or the statistics of
+    another field, counted for these hits only.
     """
 
     text: str | None
     query: str
     count: int
-    within: tuple[Answer, ...] = ()
+    within: tuple[Bucket, ...] | FieldStatistics | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,97 +68,81 @@ class FieldStatistics:
     missing: int
 
 
-#: Answer to a request: its types have the same order as the request types in `FacetRequest`.
-Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
-_Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
+class FacetCounter:
+    """Counts facets of all hits of a query, with one request to the engine.
 
-
-def answer_facets(
-    prepared: PreparedQuery, requests: Sequence[FacetRequest], without: Collection[int] = ()
-) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
-    """Return the answers to requests about all hits of a query, and warnings for the user.
-
-    The engine gets all requests at once. `without` has the positions of filters that do not apply to the counts.
-
-    Raises:
-        ParameterError: A field holds words, which cannot be counted, or has no numbers for statistics.
-        QueryError: A filter is invalid. A filter on an unknown field is not an error, and its count is 0.
+    The methods `count`, `values` and `statistics` add the engine's facets to the request, and return a function that
+    reads the answer from the engine's results.
     """
-    translator = _FacetTranslator(prepared)
-    reads = [translator.add(request) for request in requests]
-    warnings = (*translator.warnings, *gap_warnings(prepared.engine, prepared.looked_up))
-    results = iter(engine_facets(prepared, translator.facets, without))
-    return tuple(read(results) for read in reads), tuple(dict.fromkeys(warnings))
-
-
-class _FacetTranslator:
-    """Translates requests about fields into the engine's facets, and merges the engine's results."""
 
     def __init__(self, prepared: PreparedQuery) -> None:
         self._prepared = prepared
-        self.facets: list[Facet] = []
+        self._facets: list[Facet] = []
         self.warnings: list[str] = []
+        #: The engine's results, one for each facet of the request; set by `request`.
+        self.results: Sequence[FacetResult] = ()
 
-    def add(self, request: FacetRequest) -> _Read:
-        """Add the engine's facets for a request to `facets`; return a function that reads the facets' results.
+    def request(self, without: Collection[int] = ()) -> None:
+        """Send the request. `without` has the positions of filters that do not apply to the counts."""
+        self.warnings += gap_warnings(self._prepared.engine, self._prepared.looked_up)
+        self.results = engine_facets(self._prepared, self._facets, without)
 
-        Call these functions in the order of the requests.
+    def count(self, chosen: Filter) -> Callable[[Sequence[FacetResult]], int]:
+        """Count the hits that match a filter; a filter on an unknown field counts nothing.
+
+        Raise QueryError if the filter is invalid.
         """
-        match request:
-            case FilterCount(filter=chosen):
-                return self._filter(chosen)
-            case FieldValueCounts():
-                return self._values(request)
-            case FieldNumbers(field=field):
-                return self._numbers(field)
-
-    def _filter(self, chosen: Filter) -> _Read:
         try:
             bound = bound_filter(self._prepared, chosen)
         except UnknownFieldError as error:
             self.warnings.append(f"{error.message}, so {error.query!r:.100} counts nothing")
             return lambda _: 0
         self.warnings += bound.warnings
-        self.facets.append(MatchCount(bound.root))
-        return _count
+        return self._count_matches(MatchCount(bound.root))
 
-    def _values(self, request: FieldValueCounts) -> _Read:
-        facet = request.facet
+    def values(
+        self, facet: FacetField, *inner: FacetField | Stats
+    ) -> Callable[[Sequence[FacetResult]], tuple[Bucket, ...]]:
+        """Count the values of a field; `inner` has the facets nested within each value, the outermost first.
+
+        Raise ParameterError if a field holds words, which cannot be counted.
+        """
         places = self._places(facet.field)
         if facet.prefix:
             places = {kind: place for kind, place in places.items() if kind is Kind.KEYWORD}
-        inner = _FacetTranslator(self._prepared)
-        reads = [inner.add(nested) for nested in request.within]
-        self.warnings += inner.warnings
+        nested = FacetCounter(self._prepared)
+        read_within = nested._nested_facet(*inner) if inner else None
+        self.warnings += nested.warnings
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
-        is_by_value, within = facet.sort == "INDEX", tuple(inner.facets)
+        is_by_value, within = facet.sort == "INDEX", tuple(nested._facets)
         # A number may be an integer in one document and a float in another, and the minimum count applies to the sum of
         # both counts. So request all counts of both types.
         least = 1 if places.keys() >= {*_NUMBERS} else facet.mincount
-        self.facets += [
+        first = len(self._facets)
+        self._facets += [
             ValueFacet(kind, place, most, least, is_by_value, facet.prefix, within) for kind, place in places.items()
         ]
-        if facet.missing:
-            self.facets.append(_missing(places))
+        read_missing = self._count_matches(_missing(places)) if facet.missing else None
 
         def bucket(kind: Kind, counted: ValueCount) -> Bucket:
-            results = iter(counted.within)
             query = value_query(facet.field, kind, counted.value)
-            return Bucket(_text(kind, counted.value), query, counted.count, tuple(read(results) for read in reads))
+            within = None if read_within is None else read_within(counted.within)
+            return Bucket(_text(kind, counted.value), query, counted.count, within)
 
-        def read(results: Iterator[FacetResult]) -> Answer:
-            counts = zip(places, results, strict=False)
+        def read(results: Sequence[FacetResult]) -> tuple[Bucket, ...]:
+            counts = zip(places, results[first:], strict=False)
             merged = _merge_kinds([(kind, values) for kind, values in counts if isinstance(values, tuple)])
             counted = [pair for pair in merged if pair[1].count >= facet.mincount]
             counted.sort(key=_value_sort_key if is_by_value else _count_sort_key)
             buckets = [bucket(*pair) for pair in counted[facet.offset : most]]
-            if facet.missing:
-                buckets.append(Bucket(None, f'ISNULL:"{facet.field}"', _count(results)))
+            if read_missing is not None:
+                buckets.append(Bucket(None, f'ISNULL:"{facet.field}"', read_missing(results)))
             return tuple(buckets)
 
         return read
 
-    def _numbers(self, field: str) -> _Read:
+    def statistics(self, field: str) -> Callable[[Sequence[FacetResult]], FieldStatistics]:
+        """Compute the statistics of a numeric field; raise ParameterError if the field holds no numbers."""
         places = self._places(field)
         numbers = {kind: place for kind, place in places.items() if kind in _NUMBERS}
         if places and not numbers:
@@ -192,14 +150,31 @@ class _FacetTranslator:
             raise ParameterError(
                 f"field {field!r:.80} holds {held}, of which there are no statistics; name one of numbers"
             )
-        self.facets += [*(StatisticsFacet(kind, place) for kind, place in numbers.items()), _missing(numbers)]
+        first = len(self._facets)
+        self._facets += [StatisticsFacet(kind, place) for kind, place in numbers.items()]
+        read_missing = self._count_matches(_missing(numbers))
 
-        def read(results: Iterator[FacetResult]) -> Answer:
+        def read(results: Sequence[FacetResult]) -> FieldStatistics:
             merged = Statistics()
-            for _, statistics in zip(numbers, results, strict=False):
+            for _, statistics in zip(numbers, results[first:], strict=False):
                 if isinstance(statistics, Statistics):
                     merged = merged.merge(statistics)
-            return FieldStatistics(merged, _count(results))
+            return FieldStatistics(merged, read_missing(results))
+
+        return read
+
+    def _nested_facet(
+        self, facet: FacetField | Stats, *inner: FacetField | Stats
+    ) -> Callable[[Sequence[FacetResult]], tuple[Bucket, ...] | FieldStatistics]:
+        return self.values(facet, *inner) if isinstance(facet, FacetField) else self.statistics(facet.field)
+
+    def _count_matches(self, facet: MatchCount) -> Callable[[Sequence[FacetResult]], int]:
+        at = len(self._facets)
+        self._facets.append(facet)
+
+        def read(results: Sequence[FacetResult]) -> int:
+            count = results[at]
+            return count if isinstance(count, int) else 0
 
         return read
 
@@ -243,11 +218,6 @@ def _text(kind: Kind, value: Value) -> str:
 def _missing(places: dict[Kind, str]) -> MatchCount:
     present = tuple(Exists(place, kind, 0.0) for kind, place in places.items())
     return MatchCount(Bool(must=(MatchAll(),), must_not=present))
-
-
-def _count(results: Iterator[FacetResult]) -> int:
-    count = next(results)
-    return count if isinstance(count, int) else 0
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
@@ -372,8 +342,6 @@ def _dates(facet: FacetRange) -> Iterator[str]:
         raise ParameterError(f"the range of {facet.field!r:.60} cannot be read: {error}") from error
 
 
-#: A facet request to the store, and the tags of the filters to ignore when it is answered.
-_Question: TypeAlias = tuple[FacetRequest, Sequence[str]]
 _Json: TypeAlias = dict[str, Any]
 _OPEN = ("*", "MIN", "MAX")
 
@@ -384,146 +352,107 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
     Raises:
         ParameterError: A field or a range cannot be counted; the message names it.
     """
-    requested = _RequestedFacets(body)
-    questions = [*requested.questions()]
-    by_filters: dict[frozenset[int], list[int]] = {}
-    for at, (_, tags) in enumerate(questions):
+    #: Counters by the positions of the filters that their facets ignore.
+    counters: dict[frozenset[int], FacetCounter] = {}
+
+    def ask(
+        tags: Sequence[str], add: Callable[..., Callable[[Sequence[FacetResult]], _Answer]], *facets: Any
+    ) -> Callable[[], _Answer]:
+        """Add facets that ignore the filters with these tags; return a function for the answer."""
         without = (number for number, query in enumerate(body.filter_queries) if not {*tags}.isdisjoint(query.tags))
-        by_filters.setdefault(frozenset(without), []).append(at)
-    answers, warnings = dict[int, Answer](), list[str]()
-    for filters, places in by_filters.items():
-        counted, more = answer_facets(prepared, [questions[at][0] for at in places], filters)
-        answers |= zip(places, counted, strict=True)
-        warnings += more
-    return requested.context(answers[at] for at in range(len(questions))), tuple(dict.fromkeys(warnings))
+        counter = counters.setdefault(frozenset(without), FacetCounter(prepared))
+        read = add(counter, *facets)
+        return lambda: read(counter.results)
 
+    fields = {facet.name: facet for facet in body.facet_fields.facets}
+    named: dict[str, FacetField | Stats] = {**{stats.name: stats for stats in body.stats}, **fields}
+    queries = [(facet, ask((), FacetCounter.count, facet.query)) for facet in body.facet_queries]
+    values = [(facet, ask(facet.exclude_filters, FacetCounter.values, facet)) for facet in fields.values()]
+    ranges = [
+        (kind, facet.name, [(*bucket, ask(tags, FacetCounter.count, bucket[1])) for bucket in buckets])
+        for kind, facet, tags, buckets in _ranges(body)
+    ]
+    paths = [[named[key] for key in pivot.keys] for pivot in body.pivots]
+    pivots = [
+        (path, ask(fields[pivot.key].exclude_filters, FacetCounter.values, *path))
+        for pivot, path in zip(body.pivots, paths, strict=True)
+    ]
+    # Statistics named by a pivot belong to this pivot.
+    inner = {path[-1].name for path in paths}
+    outer_stats = [stats for stats in body.stats if stats.name not in inner]
+    statistics = [(stats, ask(stats.exclude_filters, FacetCounter.statistics, stats.field)) for stats in outer_stats]
+    for without, counter in counters.items():
+        counter.request(without)
+    warnings = tuple(dict.fromkeys(warning for counter in counters.values() for warning in counter.warnings))
 
-class _RequestedFacets:
-    """The facets of a search request.
-
-    `questions` returns the requests to the store; `context` needs the answers in the same order.
-    """
-
-    def __init__(self, body: SearchRequest) -> None:
-        self._body = body
-        self._fields = {facet.name: facet for facet in body.facet_fields.facets}
-        self._stats = {stats.name: stats for stats in body.stats}
-        inner = {pivot.keys[-1] for pivot in body.pivots}
-        #: Statistics of all hits. Statistics named by a pivot belong to this pivot, so they are left out here.
-        self._outer_stats = [stats for stats in body.stats if stats.name not in inner]
-        intervals = body.facet_intervals
-        self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]
-        self._ranges = [(facet, steps(facet)) for facet in body.ranges]
-
-    def questions(self) -> Iterator[_Question]:
-        for query in self._body.facet_queries:
-            yield FilterCount(query.query), ()
-        for field in self._body.facet_fields.facets:
-            yield FieldValueCounts(field), field.exclude_filters
-        for interval, sets in self._intervals:
-            for interval_set in sets:
-                yield FilterCount(_interval_query(interval, interval_set)), ()
-        for facet, parts in self._ranges:
-            for part in parts:
-                yield FilterCount(range_query(facet.field, part.low, part.high)), facet.exclude_filters
-        for pivot in self._body.pivots:
-            yield self._pivot_question(pivot.keys), self._fields[pivot.key].exclude_filters
-        for stats in self._outer_stats:
-            yield FieldNumbers(stats.field), stats.exclude_filters
-
-    def context(self, answers: Iterable[Any]) -> _Json:
-        """Build the response's `context` from the answers: facet queries, fields, intervals, ranges and others."""
-        remaining = iter(answers)
-        context: _Json = {}
-        facets = list[_Json]()
-        is_generic = self._body.facet_format == "V2"
-        counts = [next(remaining) for _ in self._body.facet_queries]
-        if is_generic or any(facet.group is not None for facet in self._body.facet_queries):
-            facets += self._groups(counts)
-        elif counts:
-            context["facetQueries"] = [
-                {"label": facet.name, "filterQuery": facet.query, "count": count}
-                for facet, count in zip(self._body.facet_queries, counts, strict=True)
-            ]
-        fields = [(facet, next(remaining)) for facet in self._body.facet_fields.facets]
-        if is_generic:
-            facets += [_facet("field", facet.name, map(_generic, buckets)) for facet, buckets in fields]
-        elif fields:
-            context["facetsFields"] = [
-                {"label": facet.name, "buckets": [_plain(bucket) for bucket in buckets]} for facet, buckets in fields
-            ]
-        facets += [
-            _facet("interval", interval.name, [_interval_bucket(interval, part, remaining) for part in sets])
-            for interval, sets in self._intervals
-        ]
-        facets += [
-            _facet("range", facet.name, [_range_bucket(facet, part, remaining) for part in parts])
-            for facet, parts in self._ranges
-        ]
-        facets += [self._pivot(pivot.keys, next(remaining)) for pivot in self._body.pivots]
-        facets += [
-            _facet("stats", stats.name, [{"metrics": _statistics(stats, next(remaining))}])
-            for stats in self._outer_stats
-        ]
-        return {**context, **({"facets": facets} if facets else {})}
-
-    def _groups(self, counts: Sequence[int]) -> Iterator[_Json]:
+    context: _Json = {}
+    facets = list[_Json]()
+    is_generic = body.facet_format == "V2"
+    if is_generic or any(facet.group is not None for facet in body.facet_queries):
         groups: dict[str | None, list[_Json]] = {}
-        for facet, count in zip(self._body.facet_queries, counts, strict=True):
-            groups.setdefault(facet.group, []).append(_bucket(facet.name, facet.query, count))
-        return (_facet("query", group, buckets) for group, buckets in groups.items())
-
-    def _pivot_question(self, keys: Sequence[str]) -> FieldValueCounts:
-        first, *inner = keys
-        if not inner:
-            return FieldValueCounts(self._fields[first])
-        is_field = inner[0] in self._fields
-        within = self._pivot_question(inner) if is_field else FieldNumbers(self._stats[inner[0]].field)
-        return FieldValueCounts(self._fields[first], (within,))
-
-    def _pivot(self, keys: Sequence[str], buckets: Sequence[Bucket]) -> _Json:
-        first, *inner = keys
-        return _facet("pivot", first, [self._pivot_bucket(inner, bucket) for bucket in buckets])
-
-    def _pivot_bucket(self, keys: Sequence[str], bucket: Bucket) -> _Json:
-        made = _generic(bucket)
-        for answer in bucket.within:
-            if isinstance(answer, FieldStatistics):
-                made["metrics"] += _statistics(self._stats[keys[0]], answer)
-            elif isinstance(answer, tuple):
-                made["facets"] = [self._pivot(keys, answer)]
-        return made
+        for facet, count in queries:
+            groups.setdefault(facet.group, []).append(_bucket(facet.name, facet.query, count()))
+        facets += [_facet("query", group, buckets) for group, buckets in groups.items()]
+    elif queries:
+        context["facetQueries"] = [
+            {"label": facet.name, "filterQuery": facet.query, "count": count()} for facet, count in queries
+        ]
+    if is_generic:
+        facets += [_facet("field", facet.name, map(_generic, buckets())) for facet, buckets in values]
+    elif values:
+        context["facetsFields"] = [
+            {"label": facet.name, "buckets": [_plain(bucket) for bucket in buckets()]} for facet, buckets in values
+        ]
+    for kind, name, buckets in ranges:
+        counted = ({**_bucket(label, query, count()), "bucketInfo": about} for label, query, about, count in buckets)
+        facets.append(_facet(kind, name, counted))
+    facets += [_pivot(path, buckets()) for path, buckets in pivots]
+    facets += [_facet("stats", stats.name, [{"metrics": _statistics(stats, read())}]) for stats, read in statistics]
+    return {**context, **({"facets": facets} if facets else {})}, warnings
 
 
-def _interval_query(interval: Interval, interval_set: IntervalSet) -> str:
+#: A bucket of an interval or a range: its label, its query, and its bounds for the response.
+_RangeBucket: TypeAlias = tuple[str, str, _Json]
+
+
+def _ranges(body: SearchRequest) -> Iterator[tuple[str, Interval | FacetRange, Sequence[str], list[_RangeBucket]]]:
+    """Yield the requested intervals and ranges: kind, facet, tags of the filters to ignore, and buckets."""
+    for interval in body.facet_intervals.intervals:
+        sets = interval.sets or body.facet_intervals.sets
+        yield "interval", interval, (), [_interval_bucket(interval.field, interval_set) for interval_set in sets]
+    for facet in body.ranges:
+        yield "range", facet, facet.exclude_filters, [_step_bucket(facet.field, step) for step in steps(facet)]
+
+
+def _interval_bucket(field: str, interval: IntervalSet) -> _RangeBucket:
     low, high = (
         None if text in _OPEN else Bound(text, is_in)
-        for text, is_in in (
-            (interval_set.start, interval_set.start_inclusive),
-            (interval_set.end, interval_set.end_inclusive),
-        )
+        for text, is_in in ((interval.start, interval.start_inclusive), (interval.end, interval.end_inclusive))
     )
-    return range_query(interval.field, low, high)
+    query = range_query(field, low, high)
+    return interval.label or query, query, interval.model_dump(by_alias=True, exclude={"label"})
 
 
-def _interval_bucket(interval: Interval, interval_set: IntervalSet, answers: Iterator[Any]) -> _Json:
-    about = {
-        "start": interval_set.start,
-        "end": interval_set.end,
-        "startInclusive": interval_set.start_inclusive,
-        "endInclusive": interval_set.end_inclusive,
-    }
-    query = _interval_query(interval, interval_set)
-    return {**_bucket(interval_set.label or query, query, next(answers)), "bucketInfo": about}
-
-
-def _range_bucket(facet: FacetRange, part: Step, answers: Iterator[Any]) -> _Json:
+def _step_bucket(field: str, step: Step) -> _RangeBucket:
     about: _Json = {}
-    for name, end in (("start", part.low), ("end", part.high)):
+    for name, end in (("start", step.low), ("end", step.high)):
         if end is not None:
             about |= {name: end.text, f"{name}Inclusive": end.is_inclusive}
-    query = range_query(facet.field, part.low, part.high)
-    return {**_bucket(part.label, query, next(answers)), "bucketInfo": about}
+    return step.label, range_query(field, step.low, step.high), about
+
+
+def _pivot(path: Sequence[FacetField | Stats], buckets: Sequence[Bucket]) -> _Json:
+    """Return the nested buckets of a pivot; `path` has its facets, the outermost first."""
+    outermost, *inner = path
+    made = []
+    for bucket in buckets:
+        described = _generic(bucket)
+        if isinstance(bucket.within, FieldStatistics) and isinstance(inner[0], Stats):
+            described["metrics"] += _statistics(inner[0], bucket.within)
+        elif isinstance(bucket.within, tuple):
+            described["facets"] = [_pivot(inner, bucket.within)]
+        made.append(described)
+    return _facet("pivot", outermost.name, made)
 
 
 def _facet(kind: str, label: str | None, buckets: Iterable[_Json]) -> _Json:
