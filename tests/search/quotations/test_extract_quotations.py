@@ -201,6 +201,14 @@ NOTATIONS = [
     ("He says: &#8220;the <b>landlord</b> keeps&#8221;", ["the landlord keeps"]),
     ("He writes: “the `<p>` and `</p>` of <b>it</b>”", ["the `<p>` and `</p>` of <b>it</b>"]),
     ("He writes: “List<T> and a</p> of <b>it</b>”", ["List<T> and a</p> of <b>it</b>"]),
+    ('他说"房东付钱"。然后说"房客"的说法', ["房东付钱", "房客"]),
+    ('彼は"家賃を払う"と言った', ["家賃を払う"]),
+    ('เขาพูดว่า"เจ้าของจ่าย"ครับ', ["เจ้าของจ่าย"]),
+    ('قال"المالك يدفع"ثم', ["المالك يدفع"]),
+    ("他说‘房东付钱’的, 그는 ‘집주인이 낸다’라고", ["房东付钱", "집주인이 낸다"]),
+    ('房东付钱"。他说"房客"', ["房客"]),
+    ('צה"ל אמר "ארה"ב משלמת" וגם ד"ר', ['ארה"ב משלמת']),
+    ('It ends". He says "the landlord pays" with _"the roof"_', ["the landlord pays", "the roof"]),
     ("<html><a title='“no one”'>He says &ldquo;the <b>landlord</b> keeps&rdquo;", ["the landlord keeps"]),
 ]
 
@@ -225,7 +233,17 @@ def test_footer_of_a_block_quote() -> None:
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("“open", 1), ('He said "so', 1), ('A 5" pipe', 0), ("“all” and «all»", 0), ("> a “block\n\nend”", 1)],
+    [
+        ("“open", 1),
+        ('He said "so', 1),
+        ('He said"so" then', 2),
+        ('房东付钱"。', 1),
+        ('A 5" pipe', 0),
+        ('rent\t"\t5', 0),
+        ('ד"ר', 0),
+        ("“all” and «all»", 0),
+        ("> a “block\n\nend”", 1),
+    ],
 )
 def test_unpaired_marks(text: str, count: int) -> None:
     """

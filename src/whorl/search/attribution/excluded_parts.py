@@ -7,6 +7,7 @@ state the rules.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator
 from enum import Enum
 
@@ -22,6 +23,14 @@ _MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
 #: A ditto mark ("the same as above") in a column of a table.
 _DITTO = re.compile(r'(?:^|(?<=\n)|(?<=\t)|(?<=\s\s))"(?=\s\s|\t|\n|\Z)')
+#: Characters of a class in a regular expression: numbers, and letters of scripts with upper and lower case. Other
+#: scripts, such as Arabic, Chinese and Thai, put an opening mark right after a letter.
+CASED_OR_NUMBER = r"\dA-Za-z\xaa\xb2\xb3\xb5\xb9\xba\xbc-\xbe\xc0-\u058f\u10a0-\u10ff\u1e00-\u1fff\u2070-\u218f"
+_CASED_OR_NUMBER = re.compile(f"[{CASED_OR_NUMBER}]")
+#: The beginning of a quotation after a letter; a mark before other punctuation is a closing mark.
+_BEGINNING = re.compile(r"[\w(\[（《〈「『【“‘«¿¡]")
+#: The mark of Hebrew abbreviations, which stands between two letters.
+_GERSHAYIM = re.compile(r'(?<=[א-ת])"(?=[א-ת])')
 #: Opening marks that every paragraph of a long quotation repeats. Only the last paragraph has a closing mark.
 _REPEATED = "“„«"
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
@@ -82,10 +91,21 @@ def find_excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterat
 
 def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the quotations in quotation marks within each paragraph, as ranges of characters that include the marks."""
-    start = 0
+    text, start = replace_gershayim(text), 0
     for end in timely([*(blank.start() for blank in _PARAGRAPH_END.finditer(text)), len(text)]):
         yield from _find_quotations(text, start, end)
         start = end
+
+
+def replace_gershayim(text: str) -> str:
+    """Replace the straight marks of Hebrew abbreviations by the character for them; the length stays the same."""
+    return _GERSHAYIM.sub("\u05f4", text)
+
+
+def is_inch_or_ditto(text: str, at: int) -> bool:
+    """Check whether a straight mark is the sign of inches or a ditto mark."""
+    before = text[at - 1 : at] if at else ""
+    return (before.isalnum() and not before.isalpha()) or _DITTO.match(text, at) is not None
 
 
 def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -116,6 +136,10 @@ def _can_open(text: str, at: int) -> bool:
     """Check whether a mark can open a quotation: it must not be an inch mark, a ditto mark or a closing mark."""
     before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
     is_after_blank, is_before_blank = not before or before.isspace(), not after or after.isspace()
+    if text[at] == '"' and is_inch_or_ditto(text, at):
+        return False
+    if text[at] == '"' and unicodedata.category(before or " ")[0] in "LM":
+        return not _CASED_OR_NUMBER.match(before) and _BEGINNING.match(after) is not None
     if text[at] == '"':
-        return not before.isalnum() and (is_after_blank or not is_before_blank) and not _DITTO.match(text, at)
+        return is_after_blank or not is_before_blank
     return text[at] != "”" or ((is_after_blank or before in "([") and not is_before_blank)

@@ -18,7 +18,12 @@ from typing import Any
 
 from whorl.errors import ParameterError, shorten_repr
 from whorl.request_context import require_time, timely
-from whorl.search.attribution.excluded_parts import quotations_between_marks
+from whorl.search.attribution.excluded_parts import (
+    CASED_OR_NUMBER,
+    is_inch_or_ditto,
+    quotations_between_marks,
+    replace_gershayim,
+)
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
 #: Maximum number of quotations in one request, and of characters in a quotation.
@@ -34,7 +39,9 @@ _BLOCK_MARK = re.compile(_BLOCK_START, re.MULTILINE)
 #: A line that begins with a dash, and names the source of the preceding block quote.
 _DASH_LINE = re.compile(r"[ \t]*(?:—|―|–|--+|-)[ \t]*(\S.*)")
 _DASH_LINE_AFTER = re.compile(r"\n?[ \t]*(?:—|―|–|--+)[ \t]*(\S.*)$", re.MULTILINE)
-_SINGLE_MARKS = re.compile(r"(?<!\w)(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|‚([^‚\n]+?)[‘’])(?!\w)")
+_SINGLE_MARKS = re.compile(
+    rf"(?<![{CASED_OR_NUMBER}])(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|‚([^‚\n]+?)[‘’])(?![{CASED_OR_NUMBER}])"
+)
 #: Quotation marks of LaTeX.
 _LATEX_MARKS = re.compile(r"(?<!`)``(?!`)((?:[^`\n]|\n(?![^\S\n]*\n))+?)''")
 _ANY_MARK = re.compile('[“”„«»「」『』"]')
@@ -117,12 +124,13 @@ def _is_html(text: str) -> bool:
 
 
 def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
-    """Return the number of quotation marks that belong to no quotation; inch marks are not counted."""
+    """Return the number of quotation marks that belong to no quotation; inch and ditto marks are not counted."""
+    text = replace_gershayim(text)
     places = [*(quotation.place for quotation in quotations if quotation.place), *quotations_between_marks(text)]
     at, count = 0, 0
     for start, end in [*sorted(places), (len(text), len(text))]:
         for mark in timely(_ANY_MARK.finditer(text, at, max(at, start))):
-            count += not (mark[0] == '"' and text[mark.start() - 1 : mark.start()].isalnum())
+            count += not (mark[0] == '"' and is_inch_or_ditto(text, mark.start()))
         at = max(at, end)
     return count
 
