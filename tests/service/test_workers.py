@@ -228,6 +228,29 @@ def test_a_write_is_seen_by_the_other_worker(engines: Workers) -> None:
             assert engines.ask(worker, "GET", f"/api/v1/documents/{name}").status_code == 404
 
 
+def test_another_process_changes_the_store_s_options(tmp_path: Path) -> None:
+    """
+    Every worker adopts the options for searches and uploads, without a restart.
+    """
+    store = tmp_path / "store"
+    with working(store) as both:
+        assert both.store(0, "one", "two").status_code == 200
+        changes: list[dict[str, Any]] = [{"short_minhash": True}, {"passages": True}, {"without_minhash": True}]
+        for number, options in enumerate(changes):
+            open_store(store, **options).close()
+            for worker, name in enumerate(("one", "two")):
+                assert both.ask(worker, "GET", "/readyz").status_code == 200
+                description = both.ask(worker, "GET", "/api/v1/store").json()
+                assert description["keeps_passages"] == (number > 0)
+                assert both.ids(worker, f"spoons AND {name}") == {name}
+                assert both.store(worker, name).json()["unchanged"] == 1
+                new = f"{name}{number}"
+                assert both.store(worker, new).json()["stored"] == 1
+                assert both.ids(1 - worker, new) == {new}
+        refused = both.ask(1, "GET", "/api/v1/search", params={"q": "FINGERPRINT:one"})
+        assert "keeps no MINHASH tokens" in refused.text
+
+
 def test_jobs_are_shared(workers: Workers) -> None:
     """
     A job that one worker has started can be read, fetched as a file and deleted through the other.

@@ -78,21 +78,36 @@ def test_with_other_clauses(tmp_path: Path) -> None:
         assert explained["query"] == {"passage_numbers": {"source": "text", "numbers": len(NUMBERS)}}
 
 
-def test_an_engine_opened_before_must_be_opened_again(tmp_path: Path) -> None:
+def test_an_engine_opened_before_adopts_passages(tmp_path: Path) -> None:
     """
-    Neither does it write an index without passages over one with them, nor find less than there is.
+    It finds the passages of all documents, and writes those of new documents, also of a batch prepared before.
     """
-    with EmbeddedEngine(tmp_path / "store") as before:
+    with EmbeddedEngine(tmp_path / "store") as before, EmbeddedEngine(tmp_path / "store") as writer:
         before.index([Document("whole", " ".join(WORDS))])
         before.refresh()
+        assert before.passage_scheme is None
         with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
             assert set(ids(engine)) == {"whole"}
-        with pytest.raises(StoreError, match="was told to keep passages since it was opened; open it again"):
-            before.index([Document("more", OTHER)])
-        with pytest.raises(StoreError, match="open it again"):
-            before.search(BoundPlan(PassageNumbers("", SCHEME, tuple(NUMBERS))), start=0, rows=10)
+        writer.index([Document("more", OTHER), Document("copy", " ".join(WORDS))])
+        writer.refresh()
+        assert before.passage_scheme == SCHEME
+        assert set(ids(before)) == {"whole", "copy"}
     with EmbeddedEngine(tmp_path / "store") as engine:
-        assert set(ids(engine)) == {"whole"}
+        assert set(ids(engine)) == {"whole", "copy"}
+
+
+def test_searches_need_no_lock_to_adopt_passages(tmp_path: Path) -> None:
+    """
+    The engine that has added passages may go on to write documents for hours.
+    """
+    with EmbeddedEngine(tmp_path / "store", wait_seconds=0.0) as before:
+        before.index([Document("whole", " ".join(WORDS))])
+        before.refresh()
+        with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as writer:
+            writer.index([Document("more", OTHER)])
+            assert before.index_lag() == 0
+            assert set(ids(before)) == {"whole"}
+            writer.refresh()
 
 
 def test_other_schemes_and_busy_stores_are_refused(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from whorl.engine.embedded.folder_and_sqlite import (
     mirror,
     prepare_folder,
 )
-from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
+from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation, read_preparation
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
 from whorl.engine.embedded.shared_tokens import document_frequencies
@@ -89,8 +89,6 @@ _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, because a cluster
 #: id can have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Version of the computation of passage hashes. Version 3 also marks texts with words broken at line ends.
-_PASSAGE_LAYOUT = "3"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
 #: Parts of the data that a store can omit.
@@ -133,7 +131,7 @@ class EmbeddedEngine(Engine):
         self.path, self._scheme, self._wait_seconds = Path(path), scheme, wait_seconds
         self._sketch_scheme = SketchScheme()
         self._process, self._is_open = os.getpid(), True
-        self._writing = threading.RLock()
+        self._writing, self._adopting = threading.RLock(), threading.Lock()
         self._writers = WriterRegister()
         # Journal number of the index when this engine last released the write lock.
         self._finished_at = -1
@@ -166,28 +164,13 @@ class EmbeddedEngine(Engine):
             opened.callback(self._records.close)
             if not has_store:
                 self._lock.release()
-            keeps_texts = self._save_texts(omit)
-            self._preparation = DocumentPreparation(
-                scheme,
-                self._sketch_scheme,
-                self._with_passages(passages, keeps_texts=keeps_texts),
-                self._save_minhash(omit if keeps_texts else ["minhash"]),
-                keeps_texts,
-            )
+            self._save_texts(omit)
+            keeps_texts = self._records.option("texts") is None
+            self._save_passages(passages, keeps_texts=keeps_texts)
+            self._save_minhash(omit if keeps_texts else ["minhash"])
             self._index_folder = folder
-            passage_scheme = self._preparation.passage_scheme
-            # An existing index with another name is rebuilt.
-            name = f"{self._records.store}{f' {passage_scheme.name} {_PASSAGE_LAYOUT}' if passage_scheme else ''}"
-            self._index = InvertedIndex(
-                folder / INDEX,
-                name,
-                self._preparation.token_bits,
-                self._merging_ended,
-                self._read_minhash if self._preparation.minhash == "short" else None,
-            )
-            opened.callback(self._index.close)
-            self._runner = PlanRunner(self._records, self._index, scheme.profile, self._preparation.words)
-            self._lag = IndexLag(self._records, self._index, self._catch_up)
+            self._use_options(read_preparation(self._records, self._scheme, self._sketch_scheme))
+            opened.callback(lambda: self._index.close())
             try:
                 self._apply_leftovers()
             except BaseException:
@@ -200,38 +183,31 @@ class EmbeddedEngine(Engine):
     def scheme(self) -> Scheme:
         return self._scheme
 
-    def _save_texts(self, omit: Collection[OmittedPart]) -> bool:
-        """If texts are to be omitted, save this option; return whether the store keeps texts."""
-        keeps_texts = self._records.option("texts") is None
-        if keeps_texts and "texts" in omit:
+    def _save_texts(self, omit: Collection[OmittedPart]) -> None:
+        """If texts are to be omitted, save this option."""
+        if "texts" in omit and self._records.option("texts") is None:
             # The file of a store that was used before may still contain parts of deleted texts.
             if self._records.last_change():
                 raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
             self._set_option("texts", "none")
-        return keeps_texts and "texts" not in omit
 
-    def _with_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> PassageScheme | None:
-        """Return the scheme of the store's passage hashes. If the store has none yet, save the wanted scheme."""
+    def _save_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> None:
+        """If the store has no passage hashes yet, save the wanted scheme; otherwise, require the stored scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
         if not keeps_texts:
             # In a store without texts, no text can confirm a match of hashes, so the hashes need more bits.
             chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
         if name := self._records.option("passages"):
-            stored = PassageScheme.parse(name)
-            stored.require(chosen, f"the store {self.path}")
-            return stored
-        if not wanted:
-            return None
-        scheme = chosen or (PassageScheme() if keeps_texts else PassageScheme(bits=PROOF_BITS))
-        self._set_option("passages", scheme.name)
-        return scheme
+            PassageScheme.parse(name).require(chosen, f"the store {self.path}")
+        elif wanted:
+            scheme = chosen or (PassageScheme() if keeps_texts else PassageScheme(bits=PROOF_BITS))
+            self._set_option("passages", scheme.name)
 
-    def _save_minhash(self, omit: Collection[OmittedPart]) -> MinHashPart:
-        """Save which part of the MINHASH tokens the index has, if any is to be omitted; return the part."""
+    def _save_minhash(self, omit: Collection[OmittedPart]) -> None:
+        """Save which part of the MINHASH tokens the index has, if any is to be omitted."""
         wanted: MinHashPart = "none" if "minhash" in omit else "short" if "minhash_suffixes" in omit else "whole"
         if wanted not in ("whole", self._records.minhash):
             self._set_option("minhash", wanted)
-        return self._records.minhash
 
     def _set_option(self, option: StoreOption, value: str) -> None:
         if self._is_read_only:
@@ -251,6 +227,34 @@ class EmbeddedEngine(Engine):
             for option, value in self._replaced_options.items():
                 self._records.set_option(option, value)
 
+    def _use_options(self, preparation: DocumentPreparation) -> None:
+        # Set `_preparation` first: a search that uses the new index must also check its plan under the new options.
+        self._preparation = preparation
+        self._index = InvertedIndex(
+            self._index_folder / INDEX,
+            preparation.index_name(self._records.store),
+            preparation.token_bits,
+            self._merging_ended,
+            self._read_minhash if preparation.minhash == "short" else None,
+        )
+        self._runner = PlanRunner(self._records, self._index, self._scheme.profile, preparation.words)
+        self._lag = IndexLag(self._records, self._index, self._catch_up)
+
+    def _adopt_options(self) -> None:
+        """If another process has changed the store's options since this engine read them, use the new options."""
+        with self._adopting:
+            preparation = read_preparation(self._records, self._scheme, self._sketch_scheme)
+            if preparation != self._preparation:
+                self._use_options(preparation)
+
+    def _follow_index(self) -> None:
+        """If another process has replaced the index to change the store's options, use the new index."""
+        try:
+            self._index.tokens()
+        except IndexBrokenError:
+            # Adopt no option earlier: while the other process builds the new index, the old one answers searches.
+            self._adopt_options()
+
     # Writing.
 
     def index(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
@@ -265,11 +269,16 @@ class EmbeddedEngine(Engine):
         batch = list({document.id: document for document in documents}.values())
         if not is_again:
             self._require_few_properties(batch)
-        prepared = self._preparation.prepare(batch)
+        preparation = self._preparation
+        prepared = preparation.prepare(batch)
         if not prepared:
             return
 
         def store(writer: IndexWriter) -> None:
+            nonlocal prepared
+            if self._preparation != preparation:
+                # Another process has changed the store's options before this engine took the lock.
+                prepared = self._preparation.prepare(batch)
             # Check the limits again, because another writer may have stored new property names.
             if not is_again:
                 self._require_few_properties(batch)
@@ -369,7 +378,7 @@ class EmbeddedEngine(Engine):
         if not self._lock.acquire(wait_seconds):
             return None
         try:
-            self._require_same_tokens()
+            self._adopt_options()
             try:
                 self._writer = self._start_writer()
             except IndexBrokenError as error:
@@ -382,18 +391,6 @@ class EmbeddedEngine(Engine):
             self._release()
             raise
         return self._writer
-
-    def _require_same_tokens(self) -> None:
-        """Raise StoreError if another process has changed the passage scheme or removed the MINHASH tokens."""
-        if self._records.option("passages") != (self.passage_scheme.name if self.passage_scheme else None):
-            raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
-        if (minhash := self._records.minhash) != self._preparation.minhash:
-            kept = "no" if minhash == "none" else minhash
-            raise StoreError(
-                f"the store {self.path} was told to keep {kept} MINHASH since it was opened; open it again"
-            )
-        if (self._records.option("texts") is None) != self.keeps_texts:
-            raise StoreError(f"the store {self.path} was told to keep no texts since it was opened; open it again")
 
     def _is_up_to_date(self) -> bool:
         last = self._records.last_change()
@@ -474,7 +471,7 @@ class EmbeddedEngine(Engine):
             self._release()
             self._acquire_lock()
             try:
-                self._require_same_tokens()
+                self._adopt_options()
                 self._build(cause)
             except IndexBrokenError as error:
                 raise self._index_failed(error) from error
@@ -579,6 +576,7 @@ class EmbeddedEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
+        self._follow_index()
         return self._preparation.passage_scheme
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
@@ -680,8 +678,8 @@ class EmbeddedEngine(Engine):
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # Try a refresh first, because another process may have just replaced the index.
-        for repair in (self.refresh, self._rebuild):
+        # Another process may have just replaced the index, so try the new index or a refresh first.
+        for repair in (self._adopt_options, self.refresh, self._rebuild):
             try:
                 return search()
             except IndexBrokenError:
@@ -723,6 +721,7 @@ class EmbeddedEngine(Engine):
 
     def index_lag(self) -> int:
         self._require_usable()
+        self._follow_index()
         return self._lag.count_changes()
 
     def verify(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import tantivy
 
 from whorl.arrays_and_batches import ascending_distinct, chunks, sort_distinct
-from whorl.engine.embedded.database import MinHashPart, NumberedDocument, Record
+from whorl.engine.embedded.database import MinHashPart, NumberedDocument, Record, Records
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.embedded.segments import MINHASH_BITS
 from whorl.engine.word_and_value_terms import OWN_FIELDS, join_terms, presence_term, property_words, value_term
@@ -34,6 +34,8 @@ from whorl.query.plan.nodes import Kind, Value
 _OTHER_WORDS = "words"
 #: Number of bits that the layout assumes for MinHash tokens if the index has none.
 _BITS_WITHOUT_MINHASH = 8
+#: Version of the computation of passage hashes. Version 3 also marks texts with words broken at line ends.
+_PASSAGE_LAYOUT = "3"
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
 
@@ -61,6 +63,10 @@ class DocumentPreparation:
             self.sketch_scheme.bits,
             *([self.passage_scheme.bits] if self.passage_scheme else []),
         ]
+
+    def index_name(self, store: str) -> str:
+        """Return the name of a store's index; an existing index with another name is rebuilt."""
+        return f"{store} {self.passage_scheme.name} {_PASSAGE_LAYOUT}" if self.passage_scheme else store
 
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         """Return each document's record for the database, and its entry for the text index and the token index."""
@@ -127,6 +133,14 @@ class DocumentPreparation:
         """Yield the terms of each document's name and of the distinct values of its properties."""
         for named_words in property_words(documents, self.scheme):
             yield [(name, join_terms(name, words)) for name, words in named_words]
+
+
+def read_preparation(records: Records, scheme: Scheme, sketch_scheme: SketchScheme) -> DocumentPreparation:
+    """Return the preparation of documents under the current options of a store."""
+    name = records.option("passages")
+    passage_scheme = PassageScheme.parse(name) if name else None
+    keeps_texts = records.option("texts") is None
+    return DocumentPreparation(scheme, sketch_scheme, passage_scheme, records.minhash, keeps_texts)
 
 
 #: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.
