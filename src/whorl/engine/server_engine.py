@@ -7,6 +7,7 @@ share one client.
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import math
@@ -20,6 +21,7 @@ from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
@@ -43,6 +45,7 @@ from whorl.errors import (
     SchemaError,
     Span,
     UnsupportedQueryError,
+    WhorlError,
     without_login,
 )
 from whorl.fingerprint.winnowing import PassageScheme
@@ -267,6 +270,59 @@ def json_bytes(body: object) -> bytes:
         return orjson.dumps(body)
     except TypeError:
         return json.dumps(body).encode()
+
+
+_Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+#: Python's errors for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
+_SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
+
+
+def guard_responses(cls: _Class) -> _Class:
+    """Apply `guard_response` to all public methods and properties of a class.
+
+    The class is a client, or its objects have a client in the attribute `_client`.
+    """
+    for name, member in inspect.getmembers_static(cls):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property) and member.fget is not None:
+            setattr(cls, name, property(guard_response(member.fget), doc=member.__doc__))
+        elif inspect.isfunction(member):
+            setattr(cls, name, guard_response(member))
+    return cls
+
+
+def guard_response(function: _Function) -> _Function:
+    """Decorate a method, or a function of a client, that reads members of responses without checks.
+
+    If a response is malformed, Python raises an error; the decorated function raises EngineResponseError instead.
+    """
+
+    @wraps(function)
+    def guarded(self: Any, *args: Any, **arguments: Any) -> Any:
+        with _guard_shape(self):
+            result = function(self, *args, **arguments)
+        return iterate_guarded(self, result) if inspect.isgenerator(result) else result
+
+    def iterate_guarded(self: Any, results: Iterator[Any]) -> Iterator[Any]:
+        with _guard_shape(self):
+            yield from results
+
+    return guarded  # type: ignore[return-value]  # for callers, it is the same function
+
+
+@contextmanager
+def _guard_shape(owner: Any) -> Iterator[None]:
+    try:
+        yield
+    except (*_SHAPE_ERRORS, RuntimeError) as error:
+        # In a generator, Python turns StopIteration into RuntimeError.
+        is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
+        if isinstance(error, WhorlError) or not is_shape_error:
+            raise
+        reason = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        raise getattr(owner, "_client", owner).malformed_response(reason) from error
 
 
 #: Approximate pause before the first retry. Each retry doubles the pause, up to `_LONGEST_PAUSE_SECONDS`.

@@ -23,7 +23,7 @@ from whorl import Store
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.check_collection import check, compare_sample
-from whorl.engine.solr.client import SolrClient, SolrResponse
+from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import detect_profile, inspect, profile_of
 from whorl.fingerprint.fingerprint_texts import sign
@@ -212,7 +212,7 @@ def test_an_answer_of_another_shape(client: SolrClient, monkeypatch: pytest.Monk
     A malformed response of the analysis handler counts as no response.
     """
     for recorded in ({"analysis": stages}, {"analysis": {"0": {"cut": {"index": {"one:two": stages}}}}}):
-        monkeypatch.setattr(client, "post_xml", lambda *_, recorded=recorded: SolrResponse(client.url, recorded))
+        monkeypatch.setattr(client, "post_xml", lambda *_, recorded=recorded: recorded)
         assert detect_profile(client, "id", "cut", 5, "icu74") is None
 
 

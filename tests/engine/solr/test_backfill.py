@@ -28,7 +28,7 @@ from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare
 from whorl.engine.solr.check_collection import check
-from whorl.engine.solr.client import SolrClient, SolrResponse
+from whorl.engine.solr.client import Json, SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import NEEDED, SCHEME, SKETCH
 from whorl.errors import SchemaError
@@ -93,7 +93,7 @@ class Counting(SolrClient):
 
     passes = 0
 
-    def post(self, path: str, body: object, **params: str | int) -> SolrResponse:
+    def post(self, path: str, body: object, **params: str | int) -> Json:
         if path == "select" and isinstance(body, dict) and "cursorMark" in body.get("params", {}):
             self.passes += 1
         return super().post(path, body, **params)
@@ -117,7 +117,7 @@ class Meddling(SolrClient):
         super().__init__(url)
         self.is_done = False
 
-    def post(self, path: str, body: object, **params: str | int) -> SolrResponse:
+    def post(self, path: str, body: object, **params: str | int) -> Json:
         if path == "update" and isinstance(body, list) and not self.is_done:
             self.is_done = True
             super().post("update", [{"id": "d40", "content": "changed in the meantime by somebody else"}])

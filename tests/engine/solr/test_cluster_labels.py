@@ -55,8 +55,8 @@ def test_solr_collapses_by_them(url: str) -> None:
     expand = {"expand": "true", "expand.rows": "10"}
     collapsed = client.select({**body, "params": expand})
     assert (collapsed.total, [document["id"] for document in collapsed.documents]) == (2, ["b", "d"])
-    expanded = collapsed.answer.object("expanded").object("a")
-    assert sorted(document["id"] for document in expanded.objects("docs")) == ["a", "c"]
+    expanded = collapsed.answer["expanded"]["a"]
+    assert sorted(document["id"] for document in expanded["docs"]) == ["a", "c"]
     with open_store(url) as store:
         assert store.engine.passage_scheme is not None
         assert [source.id for source in store.sources("a").sources] == ["b"]

@@ -16,11 +16,11 @@ from tests.engine.solr.test_client import Faulty, http
 from tests.sampling import sample
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.solr.client import SolrClient, SolrResponse
+from whorl.engine.solr.client import SolrClient, whole_number
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import NEEDED
 from whorl.engine.solr.inspect_collection import SolrVersion
-from whorl.errors import EngineResponseError, SchemaError
+from whorl.errors import SchemaError
 
 TEXT = " ".join(f"word{number}" for number in range(60))
 #: Malformed responses by path.
@@ -94,15 +94,13 @@ def run(address: str, url: str, *command: str) -> Result:
     return result
 
 
-@pytest.mark.parametrize("number", [10**400, -(1 << 70), "7", None])
+@pytest.mark.parametrize("number", [10**400, -(1 << 70), 1e30, "many", None])
 def test_numbers_that_no_solr_writes(number: object) -> None:
     """
     A number with hundreds of digits is refused.
     """
-    answer = SolrResponse("http://host/solr/x", {"part": number})
-    for read in (answer.count, answer.number):
-        with pytest.raises(EngineResponseError, match="'part' is no"):
-            read("part")
+    with pytest.raises((ValueError, TypeError)):
+        whole_number(number)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

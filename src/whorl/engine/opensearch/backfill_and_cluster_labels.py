@@ -23,7 +23,7 @@ from whorl.engine.cluster_labels import (
     with_cluster_label,
 )
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.opensearch.client import IndexClient, guard_response, guard_responses
+from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.inspect_and_extend_index import keeps_own, require_fields, source_trap
 from whorl.engine.opensearch.mapping_and_fields import (
     OF_CLUSTERS,
@@ -40,7 +40,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     text_in,
 )
 from whorl.engine.protocol import ClusterLabel
-from whorl.engine.server_engine import explain_refusals
+from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.errors import DocumentError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts
 from whorl.fingerprint.shingling import Scheme

@@ -27,7 +27,7 @@ from whorl.engine.configured_and_guessed_fields import (
     listing,
 )
 from whorl.engine.opensearch.backfill_and_cluster_labels import missing_fields_query
-from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient, guard_response
+from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
     MinHashField,
@@ -48,7 +48,7 @@ from whorl.engine.opensearch.inspect_and_extend_index import (
 )
 from whorl.engine.opensearch.mapping_and_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.request_body import sort_keys
-from whorl.engine.server_engine import MAX_CLAUSES
+from whorl.engine.server_engine import MAX_CLAUSES, guard_response
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind

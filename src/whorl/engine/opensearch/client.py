@@ -1,20 +1,15 @@
 """HTTP client of one OpenSearch or Elasticsearch index; turns every failure into one of whorl's errors.
 
 The library opensearch-py also works with Elasticsearch, because it does not check the server's product.
-
-Methods read nested members of responses without checks. If a response is malformed, Python raises an error, and
-`guard_response` turns this error into EngineResponseError.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from functools import wraps
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
 
@@ -23,14 +18,20 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.opensearch.mapping_and_fields import Json
-from whorl.engine.server_engine import ServerAccess, ServerConnections, json_bytes, redirect_message, with_retries
+from whorl.engine.server_engine import (
+    ServerAccess,
+    ServerConnections,
+    guard_responses,
+    json_bytes,
+    redirect_message,
+    with_retries,
+)
 from whorl.errors import (
     EngineError,
     EngineResponseError,
     EngineUnavailableError,
     ParameterError,
     SchemaError,
-    WhorlError,
     without_login,
 )
 from whorl.fingerprint.shingling import well_formed
@@ -50,57 +51,6 @@ _READ_AT_ONCE = 500
 #: Options of a request for term vectors: return only the terms.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Result = TypeVar("_Result")
-#: Python's errors for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
-_SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
-_Class = TypeVar("_Class", bound=type)
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def guard_responses(cls: _Class) -> _Class:
-    """Apply `guard_response` to all public methods and properties of a class.
-
-    The class must have an attribute `url`, or an attribute `_client` with an attribute `url`.
-    """
-    for name, member in inspect.getmembers_static(cls):
-        if name.startswith("_"):
-            continue
-        if isinstance(member, property) and member.fget is not None:
-            setattr(cls, name, property(guard_response(member.fget), doc=member.__doc__))
-        elif inspect.isfunction(member):
-            setattr(cls, name, guard_response(member))
-    return cls
-
-
-def guard_response(function: _Function) -> _Function:
-    """Decorate a method: turn errors from malformed responses into EngineResponseError."""
-
-    @wraps(function)
-    def guarded(self: Any, *args: Any, **arguments: Any) -> Any:
-        with _guard_shape(self):
-            result = function(self, *args, **arguments)
-        return iterate_guarded(self, result) if inspect.isgenerator(result) else result
-
-    def iterate_guarded(self: Any, results: Iterator[Any]) -> Iterator[Any]:
-        with _guard_shape(self):
-            yield from results
-
-    return guarded  # type: ignore[return-value]  # for callers, it is the same function
-
-
-@contextmanager
-def _guard_shape(owner: Any) -> Iterator[None]:
-    try:
-        yield
-    except (*_SHAPE_ERRORS, RuntimeError) as error:
-        # In a generator, Python turns StopIteration into RuntimeError.
-        is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
-        if isinstance(error, WhorlError) or not is_shape_error:
-            raise
-        url, reason = getattr(owner, "url", None) or owner._client.url, f"{type(error).__name__}: {error}"
-        raise EngineResponseError(
-            f"{url} answers, but not as a cluster does ({reason:.200}); is this an OpenSearch's or Elasticsearch's "
-            "address?"
-        ) from error
 
 
 class ClusterConnection(opensearchpy.Connection):
@@ -389,6 +339,12 @@ class IndexClient:
         return SchemaError(
             f"{self.url} lacks whorl's fields; 'whorl opensearch init {self.shown}' adds them, and "
             f"'whorl opensearch backfill {self.shown}' fills them"
+        )
+
+    def malformed_response(self, reason: str) -> EngineResponseError:
+        return EngineResponseError(
+            f"{self.url} answers, but not as a cluster does ({reason:.200}); is this an OpenSearch's or "
+            "Elasticsearch's address?"
         )
 
     def _error(self, status: int, cause: Any) -> EngineError:

@@ -14,7 +14,7 @@ from pathlib import Path
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.backfill_and_cluster_labels import OpenSearchLabels, missing_fields_query
-from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
+from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens, read_texts
 from whorl.engine.opensearch.inspect_and_extend_index import (
     field_definition,
@@ -64,7 +64,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_engine import Holders, ServerEngine, TtlCache, explain_refusals
+from whorl.engine.server_engine import Holders, ServerEngine, TtlCache, explain_refusals, guard_responses
 from whorl.engine.stored_sketches_and_passages import decode_sketches, finds_only_short
 from whorl.engine.word_and_value_terms import places_by_field
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError

@@ -20,7 +20,7 @@ from whorl.engine.configured_and_guessed_fields import (
     longest_first,
     require_named_text,
 )
-from whorl.engine.opensearch.client import IndexClient, guard_response
+from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.mapping_and_fields import (
     ID,
     MAPPING,
@@ -38,6 +38,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     passage_scheme,
     text_in,
 )
+from whorl.engine.server_engine import guard_response
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 

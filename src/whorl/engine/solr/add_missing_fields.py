@@ -15,7 +15,8 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from whorl.engine.configured_and_guessed_fields import FieldNames, TextField, guess_name_field, require_named_text
-from whorl.engine.solr.client import Json, SolrClient, guard_response
+from whorl.engine.server_engine import guard_response
+from whorl.engine.solr.client import Json, SolrClient
 from whorl.engine.solr.field_definitions import (
     NEEDED,
     PASSAGES,
@@ -43,6 +44,7 @@ _ICU = "icu"
 _Step: TypeAlias = tuple[str, str, Json]
 
 
+@guard_response
 def initialise(
     client: SolrClient,
     wanted: FieldNames,
@@ -69,23 +71,22 @@ def initialise(
     read_version(client).require()
     wanted = replace(wanted, content=content or wanted.content)
     schema = read_schema(client)
-    with guard_response(client.url):
-        config = client.get("config").object("config")
-        texts = find_stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
-        if content is None and not schema.is_set_up(wanted):
-            likely = guess_name_field(wanted, schema.is_stored)
-            require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted, likely)
-        fields, types = _fields(wanted, schema), dict(definitions("fieldType"))
-        if passages:
-            _require_possible(client, schema, wanted, passages)
-            field, types[passages.name] = passages_definitions(passages)
-            fields.append(field)
-        if without_minhash:
-            fields = [field for field in fields if field["name"] != wanted.minhash]
-        repairs = list(_repairs(client, schema, wanted))
-        steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, fields, types)]
-        if _merge_fields(fields, schema).get(wanted.minhash, {}).get("termVectors"):
-            steps += _config_steps(config)
+    config = client.get("config")["config"]
+    texts = find_stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
+    if content is None and not schema.is_set_up(wanted):
+        likely = guess_name_field(wanted, schema.is_stored)
+        require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted, likely)
+    fields, types = _fields(wanted, schema), dict(definitions("fieldType"))
+    if passages:
+        _require_possible(client, schema, wanted, passages)
+        field, types[passages.name] = passages_definitions(passages)
+        fields.append(field)
+    if without_minhash:
+        fields = [field for field in fields if field["name"] != wanted.minhash]
+    repairs = list(_repairs(client, schema, wanted))
+    steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, fields, types)]
+    if _merge_fields(fields, schema).get(wanted.minhash, {}).get("termVectors"):
+        steps += _config_steps(config)
     if dry_run:
         lines = [f"would send to {client.url}/{path}: {json.dumps({command: body})}" for path, command, body in steps]
     else:
@@ -119,6 +120,7 @@ def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, pa
         )
 
 
+@guard_response
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
     """Return the folder that the ids of files are relative to; None if the collection has no such folder.
 
@@ -129,7 +131,7 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
     # If the user may not read or change the configuration, continue without a base folder.
     with suppress(EngineResponseError):
-        base = client.get("config/overlay").object("overlay").get("userProps", {}).get(name)
+        base = client.get("config/overlay")["overlay"].get("userProps", {}).get(name)
         if base is None and choose is not None:
             base = os.path.realpath(choose())
             client.change("config", {"set-user-property": {name: base}})
@@ -176,7 +178,7 @@ def _repairs(client: SolrClient, schema: Schema, wanted: FieldNames) -> Iterator
         return
     if schema.is_multivalued(wanted.content) and not field.get("multiValued"):
         reason = f"{wanted.minhash!r} takes one value, so Solr refuses documents with several in {wanted.content!r}"
-        explicit = dict(client.get(f"schema/fields/{quote(wanted.minhash, safe='')}").object("field"))
+        explicit = dict(client.get(f"schema/fields/{quote(wanted.minhash, safe='')}")["field"])
         yield reason, ("schema", "replace-field", {**explicit, "multiValued": True})
     sources = schema.sources(wanted.minhash)
     if not sources or wanted.content in sources or any(client.count(exists(source)) for source in sources):

@@ -21,8 +21,8 @@ from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, i
 from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labels
 from whorl.engine.configured_and_guessed_fields import FieldNames, init_command, listing
 from whorl.engine.protocol import ClusterLabel
-from whorl.engine.server_engine import explain_refusals
-from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
+from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
+from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.document_fields_and_coverage import (
     read_sketches,
     searched_sketch_fields,
@@ -64,6 +64,7 @@ _LISTED_AT_ONCE = 10_000
 _ANY_VERSION = 1
 
 
+@guard_response
 def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
     """Return the collection and the number of documents to process, without changing anything.
 
@@ -107,6 +108,7 @@ def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames
     )
 
 
+@guard_response
 def backfill(
     client: SolrClient,
     wanted: FieldNames,
@@ -134,7 +136,7 @@ def backfill(
     )
 
 
-def _fill(client: SolrClient, collection: Collection, documents: list[SolrResponse]) -> BackfillReport:
+def _fill(client: SolrClient, collection: Collection, documents: list[Json]) -> BackfillReport:
     """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
     unreadable = _find_unreadable(client, collection, documents)
     name, key = scheme_value(collection.scheme, SketchScheme()), collection.names.key
@@ -169,7 +171,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
     )
 
 
-def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[SolrResponse]]:
+def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[Json]]:
     """Yield batches of the documents to process, roughly ordered by id.
 
     Each document has its text, the size of its sketch, and its version.
@@ -195,7 +197,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     return [*queries, *([empty_sketches(name)] if repair else [])]
 
 
-def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
+def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequence[Json]) -> set[str]:
     """Return the ids of documents that may have a text, although Solr returns none."""
     key, content = collection.names.key, collection.content
     bare = [str(document[key]) for document in documents if not whole_text(document.get(content or ""))]
@@ -207,7 +209,7 @@ def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequ
     return {str(hit[key]) for hit in client.select({"query": query, "limit": len(bare), "fields": [key]}).documents}
 
 
-def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
+def update(collection: Collection, document: Json, fields: Json) -> Json:
     """Return the update that sets fields, or removes those with the value None; Solr skips a changed document."""
     key = collection.names.key
     # To remove a field, Solr needs null, not an empty list.
@@ -383,6 +385,7 @@ def _format_count(count: int) -> str:
     return f"{count:,} document{'' if count == 1 else 's'}" if count > 0 else ""
 
 
+@guard_responses
 class SolrLabels(ServerLabels):
     """Reads and writes the cluster labels of documents.
 
@@ -425,10 +428,8 @@ class SolrLabels(ServerLabels):
             return {}
         facet = {"clusters": {"type": "terms", "field": CLUSTER, "limit": -1}}
         with explain_refusals(plan):
-            answer = self._client.select({**self._request(plan), "facet": facet}).answer
-        # An empty collection has no facets.
-        clusters = answer.object("facets", is_optional=True).object("clusters", is_optional=True)
-        return {str(bucket["val"]): bucket.count("count") for bucket in clusters.objects("buckets", is_optional=True)}
+            clusters = self._client.select({**self._request(plan), "facet": facet}).facets.get("clusters", {})
+        return {str(bucket["val"]): int(bucket["count"]) for bucket in clusters.get("buckets", [])}
 
     def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
         key = self._collection().names.key
@@ -449,7 +450,7 @@ class SolrLabels(ServerLabels):
                 updates.append(update(collection, document, labels | unreadable))
         return send_updates(self._client, updates, key)
 
-    def _unreadable_fields(self, documents: list[SolrResponse], collection: Collection) -> Iterator[Json]:
+    def _unreadable_fields(self, documents: list[Json], collection: Collection) -> Iterator[Json]:
         """Yield for each document the fields that Solr cannot read, and would lose in an atomic update."""
         if scheme := collection.schema.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
@@ -466,5 +467,5 @@ class SolrLabels(ServerLabels):
             yield {**fields, PASSAGES: passages[at]} if scheme else fields
 
 
-def _read_labels(documents: list[SolrResponse], key: str) -> dict[str, ClusterLabel]:
+def _read_labels(documents: list[Json], key: str) -> dict[str, ClusterLabel]:
     return cluster_labels({str(document[key]): document for document in documents})

@@ -26,7 +26,8 @@ from whorl.engine.configured_and_guessed_fields import (
     init_command,
     listing,
 )
-from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
+from whorl.engine.server_engine import guard_response
+from whorl.engine.solr.client import Json, SolrClient, term_vectors, texts
 from whorl.engine.solr.document_fields_and_coverage import coverage
 from whorl.engine.solr.field_definitions import NEEDED, scheme_value
 from whorl.engine.solr.inspect_collection import (
@@ -62,6 +63,7 @@ _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index a
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
 
 
+@guard_response
 def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     """Return all findings about a collection, errors first."""
     version = read_version(client)
@@ -70,33 +72,32 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     except SchemaError as error:
         return [Finding.error("old-version", str(error), "use Solr 9")]
     schema = read_schema(client)
-    with guard_response(client.url):
-        text_fields = find_stored_texts(client, schema, wanted)
-        likely = guess_name_field(wanted, schema.is_stored)
-        init = init_command(f"whorl solr init {client.url}", text_fields, wanted, likely)
-        findings: list[Finding] = []
-        if not version.is_tried:
-            remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
-            findings.append(untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy))
-        findings += _texts(client, schema, wanted, text_fields, init)
-        if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
-            remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
-            findings.append(whole_names(repr(wanted.name), remedy))
-        if likely:
-            findings.append(without_name(wanted.name, init))
-        try:
-            collection = inspect(client, wanted)
-        except SchemaError as error:
-            findings.append(Finding.error("no-fingerprints", str(error), init))
-        else:
-            findings += [
-                *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
-                *_identifiers(collection, wanted),
-                *([] if likely or collection.names.name else [without_name(wanted.name, "")]),
-                *_sketches(client, collection, has_text=any(field.name == wanted.content for field in text_fields)),
-                *_passages(client, collection),
-                *_uncommitted_documents(client),
-            ]
+    text_fields = find_stored_texts(client, schema, wanted)
+    likely = guess_name_field(wanted, schema.is_stored)
+    init = init_command(f"whorl solr init {client.url}", text_fields, wanted, likely)
+    findings: list[Finding] = []
+    if not version.is_tried:
+        remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
+        findings.append(untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy))
+    findings += _texts(client, schema, wanted, text_fields, init)
+    if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
+        remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
+        findings.append(whole_names(repr(wanted.name), remedy))
+    if likely:
+        findings.append(without_name(wanted.name, init))
+    try:
+        collection = inspect(client, wanted)
+    except SchemaError as error:
+        findings.append(Finding.error("no-fingerprints", str(error), init))
+    else:
+        findings += [
+            *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
+            *_identifiers(collection, wanted),
+            *([] if likely or collection.names.name else [without_name(wanted.name, "")]),
+            *_sketches(client, collection, has_text=any(field.name == wanted.content for field in text_fields)),
+            *_passages(client, collection),
+            *_uncommitted_documents(client),
+        ]
     return sort_findings(findings)
 
 
@@ -468,7 +469,7 @@ def _uncommitted_documents(client: SolrClient) -> Iterator[Finding]:
     except EngineResponseError:
         return
     for key in ("solr-mbeans", "UPDATE", "updateHandler", "stats"):
-        answer = answer.object(key, is_optional=True)
+        answer = answer.get(key, {})
     pending = int(answer.get("UPDATE.updateHandler.docsPending", 0) or 0)
     if pending:
         yield Finding.warning(
@@ -482,6 +483,7 @@ def _uncommitted_documents(client: SolrClient) -> Iterator[Finding]:
 _AT_ONCE = 20
 
 
+@guard_response
 def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
     """Compute the MinHash tokens of the first `count` documents by id, and compare them with the indexed tokens."""
     collection = inspect(client, wanted)
@@ -516,7 +518,7 @@ def _shared(client: SolrClient, collection: Collection, document_id: str, tokens
     only = DocumentIds(document_id, ((0.0, (document_id,)),))
     plan = BoundPlan(Bool(must=(SharedTokens(document_id, tuple(sorted(tokens))), only)))
     hits = client.select(search_request(plan, collection.names, start=0, rows=1)).documents
-    return round(hits[0].number("score")) if hits else 0
+    return round(float(hits[0]["score"])) if hits else 0
 
 
 def _sample_finding(
@@ -539,9 +541,7 @@ def _sample_finding(
     )
 
 
-def _sample_documents(
-    client: SolrClient, collection: Collection, count: int
-) -> Iterator[tuple[SolrResponse, set[str] | None]]:
+def _sample_documents(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[Json, set[str] | None]]:
     """Yield documents, each with its distinct indexed tokens, or None if the tokens are unreadable."""
     names, source = collection.names, collection.sources[0]
     has_vectors = source is TokenSource.TERM_VECTORS

@@ -9,10 +9,10 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit, urlunsplit
 
 import orjson
@@ -23,13 +23,19 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
-from whorl.engine.server_engine import ServerAccess, ServerConnections, json_bytes, redirect_message, with_retries
+from whorl.engine.server_engine import (
+    ServerAccess,
+    ServerConnections,
+    guard_responses,
+    json_bytes,
+    redirect_message,
+    with_retries,
+)
 from whorl.errors import (
     EngineError,
     EngineResponseError,
     EngineUnavailableError,
     ParameterError,
-    WhorlError,
     without_login,
 )
 
@@ -45,58 +51,21 @@ _JSON = "application/json"
 Json = dict[str, Any]
 
 
-class SolrResponse(Json):
-    """JSON object of a response.
-
-    Reading a missing member, or a member of a wrong type, raises EngineResponseError.
-    """
-
-    def __init__(self, url: str, parts: Json) -> None:
-        super().__init__(parts)
-        self.url = url
-
-    def __missing__(self, key: str) -> NoReturn:
-        raise malformed_response_error(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
-
-    def object(self, key: str, *, is_optional: bool = False) -> SolrResponse:
-        """Return a member that is an object; an empty object if it is optional and missing."""
-        return SolrResponse(
-            self.url, {} if is_optional and key not in self else self._require_type(key, dict, "object")
-        )
-
-    def objects(self, key: str, *, is_optional: bool = False) -> list[SolrResponse]:
-        """Return a member that is a list of objects; an empty list if it is optional and missing."""
-        parts = [] if is_optional and key not in self else self._require_type(key, list, "list")
-        if not all(isinstance(part, dict) for part in parts):
-            raise malformed_response_error(self.url, f"{key!r} is no list of objects")
-        return [SolrResponse(self.url, part) for part in parts]
-
-    def text(self, key: str) -> str:
-        return str(self._require_type(key, str, "text"))
-
-    def number(self, key: str) -> float:
-        return float(self._require_type(key, (int, float), "number"))
-
-    def count(self, key: str) -> int:
-        return int(self._require_type(key, int, "whole number"))
-
-    def _require_type(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:
-        value = self[key]
-        # Refuse integers of more than 64 bits: Python parses them, but Solr never writes them.
-        if not isinstance(value, kind) or (isinstance(value, int) and value.bit_length() > 63):
-            raise malformed_response_error(self.url, f"{key!r} is no {called}: {value!r:.80}")
-        return value
-
-
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Page of documents from a search. `answer` is the whole response, with facets and the next cursor mark."""
+    """Page of documents from a search. `answer` is the whole response, with the next cursor mark."""
 
     total: int
-    documents: list[SolrResponse]
-    answer: SolrResponse
+    documents: list[Json]
+    answer: Json
+
+    @property
+    def facets(self) -> Json:
+        """Facets of the response; an empty collection has none."""
+        return dict(self.answer.get("facets", {}))
 
 
+@guard_responses
 class SolrClient:
     """Client of a core or collection by its base URL, `http://host:8983/solr/name`.
 
@@ -122,38 +91,39 @@ class SolrClient:
             session.mount(scheme, _Adapter(self._perform))
         return session
 
-    def get(self, path: str, **params: str | int) -> SolrResponse:
+    def get(self, path: str, **params: str | int) -> Json:
         return self._send("GET", path, params)
 
-    def post(self, path: str, body: object, **params: str | int) -> SolrResponse:
+    def post(self, path: str, body: object, **params: str | int) -> Json:
         return self._send("POST", path, params, json_bytes(body))
 
     def select(self, body: object, handler: str = "select", **params: str) -> SearchResponse:
         answer = self.post(handler, body, **params)
-        response = answer.object("response")
-        return SearchResponse(response.count("numFound"), response.objects("docs"), answer)
+        response = answer["response"]
+        # A document is a JSON object.
+        return SearchResponse(whole_number(response["numFound"]), [*map(dict, response["docs"])], answer)
 
     def count(self, query: Mapping[str, Any]) -> int:
         return self.select({"query": query, "limit": 0}).total
 
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
-    ) -> Iterator[tuple[list[SolrResponse], str]]:
+    ) -> Iterator[tuple[list[Json], str]]:
         """Yield pages of matching documents by id, from the cursor mark `mark` on, each with the next page's mark."""
         following, mark = mark, ""
         while following != mark:
             mark = following
             body = {"query": query, "limit": rows, "fields": list(fields), "sort": f"{key} asc"}
             page = self.select({**body, "params": {"cursorMark": mark}})
-            following = page.answer.text("nextCursorMark")
+            following = str(page.answer["nextCursorMark"])
             if page.documents:
                 yield page.documents, following
 
-    def change(self, path: str, command: object) -> SolrResponse:
+    def change(self, path: str, command: object) -> Json:
         """Send a command to the Schema or Config API, without retries, because Solr refuses a repeated command."""
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
-    def post_xml(self, path: str, text: str) -> SolrResponse:
+    def post_xml(self, path: str, text: str) -> Json:
         """Send XML to the handler of document analysis, which accepts no other format."""
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
@@ -190,23 +160,18 @@ class SolrClient:
             yield self
             return
         base = self.url.rpartition("/")[0]
-        with guard_response(self.url):
-            shards = [
-                sorted(shard["replicas"].values(), key=lambda replica: replica.get("leader") != "true")
-                for collection in status["cluster"]["collections"].values()
-                for shard in collection["shards"].values()
-                if shard.get("state") == "active"
-            ]
-            addresses = [
-                f"{replicas[0]['base_url'] if directly else base}/{replicas[0]['core']}"
-                for replicas in shards
-                if replicas
-            ]
-        for address in addresses:
+        shards = [
+            sorted(shard["replicas"].values(), key=lambda replica: replica.get("leader") != "true")
+            for collection in status["cluster"]["collections"].values()
+            for shard in collection["shards"].values()
+            if shard.get("state") == "active"
+        ]
+        for replica in (replicas[0] for replicas in shards if replicas):
+            address = f"{replica['base_url'] if directly else base}/{replica['core']}"
             with closing(SolrClient(address, self._access)) as core:
                 yield core
 
-    def _administer(self, action: str, parameter: str) -> SolrResponse:
+    def _administer(self, action: str, parameter: str) -> Json:
         """Call the Collections API; `parameter` is the API's parameter for the name of the collection."""
         base, name = self.url.rsplit("/", 1)
         with closing(SolrClient(f"{base}/admin", self._access)) as admin:
@@ -217,7 +182,7 @@ class SolrClient:
 
     def _send(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
-    ) -> SolrResponse:
+    ) -> Json:
         send = partial(self._send_once, method, path, params, body, kind)
         return self._object(with_retries(send, self._access.retries))
 
@@ -235,7 +200,7 @@ class SolrClient:
             raise _response_error(self.url, response)
         return response.data
 
-    def _object(self, body: str | bytes) -> SolrResponse:
+    def _object(self, body: str | bytes) -> Json:
         try:
             parts = orjson.loads(body)
         except orjson.JSONDecodeError:
@@ -245,8 +210,13 @@ class SolrClient:
                 parts = json.loads(body)
         if not isinstance(parts, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
-            raise malformed_response_error(self.url, f"no JSON object: {_title_or_text(text) or 'nothing'}")
-        return SolrResponse(self.url, parts)
+            raise self.malformed_response(f"no JSON object: {_title_or_text(text) or 'nothing'}")
+        return parts
+
+    def malformed_response(self, reason: str) -> EngineResponseError:
+        """Return the error for a response that cannot come from a Solr server."""
+        message = f"{self.url} answers, but not as a Solr does ({reason:.200}); is this a Solr's address?"
+        return EngineResponseError(message, status=200, detail=reason)
 
 
 class _Encoder(json.JSONEncoder):
@@ -338,36 +308,22 @@ def _shorten(words: str) -> str:
     return " ".join(words.split())[:300]
 
 
-def malformed_response_error(url: str, what: str) -> EngineResponseError:
-    """Return the error for a response that cannot come from a Solr server."""
-    message = f"{url} answers, but not as a Solr does ({what}); is this a Solr's address?"
-    return EngineResponseError(message, status=200, detail=what)
-
-
-@contextmanager
-def guard_response(url: str) -> Iterator[None]:
-    """Turn Python errors from a malformed response into EngineResponseError.
-
-    Use this for a response with hundreds of members, such as a schema. Its members are checked only when they are used.
-    """
-    try:
-        yield
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        if isinstance(error, WhorlError):
-            raise
-        raise malformed_response_error(url, f"a part of it has another shape: {error}") from error
-
-
-def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:
+def term_vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
     """Return each document's tokens with their frequencies, by unique key; the request must set json.nl=map."""
-    with guard_response(answer.url):
-        return {
-            str(document["uniqueKey"]): {
-                token: int(statistics.get("tf", 1)) for token, statistics in document.get(field, {}).items()
-            }
-            for document in answer.object("termVectors", is_optional=True).values()
-            if isinstance(document, dict) and "uniqueKey" in document
+    return {
+        str(document["uniqueKey"]): {
+            token: int(statistics.get("tf", 1)) for token, statistics in document.get(field, {}).items()
         }
+        for document in answer.get("termVectors", {}).values()
+        if isinstance(document, dict) and "uniqueKey" in document
+    }
+
+
+def whole_number(value: int) -> int:
+    """Return an integer of a response; raise ValueError if it has more than 64 bits, which Solr never writes."""
+    if int(value).bit_length() > 63:
+        raise ValueError(f"{value!r:.80} is too large")
+    return int(value)
 
 
 def first_text(value: object) -> str:

@@ -315,13 +315,11 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}
     selected = client.select({"query": EVERYTHING, "limit": 0, "facet": {"schemes": schemes}})
-    # An empty collection has no facets.
-    facet = selected.answer.object("facets", is_optional=True).object("schemes", is_optional=True)
-    buckets = {str(bucket["val"]): bucket for bucket in facet.objects("buckets", is_optional=True)}
+    buckets = selected.facets.get("schemes", {}).get("buckets", [])
     return Coverage(
         selected.total,
-        {name: bucket.count("count") for name, bucket in buckets.items()},
-        {name: count for name, bucket in buckets.items() if (count := bucket.object("filled").count("count"))},
+        {str(bucket["val"]): int(bucket["count"]) for bucket in buckets},
+        {str(bucket["val"]): count for bucket in buckets if (count := int(bucket["filled"]["count"]))},
         client.count(without_sketch(scheme, text)),
         # Documents lack `SAMPLED` if their tokens are lost, or if an older version of whorl has stored them. Run the
         # slow query only if such documents exist.

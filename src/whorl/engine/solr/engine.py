@@ -31,17 +31,24 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_engine import Holders, LimitedCache, ServerEngine, TtlCache, explain_refusals
+from whorl.engine.server_engine import (
+    Holders,
+    LimitedCache,
+    ServerEngine,
+    TtlCache,
+    explain_refusals,
+    guard_responses,
+)
 from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.backfill_and_cluster_labels import SolrLabels
 from whorl.engine.solr.client import (
     BEGINNING,
     Json,
     SolrClient,
-    SolrResponse,
     first_text,
     term_vectors,
     texts,
+    whole_number,
     whole_text,
 )
 from whorl.engine.solr.document_fields_and_coverage import (
@@ -132,6 +139,7 @@ _Batch = TypeVar("_Batch")
 _Result = TypeVar("_Result")
 
 
+@guard_responses
 class SolrEngine(ServerEngine):
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         super().__init__(client.commit)
@@ -312,7 +320,7 @@ class SolrEngine(ServerEngine):
     def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
         key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
 
-        def ask(values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
+        def ask(values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
             documents, term_frequencies = self._sources(values, fields, with_text=with_text)
             repeats.update(term_frequencies)
             return documents
@@ -327,12 +335,12 @@ class SolrEngine(ServerEngine):
         signatures = dict(self._signatures_by_id(dict(named.values()), repeats, order_matters))
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
-    def _fetch_documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
+    def _fetch_documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
         return self._client.select(documents_request(values, fields)).documents
 
     def _match_references(
-        self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[SolrResponse]]
-    ) -> Iterator[tuple[str, SolrResponse]]:
+        self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[Json]]
+    ) -> Iterator[tuple[str, Json]]:
         """Yield each reference that names a document, with the document.
 
         `ask` is called with the values to search, by field, and with the names of the fields to return. It returns the
@@ -362,11 +370,8 @@ class SolrEngine(ServerEngine):
             f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
             for position, term in enumerate(terms)
         }
-        answer = self._client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).answer
-        # An empty collection has no facets.
-        results = answer.object("facets", is_optional=True)
-        counted = [results.object(name, is_optional=True) for name in facets]
-        return [facet.count("count") if facet else 0 for facet in counted]
+        results = self._client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).facets
+        return [int(results.get(name, {}).get("count", 0)) for name in facets]
 
     def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
         key = self.collection.names.key
@@ -377,7 +382,7 @@ class SolrEngine(ServerEngine):
             powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(batch)]
             body["fields"].append(f"held{at}:sum({','.join([*powers, '0'])})")
         for document in self._client.select(body).documents:
-            held = [int(document.number(f"held{at}")) for at in range(len(body["fields"]) - 1)]
+            held = [int(document[f"held{at}"]) for at in range(len(body["fields"]) - 1)]
             yield str(document[key]), [at for at in range(len(terms)) if held[at // _BITS] >> at % _BITS & 1]
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
@@ -410,7 +415,7 @@ class SolrEngine(ServerEngine):
         key, scheme = self.collection.names.key, self._sketch_name
         documents = self._documents(ids, [key, SIZE, SCHEME])
         return {
-            str(document[key]): document.count(SIZE)
+            str(document[key]): whole_number(document[SIZE])
             for document in documents
             if first_text(document.get(SCHEME)) == scheme
         }
@@ -443,7 +448,9 @@ class SolrEngine(ServerEngine):
             selected = self._client.select(request)
         hits, scheme, versions = self._hits(selected.documents), self._sketch_name, self._versions(selected.documents)
         if is_counted:
-            sizes = (row.count(SIZE) if first_text(row.get(SCHEME)) == scheme else 0 for row in selected.documents)
+            sizes = (
+                whole_number(row[SIZE]) if first_text(row.get(SCHEME)) == scheme else 0 for row in selected.documents
+            )
             return CountedPage(
                 selected.total, tuple((hit, None) for hit in hits), prepared.warnings, versions, tuple(sizes)
             )
@@ -453,7 +460,7 @@ class SolrEngine(ServerEngine):
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         request = facets_request(self._prepare_plan(plan), facets, self.collection.names, self._prepare_plan)
         with explain_refusals(plan):
-            return read_facets(facets, self._client.select(request).answer)
+            return read_facets(facets, self._client.select(request).facets)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         body = search_request(self._prepare_plan(plan), self.collection.names, start=start, rows=rows)
@@ -505,10 +512,10 @@ class SolrEngine(ServerEngine):
     def sign(self, text: str) -> Signature:
         return sign(text, self.collection.scheme, self.collection.names.spelling)
 
-    def _hits(self, documents: Sequence[SolrResponse]) -> list[Hit]:
+    def _hits(self, documents: Sequence[Json]) -> list[Hit]:
         key, name = self.collection.names.key, self.collection.names.name or ""
         return [
-            Hit(str(document[key]), first_text(document.get(name)), document.number("score")) for document in documents
+            Hit(str(document[key]), first_text(document.get(name)), float(document["score"])) for document in documents
         ]
 
     @property
@@ -536,19 +543,19 @@ class SolrEngine(ServerEngine):
 
     def _largest_now(self) -> int | None:
         documents = self._client.select(largest_request(self._sketch_name)).documents
-        return documents[0].count(SIZE) if documents else None
+        return whole_number(documents[0][SIZE]) if documents else None
 
     def _segments_now(self) -> int:
         """Return the number of segments in one shard, because shards work in parallel."""
         try:
-            return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
+            return int(self._client.get("admin/luke", show="index")["index"]["segmentCount"])
         except EngineResponseError:
             # Solr may refuse this request to users with read access only, so assume the usual number.
             return _SEGMENTS
 
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
-    ) -> tuple[list[SolrResponse], dict[str, dict[str, int]]]:
+    ) -> tuple[list[Json], dict[str, dict[str, int]]]:
         """Fetch documents, and also their term vectors if these are the source of the tokens."""
         collection, source = self.collection, self._token_source
         minhash = collection.names.minhash
@@ -612,7 +619,7 @@ class SolrEngine(ServerEngine):
             (field, value) for field, value in fields if field is not None and _can_hold(field, value, self.collection)
         ]
 
-    def _documents(self, ids: Sized[str], fields: list[str]) -> list[SolrResponse]:
+    def _documents(self, ids: Sized[str], fields: list[str]) -> list[Json]:
         """Return the searchable documents with the given ids, each with the requested fields."""
         key = self.collection.names.key
         requests = (documents_request({key: batch}, fields) for batch in batches(ids, _REFERENCES_AT_ONCE))

@@ -7,7 +7,7 @@ they are encoded. `detect_profile` detects the word-break profile with the handl
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
@@ -15,7 +15,8 @@ from xml.sax.saxutils import escape
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import SAMPLED, FieldNames, TextField, longest_first
-from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, guard_response, whole_text
+from whorl.engine.server_engine import guard_response
+from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme
 from whorl.engine.solr.request_body import EVERYTHING, SolrFields, escape_field_names, exists
 from whorl.engine.word_and_value_terms import PROBE
@@ -113,27 +114,16 @@ class Schema:
 
 
 def read_schema(client: SolrClient) -> Schema:
-    schema = client.get("schema").object("schema")
-    fields = client.get("schema/fields", showDefaults="true").objects("fields")
-    dynamic = client.get("schema/dynamicfields", showDefaults="true").objects("dynamicFields")
+    schema = client.get("schema")["schema"]
+    fields = client.get("schema/fields", showDefaults="true")["fields"]
+    dynamic = client.get("schema/dynamicfields", showDefaults="true")["dynamicFields"]
     return Schema(
         key=str(schema.get("uniqueKey", "id")),
-        fields=_fields_by_name(fields),
-        dynamic=_fields_by_name(dynamic),
-        types={field_type.text("name"): field_type for field_type in schema.objects("fieldTypes")},
-        copies=tuple(
-            (copy.text("source"), copy.text("dest")) for copy in schema.objects("copyFields", is_optional=True)
-        ),
+        fields={str(field["name"]): field for field in fields},
+        dynamic={str(field["name"]): field for field in dynamic},
+        types={str(field_type["name"]): field_type for field_type in schema["fieldTypes"]},
+        copies=tuple((str(copy["source"]), str(copy["dest"])) for copy in schema.get("copyFields", [])),
     )
-
-
-def _fields_by_name(fields: Iterable[SolrResponse]) -> dict[str, Json]:
-    """Return fields by name; raise EngineResponseError if a field has no name or type."""
-    named: dict[str, Json] = {}
-    for field in fields:
-        field.text("type")
-        named[field.text("name")] = field
-    return named
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +168,7 @@ class Collection:
         return self.content if field and field.get("indexed") else None
 
 
+@guard_response
 def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = None) -> Collection:
     """Read the schema and the configuration of a collection, and describe how to search it by fingerprint.
 
@@ -189,14 +180,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     version = read_version(client)
     version.require()
     schema = read_schema(client)
-    with guard_response(client.url):
-        return _describe(client, wanted, version, schema, known)
-
-
-def _describe(
-    client: SolrClient, wanted: FieldNames, version: SolrVersion, schema: Schema, known: Collection | None
-) -> Collection:
-    vector_handler = _vector_handler(client.get("config").object("config"))
+    vector_handler = _vector_handler(client.get("config")["config"])
     content = wanted.content if schema.describe(wanted.content) else None
     name = wanted.name if schema.describe(wanted.name) else None
     minhash = schema.fields.get(wanted.minhash)
@@ -245,7 +229,7 @@ def names_in_use(client: SolrClient) -> set[str]:
     """Return the names of all fields in use in any shard, including dynamic fields."""
     cores = client.cores(directly=False)
     answers = (core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false") for core in cores)
-    return {name for answer in answers for name in answer.object("fields")}
+    return {name for answer in answers for name in answer["fields"]}
 
 
 def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
@@ -257,9 +241,9 @@ def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
     counts = []
     for core in client.cores(directly=False):
         answer = core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false")
-        index, field = answer.object("index"), answer.object("fields").object(name, is_optional=True)
-        live = index.count("numDocs")
-        counts.append((live, field.count("docs") if "docs" in field else 0, index.count("maxDoc") - live))
+        index, field = answer["index"], answer["fields"].get(name, {})
+        live = int(index["numDocs"])
+        counts.append((live, int(field.get("docs", 0)), int(index["maxDoc"]) - live))
     documents, with_values, deleted = map(sum, zip(*counts, strict=True))
     return documents, with_values, deleted
 
@@ -278,10 +262,9 @@ def find_stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) ->
     for batch in batches([name for name in names if name != wanted.name or name == wanted.content], _COUNTED_AT_ONCE):
         queries = [exists(name)["lucene"]["query"] for name in batch]
         facets = {f"field{number}": {"type": "query", "q": query} for number, query in enumerate(queries)}
-        answer = client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).answer
-        results = answer.object("facets", is_optional=True)
+        results = client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).facets
         for number, name in enumerate(batch):
-            if count := int(results.object(f"field{number}", is_optional=True).get("count", 0)):
+            if count := int(results.get(f"field{number}", {}).get("count", 0)):
                 texts.append(TextField(name, count))
 
     def sample(name: str) -> list[str]:
@@ -333,8 +316,8 @@ class SolrVersion:
 
 
 def read_version(client: SolrClient) -> SolrVersion:
-    versions = client.get("admin/system").object("lucene")
-    return SolrVersion(versions.text("solr-spec-version"), versions.text("lucene-spec-version"))
+    versions = client.get("admin/system")["lucene"]
+    return SolrVersion(str(versions["solr-spec-version"]), str(versions["lucene-spec-version"]))
 
 
 def numbers_of(version: str) -> tuple[int, ...]:
@@ -390,11 +373,11 @@ def _is_usual(chain: list[Json]) -> bool:
     return kinds[chain.index(shingle) :] in ([_SHINGLE, MINHASH], [_SHINGLE, MINHASH, TRUNCATE])
 
 
-def _vector_handler(config: SolrResponse) -> str | None:
-    vectors = set(vector_components(config.object("searchComponent", is_optional=True)))
-    for path, handler in config.object("requestHandler", is_optional=True).items():
+def _vector_handler(config: Json) -> str | None:
+    vectors = set(vector_components(config.get("searchComponent", {})))
+    for path, handler in config.get("requestHandler", {}).items():
         if path.startswith("/") and vectors.intersection(components_of(handler)):
-            return path.removeprefix("/")
+            return str(path.removeprefix("/"))
     return None
 
 
@@ -482,9 +465,7 @@ def detect_profile(client: SolrClient, key: str, field: str, shingle_size: int, 
         for number, text in enumerate(texts)
     )
     try:
-        answer = client.post_xml("analysis/document", f"<docs>{documents}</docs>")
-        with guard_response(client.url):
-            words = [_words_of_analysis(answer, str(number), field, text) for number, text in enumerate(texts)]
+        words = _words_of_analysis(client, f"<docs>{documents}</docs>", field, texts)
     except EngineError:
         return None
     profiles = sorted(PROFILES, key=lambda profile: profile != expected)
@@ -503,12 +484,14 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
     yield text
 
 
-def _words_of_analysis(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
-    """Return the words of a text: the result of the last analysis stage before the shingles."""
-    # The list alternates: class of a stage, tokens of this stage, class of the next stage, and so on.
-    stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
-    shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
-    output = stages[shingles[0] - 1]
-    if not isinstance(output, list):
-        raise TypeError(f"a stage has no tokens: {output!r:.80}")
-    return [str(token["text"]) for token in output]
+@guard_response
+def _words_of_analysis(client: SolrClient, documents: str, field: str, texts: Sequence[str]) -> list[list[str]]:
+    """Return the words of each text: the tokens of the last analysis stage before the shingles."""
+    analysis = client.post_xml("analysis/document", documents)["analysis"]
+    words = []
+    for number, text in enumerate(texts):
+        # The list alternates: class of a stage, tokens of this stage, class of the next stage, and so on.
+        stages = analysis[str(number)][field]["index"][text]
+        shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
+        words.append([str(token["text"]) for token in stages[shingles[0] - 1]])
+    return words

@@ -26,7 +26,7 @@ import numpy as np
 
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.server_engine import fingerprints_to_move
-from whorl.engine.solr.client import Json, SolrResponse, guard_response
+from whorl.engine.solr.client import Json
 from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, scheme_value
 from whorl.engine.stored_sketches_and_passages import passage_hash_terms
 from whorl.errors import ParameterError
@@ -625,14 +625,8 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
     return parts
 
 
-def read_facets(facets: Sequence[Facet], answer: SolrResponse) -> tuple[FacetResult, ...]:
-    """Return the facets of a response; raise EngineResponseError if they are malformed."""
-    # Solr returns no facets for an empty set of documents.
-    with guard_response(answer.url):
-        return _counts(facets, answer.get("facets", {}))
-
-
-def _counts(facets: Sequence[Facet], answers: Any) -> tuple[FacetResult, ...]:
+def read_facets(facets: Sequence[Facet], answers: Json) -> tuple[FacetResult, ...]:
+    """Return the facets of a response. The caller must handle errors from malformed responses."""
     results: list[FacetResult] = []
     for number, facet in enumerate(facets):
         name = f"facet{number}"
@@ -642,7 +636,7 @@ def _counts(facets: Sequence[Facet], answers: Any) -> tuple[FacetResult, ...]:
             case ValueFacet(kind=kind, within=within):
                 buckets = answers.get(name, {}).get("buckets", [])
                 counts = (
-                    ValueCount(_facet_value(kind, bucket["val"]), int(bucket["count"]), _counts(within, bucket))
+                    ValueCount(_facet_value(kind, bucket["val"]), int(bucket["count"]), read_facets(within, bucket))
                     for bucket in buckets
                 )
                 results.append(tuple(counts))
