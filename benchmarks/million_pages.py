@@ -56,7 +56,7 @@ def main() -> None:
                 more = {} if pages.least is None else {"minExactCount": str(pages.least)}
                 body: dict[str, Any] = {"query": EVERYTHING, "limit": pages.rows, "fields": pages.fields}
                 response = client.select({**body, "sort": "id asc", "params": {"cursorMark": mark, **more}})
-                mark, count = response.answer.text("nextCursorMark"), count + len(response.documents)
+                mark, count = str(response.answer["nextCursorMark"]), count + len(response.documents)
             taken = 1000 * (where.server_seconds() - server)
             elapsed = 1000 * (time.perf_counter() - begun)
             a_document = 1000 * taken / count

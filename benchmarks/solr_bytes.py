@@ -106,8 +106,8 @@ def index_bytes(client: SolrClient, variant: Variant, documents: Sequence[tuple[
         client.post("update", rows)
     client.post("update", {"optimize": {"maxSegments": 1}})
     generation = client.get("replication", command="indexversion")["generation"]
-    files = client.get("replication", command="filelist", generation=generation).objects("filelist")
-    return sum(file.count("size") for file in files)
+    files = client.get("replication", command="filelist", generation=generation)["filelist"]
+    return sum(int(file["size"]) for file in files)
 
 
 def run(folder: Path, count: int) -> None:
