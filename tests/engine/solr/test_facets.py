@@ -58,7 +58,7 @@ def test_answers() -> None:
 )  # fmt: skip
 def test_an_answer_of_another_shape(facets: Any) -> None:
     """
-    Malformed facets raise an error of Python, from which the engine makes one with the URL.
+    Malformed facets raise a Python error, which the engine turns into an EngineResponseError.
     """
     with pytest.raises((AttributeError, LookupError, TypeError, ValueError)):
         read_facets(ASKED, facets)
