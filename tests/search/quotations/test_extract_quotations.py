@@ -143,6 +143,22 @@ def test_every_sentence() -> None:
     assert all(quotation.place and plain[slice(*quotation.place)] == quotation.quote for quotation in quotations)
 
 
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("房东付钱。房客付租？！（屋顶漏。）“好。”完", ["房东付钱。", "房客付租？！", "（屋顶漏。）", "“好。”", "完"]),
+        ("「はい。」と言った。家賃", ["「はい。」", "と言った。", "家賃"]),
+        ("राम घर गया।वह सो गया॥ और", ["राम घर गया।", "वह सो गया॥", "और"]),
+        ("هل دفع؟ نعم۔ہاں", ["هل دفع؟", "نعم۔", "ہاں"]),
+    ],
+)
+def test_sentences_without_blanks(text: str, sentences: list[str]) -> None:
+    """
+    Sentence marks of other scripts end a sentence without a blank after them.
+    """
+    assert [quotation.quote for quotation in quotations_of(text, every_sentence=True)[1]] == sentences
+
+
 def test_json() -> None:
     """
     A JSON list holds quotations; any other text does not.

@@ -45,7 +45,12 @@ _SINGLE_MARKS = re.compile(
 #: Quotation marks of LaTeX.
 _LATEX_MARKS = re.compile(r"(?<!`)``(?!`)((?:[^`\n]|\n(?![^\S\n]*\n))+?)''")
 _ANY_MARK = re.compile('[“”„«»「」『』"]')
-_SENTENCE = re.compile(r"\S.*?(?:[.!?。！？]['\"”’»)\]]*(?=\s|\Z)|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL)
+_AFTER_SENTENCE = r"['\"”’»)\]」』）】》〉]*"
+#: Marks that end a sentence even without a blank after them.
+_SENTENCE_MARKS = "。！？｡‼⁇-⁉؟۔।॥։።፧།။។"
+_SENTENCE = re.compile(
+    rf"\S.*?(?:[.!?]{_AFTER_SENTENCE}(?=\s|\Z)|[{_SENTENCE_MARKS}]+{_AFTER_SENTENCE}|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL
+)
 _FOOTNOTE_MARK = re.compile(r"[ \t.,;:!?)]{0,3}(?:\[\^?([\w.-]{1,40})\]|([¹²³⁰⁴-⁹]{1,3}))")
 _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1,3}))[ \t]+(\S.*)$", re.MULTILINE)
 #: A name in brackets. A number in square brackets is a footnote mark instead, and square brackets before a parenthesis
