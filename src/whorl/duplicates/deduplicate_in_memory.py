@@ -243,10 +243,9 @@ def deduplicate(
     documents = (Document(str(row), text) for row, text in enumerate(read))
     with duplicates_among(documents, options) as duplicates:
         pairs, firsts, sizes = arrays_of(duplicates)
-    losses = np.zeros(len(read)) if policy.by == "first" else -sizes.astype(np.float64)
+    worths = np.array([policy.rank_of(value) for value in ranks or ()], np.float64)
+    losses = policy.losses(sizes, worths)
     if ranks is not None:
-        worths = np.array([policy.rank_of(value) for value in ranks], np.float64)
-        losses = np.where(np.isnan(worths), np.inf, -worths)
         if read and np.isinf(losses).all():
             raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")
         unread = (value for value, worth in zip(ranks, worths, strict=True) if np.isnan(worth))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whorl.duplicates.remove_common_shingles import BoilerplateOptions, ask_common
 from whorl.duplicates.sketch_arrays import Numbers
@@ -166,6 +167,15 @@ class Keep:
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
+
+    def losses(self, sizes: Numbers, ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the loss of each document, given its number of shingles and its rank (NaN if unknown).
+
+        The document of a cluster with the smallest loss is kept. A document without a rank has infinite loss.
+        """
+        if self.by == "longest":
+            return -sizes.astype(np.float64)
+        return np.where(np.isnan(ranks), np.inf, -ranks) if self.is_by_value else np.zeros(sizes.size)
 
 
 #: Spellings of missing values in Python, JSON, numpy and pandas, in lower case.

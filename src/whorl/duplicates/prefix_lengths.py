@@ -56,6 +56,16 @@ class PrefixLengths(NamedTuple):
         """
         return np.where(is_larger, self.counts, self.indexable)
 
+    def can_reach_threshold(
+        self, is_larger: npt.NDArray[np.bool_], shared: Numbers, shared_indexable: Numbers
+    ) -> npt.NDArray[np.bool_]:
+        """Return a mask of the documents that can be in a pair if they share at most these numbers of hashes.
+
+        The arguments are as for `prefixes`. Decision 0050 describes this pruning.
+        """
+        is_smaller = (self.indexable > 0) & (shared_indexable >= self.min_indexable_shared)
+        return np.asarray(is_smaller | (is_larger & (shared >= self.min_shared)))
+
     def prefixes(
         self, is_larger: npt.NDArray[np.bool_], shared: Numbers, shared_indexable: Numbers
     ) -> tuple[Numbers, Numbers]:

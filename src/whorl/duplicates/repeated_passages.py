@@ -33,7 +33,7 @@ from whorl.duplicates.results_and_retention import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_arrays import HASH, Numbers
 from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore
-from whorl.duplicates.sketching import SketchBatch, bits_of, part_of
+from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, bits_of, part_of
 from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import Hashed, Parts, hash_texts
@@ -48,7 +48,6 @@ WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
 #: Maximum number of words to hash at a time, and of windows to sort at a time.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
 _YIELDED_AT_ONCE = 4096
-_HALVES_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 _Hashes = npt.NDArray[np.uint64]
 _Bools = npt.NDArray[np.bool_]
@@ -199,7 +198,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
             words, is_window = stream.words(texts)
             runs = hashes_of_runs(words, half)
             # The hash of a window combines the hashes of its first and last N/2 words, which may overlap.
-            window_hashes = mix_bits(runs[: is_window.size] * _HALVES_FACTOR + runs[stream.window - half :])
+            window_hashes = mix_bits(runs[: is_window.size] * GOLDEN_FACTOR + runs[stream.window - half :])
             is_sought = _windows_around(around, stream.window - half, is_window)
             is_sought &= (window_hashes >= bounds[0]) & (window_hashes <= bounds[1])
             hashes.append(window_hashes[is_sought])

@@ -19,8 +19,8 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_o
 from whorl.fingerprint.winnowing import mix_bits
 from whorl.model import Document
 
-#: Odd factor, from the golden ratio, that mixes bits without loss.
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+#: Odd factor, from the golden ratio: a product with it spreads 64-bit numbers evenly, without loss.
+GOLDEN_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,9 +208,9 @@ def _retained_hashes(batch: HashBatch, scheme: SketchScheme) -> tuple[npt.NDArra
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
     """Return a 64-bit hash of each document's size and hashes. The hashes are grouped by document."""
-    sums = np.append(np.uint64(0), np.cumsum(mix_bits(hashes + _FACTOR)))
+    sums = np.append(np.uint64(0), np.cumsum(mix_bits(hashes + GOLDEN_FACTOR)))
     ends = np.cumsum(counts)
-    keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _FACTOR
+    keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * GOLDEN_FACTOR
     return keys.view(np.int64)
 
 

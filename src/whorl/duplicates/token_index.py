@@ -159,14 +159,13 @@ class _TokenSweep:
 
     def prune(self) -> Bools:
         """Drop members that can no longer reach the threshold; return a mask of the members to keep."""
-        members, at, lengths = self._members, self._numbers, self._members.lengths
+        members, at = self._members, self._numbers
+        own = PrefixLengths._make(column[at] for column in members.lengths)
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
-        left_indexable = np.maximum(0, lengths.indexable[at] - (self._counts[at] - left))
-        is_reachable = (lengths.indexable[at] > 0) & (
-            self.shared_indexable[at] + left_indexable >= lengths.min_indexable_shared[at]
-        )
-        stays = is_reachable | (members.is_larger[at] & (self.shared[at] + left >= lengths.min_shared[at]))
+        left_indexable = np.maximum(0, own.indexable - (self._counts[at] - left))
+        most, most_indexable = self.shared[at] + left, self.shared_indexable[at] + left_indexable
+        stays = own.can_reach_threshold(members.is_larger[at], most, most_indexable)
         self._numbers, self._cursors, self._ends = at[stays], self._cursors[stays], self._ends[stays]
         self._load_if_small()
         is_open[self._numbers] = True

@@ -85,11 +85,16 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     from whorl.duplicates.spark.clusters import MEMBERS, _cluster_partition
     from whorl.duplicates.spark.partitions_and_blocks import Partitioning, arrow_schema
 
-    names = ("id", "size", "key", "root", "worth", "run")
-    named = [{"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True))} for row in rows]
+    names = ("id", "size", "key", "root", "loss", "run")
+    sizes, worths = np.array([row[1] for row in rows], np.int64), np.array([row[4] for row in rows], np.float64)
+    stays = np.array([row[5] < before for row in rows], np.bool_)
+    named = [
+        {"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True)), "loss": loss}
+        for row, loss in zip(rows, np.where(stays, -math.inf, keep.losses(sizes, worths)).tolist(), strict=True)
+    ]
     table = pa.Table.from_pylist(named, arrow_schema(MEMBERS))
     parts = Partitioning.with_count(3)
-    actual = [row for batch in _cluster_partition(iter(table.to_batches(7)), keep, parts) for row in batch.to_pylist()]
+    actual = [row for batch in _cluster_partition(iter(table.to_batches(7)), parts) for row in batch.to_pylist()]
     for row in actual:
         assert row.pop("part") == parts.parts_of(np.array([row["first"]], np.int64))[0]
     by_members = lambda row: row["id"]  # noqa: E731 - no two clusters have a member in common

@@ -28,7 +28,6 @@ from pyspark.sql import functions as f
 
 from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.clusters import UnionFind
-from whorl.duplicates.options import Keep
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.partitions_and_blocks import (
@@ -44,14 +43,14 @@ from whorl.duplicates.spark.partitions_and_blocks import (
     map_batches,
     partition_by_part,
     rows_by_part,
-    truncate_plan,
     whole_numbers,
 )
 from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a member of a cluster. Each copy of a document is a member. `key` identifies the member's text, `root` its
-#: cluster, `run` the run that read it; `worth` is its rank by the retention policy.
-MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
+#: cluster, `run` the run that read it; `loss` its loss by the retention policy
+#: (`Keep.losses`), minus infinity if it stays.
+MEMBERS = "id string, name string, size long, key long, root long, loss double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
@@ -61,7 +60,7 @@ _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 
-def cluster_members(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
+def cluster_members(members: DataFrame, parts: Partitioning) -> DataFrame:
     """Group members into clusters, as input for `with_shares`.
 
     Clusters whose members are all kept (`stays`) are omitted.
@@ -70,7 +69,7 @@ def cluster_members(members: DataFrame, keep: Keep, parts: Partitioning) -> Data
     column cluster has the name of each cluster, which is the id of its first member. The column is_unknown is true if
     no member of the cluster has a rank by the retention policy.
     """
-    step = partial(_cluster_partition, keep=keep, parts=parts)
+    step = partial(_cluster_partition, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
 
 
@@ -104,7 +103,7 @@ def _zip_members(clusters: DataFrame) -> Column:
     return f.arrays_zip(*(name for name in clusters.columns if name not in ("cluster", "documents")))
 
 
-def _cluster_partition(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
+def _cluster_partition(batches: Batches, parts: Partitioning) -> Batches:
     """Yield one row for each cluster of a partition, with lists of its members, and choose the principal."""
     rows = [batch for batch in batches if batch.num_rows]
     if not rows:
@@ -112,12 +111,11 @@ def _cluster_partition(batches: Batches, keep: Keep, parts: Partitioning) -> Bat
     members = pa.Table.from_batches(rows)
     members = members.take(pc.sort_indices(members, sort_keys=[(name, "ascending") for name in ("root", "run", "id")]))
     members = members.combine_chunks()
-    sizes, keys, roots = (whole_numbers(members[name]) for name in ("size", "key", "root"))
-    stays = np.asarray(members["stays"])
+    keys, roots = (whole_numbers(members[name]) for name in ("key", "root"))
+    stays, loss = np.asarray(members["stays"]), np.asarray(members["loss"])
     starts = run_starts(roots)
     counts = np.diff(starts, append=roots.size)
     groups = np.repeat(np.arange(starts.size), counts)
-    loss = np.where(stays, -math.inf, _negative_worths(members, sizes, keep))
     # If several members have the best rank, the first one wins.
     retained = np.lexsort((loss, groups))[starts]
     is_retained = np.zeros(roots.size, np.bool_)
@@ -139,29 +137,6 @@ def _cluster_partition(batches: Batches, keep: Keep, parts: Partitioning) -> Bat
         "is_principal": _to_lists(pa.array(is_retained).take(inside), lengths),
     }
     yield from pa.table(columns, schema=arrow_schema(_CLUSTERS)).to_batches()
-
-
-def _negative_worths(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return each member's loss by the retention policy, infinity if unknown. The smallest loss is best."""
-    if keep.by == "longest":
-        return -sizes.astype(np.float64)
-    if keep.is_by_value:
-        worths = np.asarray(members["worth"])
-        return np.where(np.isnan(worths), math.inf, -worths)
-    return np.zeros(sizes.size)
-
-
-def loss_of(keep: Keep) -> Column:
-    """Return the loss by the retention policy as a Spark column; see `_negative_worths`.
-
-    The loss of members that stay is minus infinity.
-    """
-    loss = f.lit(0.0)
-    if keep.by == "longest":
-        loss = -f.col("size").cast("double")
-    elif keep.is_by_value:
-        loss = f.coalesce(-f.nanvl("worth", f.lit(-math.inf)), f.lit(math.inf))
-    return f.when(f.col("stays"), f.lit(-math.inf)).otherwise(loss)
 
 
 def _to_lists(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListArray:
@@ -229,9 +204,9 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if count_rows(edges) <= most:
         return cache.materialise(map_batches(edges.coalesce(1), _roots, "key long, root long"))
-    edges = truncate_plan(edges.distinct())
+    edges = cache.materialise(edges.distinct())
     while not _are_stars(edges):
-        edges = truncate_plan(_small_star(_large_star(edges)))
+        edges = cache.materialise(_small_star(_large_star(edges)))
     leaves = edges.select(f.col("node").alias("key"), f.col("to").alias("root"))
     return leaves.unionByName(leaves.select(f.col("root").alias("key"), "root").distinct())
 

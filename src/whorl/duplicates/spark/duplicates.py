@@ -10,11 +10,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
-from whorl.duplicates.options import DuplicatesOptions, PairOptions
+from whorl.duplicates.options import DuplicatesOptions, Keep, PairOptions
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.clusters import MEMBERS, cluster_members, components, loss_of, member_by_member, with_shares
+from whorl.duplicates.spark.clusters import (
+    MEMBERS,
+    cluster_members,
+    components,
+    member_by_member,
+    with_shares,
+)
 from whorl.duplicates.spark.documents import parts_of
 from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
 from whorl.duplicates.spark.load_and_sketch import STAYS, RunNumber, load_documents
@@ -185,7 +191,7 @@ class SparkDuplicates:
             members = self.materialise(members)
             members = members.join(self._complete(members).withColumnRenamed("root", "own"), "key", "left")
             members = members.withColumn("root", f.coalesce("own", "key")).select(*arrow_schema(MEMBERS).names)
-        clusters = self.materialise(cluster_members(members, self._keep, self._documents.parts))
+        clusters = self.materialise(cluster_members(members, self._documents.parts))
         if self._keep.is_by_value:
             for row in clusters.where("is_unknown").limit(1).collect():
                 raise ParameterError(
@@ -214,7 +220,8 @@ class SparkDuplicates:
         documents = self._documents
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
         before = self._run.number if self._only_new else 0
-        return cogroup_blocks(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
+        step = partial(_members_of, before=before, keep=self._keep)
+        return cogroup_blocks(documents.members, rows, step, MEMBERS, documents.parts)
 
     def _group_pairs(self, pairs: DataFrame) -> DataFrame:
         parts = self._documents.parts
@@ -256,7 +263,7 @@ class SparkDuplicates:
 
         Keys with the same root form a complete group, or belong to a kept document and its duplicates.
         """
-        loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
+        loss = f.col("loss") if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
             f.bool_or("stays").alias("stays"),
@@ -286,7 +293,7 @@ def _shares() -> tuple[Column, ...]:
     return (*(share.alias(name) for name, share in zip(shares, rounded, strict=True)), is_exact)
 
 
-def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
+def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Batches:
     """Yield the documents of a block that have a key in `roots` or exact copies, as rows of MEMBERS.
 
     Documents of runs before number `before` are marked to stay.
@@ -301,9 +308,11 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
     chosen = np.flatnonzero((sizes > 0) & (is_listed | (times[inverse] > 1)))
     if chosen.size:
         listed = members.select(chosen)
+        stays = listed.runs < before
+        losses = np.where(stays, -np.inf, keep.losses(sizes[chosen], listed.worths))
         columns = (
-            *(listed.ids, listed.names, sizes[chosen], listed.keys, root_of[chosen], listed.worths),
-            *(listed.runs.astype(np.int64), listed.runs < before),
+            *(listed.ids, listed.names, sizes[chosen], listed.keys, root_of[chosen], losses),
+            *(listed.runs.astype(np.int64), stays),
         )
         yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(MEMBERS).names])
 

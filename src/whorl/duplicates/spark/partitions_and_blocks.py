@@ -127,16 +127,6 @@ class MaterialisedRows:
             self._frames.pop().unpersist()
 
 
-def truncate_plan(frame: DataFrame) -> DataFrame:
-    """Compute and store the rows of a frame, and drop its plan, which would grow in each pass of a loop.
-
-    If the session has no checkpoint folder, the rows of a lost executor are lost.
-    """
-    if frame.sparkSession.sparkContext.getCheckpointDir():
-        return frame.checkpoint()
-    return frame.localCheckpoint()
-
-
 def count_rows(frame: DataFrame) -> int:
     """Count the rows of a materialised frame in one stage; `DataFrame.count` adds a shuffle."""
     return int(frame._jdf.queryExecution().toRdd().count())
