@@ -17,8 +17,6 @@ from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
-#: If a document covers more ranges than this, one pass over the words is faster than a check of each range.
-_MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
 
@@ -87,50 +85,31 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     words to cover. The result has indices in `covers`, each with the number of words that the document adds to earlier
     documents, at least 1. Together they cover every counted word that any document covers.
 
-    Ties go to the document that covers more of the text, then to the first document. Choosing a document lowers the
-    gains of the documents that share words with it; only these gains are counted again.
+    Ties go to the document that covers more of the text, then to the first document.
 
     >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
     [(1, 6), (0, 3)]
     """
     ranges, owners, is_open = concatenate_ranges(covers), owners_of(covers), is_counted.copy()
-    counts = count_words_in(ranges, cumulate_counted(is_open))
     totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(covers)).astype(np.int64)
-    if not counts.any():
-        return []
     if loops := loops_at_hand():
         require_time()
+        counts = count_words_in(ranges, cumulate_counted(is_open))
         gains = np.bincount(owners, counts, len(covers)).astype(np.int64)
         ends, order = np.cumsum(np.fromiter(map(len, covers), np.int64, len(covers))), np.empty(len(covers), np.int64)
         order = order[: loops.text_loops.greedy_cover(ranges, ends, totals, is_open, gains, order)]
         return [*zip(order.tolist(), (-gains[order]).tolist(), strict=True)]
     # Combine gain and total into one number, to order the documents by the gain and then by the total.
-    scale = int(totals.max()) + 1
-    ranks = np.bincount(owners, counts, len(covers)).astype(np.int64) * scale + totals
-    useful = np.flatnonzero(counts)
-    useful = useful[np.argsort(ranges[useful, 0], kind="stable")]
-    ranges, owners, counts = ranges[useful], owners[useful], counts[useful]
-    starts, reach = ranges[:, 0], np.maximum.accumulate(ranges[:, 1])
-    chosen = list[tuple[int, int]]()
+    scale, chosen = int(totals.max(initial=0)) + 1, list[tuple[int, int]]()
     while True:
         require_time()
-        best = int(np.argmax(ranks))
-        gain = int(ranks[best]) // scale
-        if not gain:
+        counts = count_words_in(ranges, cumulate_counted(is_open))
+        # A range without uncovered words stays useless, so drop it.
+        useful = np.flatnonzero(counts)
+        if not useful.size:
             return chosen
-        chosen.append((best, gain))
-        cover = covers[best]
-        if len(cover) > _MANY_RANGES:
-            first = int(cover[0, 0])
-            # `reduceat` has a result for each range and for each gap; keep every second result.
-            edges, span = cover.ravel()[:-1] - first, is_open[first : cover[-1, 1]]
-            cover = cover[np.logical_or.reduceat(span, edges)[::2]]
-        closed = [(start, end) for start, end in cover.tolist() if is_open[start:end].any()]
-        for start, end in closed:
-            is_open[start:end] = False
-        for start, end in closed:
-            near = slice(np.searchsorted(reach, start, side="right"), np.searchsorted(starts, end))
-            first, last = starts[near][0], reach[near][-1]
-            remaining = count_words_in(ranges[near] - first, cumulate_counted(is_open[first:last]))
-            np.subtract.at(ranks, owners[near], (counts[near] - remaining) * scale)
-            counts[near] = remaining
+        ranges, owners, counts = ranges[useful], owners[useful], counts[useful]
+        ranks = np.bincount(owners, counts, len(covers)).astype(np.int64) * scale + totals
+        best = int(np.argmax(ranks))
+        chosen.append((best, int(ranks[best]) // scale))
+        is_open[places_of(covers[best])] = False
