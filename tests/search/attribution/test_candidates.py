@@ -226,7 +226,7 @@ def test_proven_and_possible_words(store: Store, min_words: int) -> None:
         if len(shared) < 20 and name not in groups:
             continue
         proven, possible = ({at for start, end in ranges.tolist() for at in range(start, end)}
-                            for ranges in (groups[name].proven, groups[name].possible))  # fmt: skip
+                            for ranges in (groups[name].cover, groups[name].possible))  # fmt: skip
         assert proven <= shared
         if len(shared) < 20 and min_words == 20:
             short += not possible

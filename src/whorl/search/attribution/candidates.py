@@ -37,6 +37,7 @@ from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
 from whorl.request_context import report_progress, require_time, trace
 from whorl.search.attribution.cover import NO_RANGES, Numbers, ranges_by_owner
+from whorl.search.attribution.read_and_compare import Candidate
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.minhash_plan import MinHashPlan
@@ -180,34 +181,15 @@ TAKEN, _MOST_LOOK_UPS = 50, 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PassageGroup:
-    """Documents that share the same passage hashes with the text.
-
-    Args:
-        ids: Ids of the documents, ascending.
-        proven: Words of the text that the documents contain, as half-open ranges: ascending, neither overlapping nor
-            adjacent.
-        possible: Words of the text that may be in a shared passage of the required length. If passages may have fewer
-            than `run_words` words, these include the words around each shared hash.
-        has_broken_words: Whether words broken at line ends may hide passages from sketches and the index of words.
-    """
-
-    ids: list[str]
-    proven: Numbers
-    possible: Numbers
-    has_broken_words: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class PassageCandidates:
-    """Candidates by passage hashes.
+    """Candidates by passage hashes, in groups of documents with the same hashes of the text.
 
     `crowded` is the number of hashes of the text that more than `MANY` documents have. Only some of these documents are
     candidates. `crowded_ranges` has ranges of the text's words, with all runs of `run_words` words that the text shares
     with the other documents.
     """
 
-    groups: tuple[PassageGroup, ...]
+    groups: tuple[Candidate, ...]
     crowded: int
     crowded_ranges: Numbers
     warnings: tuple[str, ...]
@@ -288,8 +270,11 @@ def _group_holders(
     in_order: npt.NDArray[np.uint64],
     possible_words: Numbers,
     hashed_words: int,
-) -> tuple[PassageGroup, ...]:
+) -> tuple[Candidate, ...]:
     """Group documents that have the same hashes of the text, as most near-copies do.
+
+    A group's `cover` has the words that its hashes prove. Its `possible` has the words that may be in a shared passage
+    of the required length; if passages may have fewer than `run_words` words, these include the words around each hash.
 
     `numbers` has the distinct passage hashes of the text, which `holders` refers to by index. `in_order` has the hash
     at each position of the text, and `possible_words` the range of words that a document with this hash may share. A
@@ -328,5 +313,6 @@ def _group_holders(
     has_broken_words = np.zeros(firsts.size, np.bool_)
     if BROKEN_WORDS in numbers:
         has_broken_words[group_of[holders.owners[holders.numbers == numbers.index(BROKEN_WORDS)]]] = True
-    groups = map(PassageGroup, map(sorted, members), proven, possible, has_broken_words.tolist())
+    is_broken = has_broken_words.tolist()
+    groups = map(Candidate, map(sorted, members), proven, possible, is_broken, is_broken)
     return tuple(sorted(groups, key=lambda group: group.ids))

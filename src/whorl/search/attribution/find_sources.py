@@ -29,7 +29,7 @@ from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.operations import CommonOptions, SourcesOperation
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
 from whorl.request_context import deadline, timely
-from whorl.search.attribution.candidates import Candidates, PassageGroup, find_candidates, find_passage_candidates
+from whorl.search.attribution.candidates import Candidates, find_candidates, find_passage_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
@@ -246,25 +246,22 @@ class _Chooser:
         self._is_closed = np.zeros_like(is_counted)
 
     def add_groups(
-        self, groups: Iterable[PassageGroup], counted: Callable[[Numbers], Numbers] | None, hashed_words: int
+        self, groups: Iterable[Candidate], counted: Callable[[Numbers], Numbers] | None, hashed_words: int
     ) -> None:
-        """Add a candidate for each group of documents with the same passage hashes of the text.
+        """Add groups of documents with the same passage hashes of the text.
 
-        `counted` selects the ranges of a group's proven words that are long enough for a passage; None selects all
+        `counted` selects the ranges of a group's known words that are long enough for a passage; None selects all
         ranges.
         """
         self._proven_words = 0 if counted else hashed_words
         for group in groups:
-            cover = counted(group.proven) if counted else group.proven
-            if self._engine.keeps_texts:
-                is_broken = group.has_broken_words
-                self.candidates.append(
-                    Candidate(group.ids, cover, group.possible, may_share=is_broken, has_broken_words=is_broken)
-                )
-            else:
+            if counted:
+                group.cover = counted(group.cover)
+            self.candidates.append(group)
+            if not self._engine.keeps_texts:
                 # Only the first document of a group can become a source, so put the others into a second candidate.
-                parts = filter(None, (group.ids[:1], group.ids[1:]))
-                self.candidates += [Candidate(ids, cover, NO_RANGES, is_read=True) for ids in parts]
+                for candidate in (group, *self._split_candidate(group, group.ids[1:])):
+                    candidate.possible, candidate.is_read = NO_RANGES, True
 
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may contain the words in `possible`, the most promising first."""
