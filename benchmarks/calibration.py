@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 import whorl
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme, sketch_of_distinct
-from whorl.fingerprint.statistics.hypergeometric import least_good_for, upper_tail
+from whorl.fingerprint.statistics.hypergeometric import least_good_for, reaches, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.sketch_plan import Branch, SketchPlan, make_plan
@@ -87,6 +87,18 @@ def own_branch(plan: SketchPlan, size: int) -> Branch:
     return next(b for b in plan.branches if b.largest_size is None or size <= b.largest_size)
 
 
+def is_candidate(plan: SketchPlan, size: int, shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the numbers of shared tokens that are enough for a document of this size.
+
+    A search requires the number for the smallest document of the branch, which is not larger.
+    """
+    needed = plan.overlap_at(size)
+    if needed > min(plan.source_size, size) or not plan.branches:
+        return np.zeros(shared.shape, np.bool_)
+    tokens = len(own_branch(plan, size).tokens)
+    return (shared >= 1) & reaches(plan.source_size, needed, tokens, shared, plan.first_recall)
+
+
 def simulated_hits(
     plan: SketchPlan, source: Sketch, size: int, overlap: int, draws: int, rng: np.random.Generator
 ) -> int:
@@ -98,7 +110,7 @@ def simulated_hits(
         if token_count
         else np.zeros(draws, np.int64)
     )
-    passes = plan.is_candidate(np.full(token_count + 1, size), np.arange(token_count + 1))
+    passes = is_candidate(plan, size, np.arange(token_count + 1))
     shared = at_first[passes[at_first]]
     if plan.second_recall is None or not shared.size:
         return len(shared)
@@ -116,7 +128,7 @@ def exact_recall(plan: SketchPlan, size: int, overlap: int) -> float:
     """Return the probability that a document with `overlap` shared shingles passes the first phase."""
     shared = np.arange(len(own_branch(plan, size).tokens) + 2)
     tails = upper_tail(plan.source_size, overlap, shared.size - 2, shared)
-    passes = plan.is_candidate(np.full(shared.size - 1, size), shared[:-1])
+    passes = is_candidate(plan, size, shared[:-1])
     return float((tails[:-1] - tails[1:]) @ passes)
 
 

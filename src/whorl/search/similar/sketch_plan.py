@@ -45,7 +45,6 @@ texts have these words, so a document at the threshold still has the required sh
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -66,7 +65,6 @@ from whorl.fingerprint.statistics.hypergeometric import (
     draws_to_meet,
     least_good_for,
     min_should_match_for,
-    reaches,
     upper_tail,
 )
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction, sizes_for
@@ -151,34 +149,15 @@ class SketchPlan:
         """Whether hits of every size are found with the wanted recall. Otherwise, the plan is best effort."""
         return all(branch.promised for branch in self.branches)
 
-    def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents that share enough tokens for the first phase.
-
-        The required number depends on a document's size. By chance alone, a document with n shingles has about the
-        fraction n / 2**bits of all tokens. The second phase drops candidates that were found by chance.
-        """
-        is_found = np.zeros(len(sizes), dtype=np.bool_)
-        needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
-        is_possible = (shared >= 1) & (needed <= np.minimum(self.source_size, sizes))
-        for branch, is_own in self._split_by_branch(sizes):
-            at = np.flatnonzero(is_own & is_possible)
-            is_found[at] = reaches(self.source_size, needed[at], len(branch.tokens), shared[at], self.first_recall)
-        return is_found
-
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that pass the second phase. If there is no second phase, all pass."""
-        is_passing = np.full(len(overlaps.sizes), self.second_recall is None)
-        for branch, is_own in self._split_by_branch(overlaps.sizes):
-            at = np.flatnonzero(is_own)
+        is_passing, sizes = np.full(len(overlaps.sizes), self.second_recall is None), overlaps.sizes
+        for branch in self.branches:
+            limit = self.size_limit(branch)
+            at = np.flatnonzero((sizes >= branch.smallest_size) & (sizes <= (np.inf if limit is None else limit)))
             if branch.second_recall is not None and at.size:
                 is_passing[at] = judge_overlaps(overlaps.select(at), self.metric, self.threshold, branch.second_recall)
         return is_passing
-
-    def _split_by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
-        """Yield each branch with a mask of the documents whose size is in the branch's range; bool array."""
-        for branch in self.branches:
-            is_own, limit = sizes >= branch.smallest_size, self.size_limit(branch)
-            yield branch, is_own if limit is None else is_own & (sizes <= limit)
 
     def size_limit(self, branch: Branch) -> int | None:
         """Return the largest size of the documents that a branch finds; None if there is no limit.
@@ -496,13 +475,10 @@ def find_promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    The probabilities take the filter `SketchPlan.is_candidate` into account. They are computed for the size in the
-    branch's range that is nearest to the source's size.
+    They are computed for the size in the branch's range that is nearest to the source's size.
     """
-    needed, lower = _overlaps_around_threshold(plan, branch)
-    tokens = len(branch.tokens)
-    minimum = max(1, int(min_should_match_for(plan.source_size, needed, tokens, plan.first_recall)))
-    near, far = upper_tail(plan.source_size, lower, tokens, minimum).tolist()
+    _, lower = _overlaps_around_threshold(plan, branch)
+    near, far = upper_tail(plan.source_size, lower, len(branch.tokens), max(1, branch.min_should_match)).tolist()
     return near, far
 
 
