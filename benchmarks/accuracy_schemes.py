@@ -117,8 +117,7 @@ class Sampled:
             at = np.flatnonzero(shared)
             sizes = np.array([self._sketches[hit].size for hit in at.tolist()], dtype=np.int64)
             is_own = (sizes >= branch.smallest_size) & (sizes <= (branch.largest_size or self._largest))
-            at, sizes = at[is_own], sizes[is_own]
-            passing += at[plan.is_candidate(sizes, shared[at])].tolist()
+            passing += at[is_own & (shared[at] >= branch.min_should_match)].tolist()
         is_kept = plan.is_hit(compare(own, [self._sketches[number] for number in passing]))
         return Answer(frozenset(np.array(passing, np.int64)[is_kept].tolist()), plan.look_ups, candidates=len(passing))
 
