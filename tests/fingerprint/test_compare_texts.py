@@ -19,13 +19,14 @@ from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.compare_texts import (
     CANDIDATES,
     Comparison,
-    Matcher,
     Passage,
     RunIndex,
     ShingleIndex,
     Size,
     compare,
     compare_words,
+    match_plainly,
+    match_shingles,
     words_of,
 )
 from whorl.fingerprint.shingling import Scheme
@@ -43,14 +44,14 @@ sizes = st.sampled_from([1, 2, 3, 5, 7])
 
 @pytest.fixture(scope="module", params=ROUTES, autouse=True)
 def route(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Compare by numpy, and by the compiled loops."""
+    """Compare without and with the compiled loops."""
     with routed(request.param, "whorl.fingerprint.compare_texts") as route:
         yield route
 
 
 @pytest.fixture
-def _by_numpy(route: str) -> None:
-    """Skip a test of numpy's work in portions, which the compiled loops do not need."""
+def _without_loops(route: str) -> None:
+    """Skip a test of checks and counts that the compiled loops do not make."""
     if route != "numpy":
         pytest.skip("the compiled loops do all work at once")
 
@@ -298,7 +299,8 @@ def plain_matches(a: list[int], b: list[int]) -> list[tuple[int, int, int]]:
 
 
 def matches(a: list[int], b: list[int]) -> list[tuple[int, ...]]:
-    return sorted(map(tuple, Matcher(np.array(a, np.int64), np.array(b, np.int64)).matches().tolist()))
+    arrays = np.array(a, np.int64), np.array(b, np.int64), np.arange(len(a))
+    return sorted(map(tuple, match_shingles(*arrays).tolist()))
 
 
 # The run in the middle of A is short, and B continues it with the last run of A.
@@ -383,7 +385,19 @@ HARD = {
 }
 
 
+class Counted(int):
+    """An item that counts the comparisons of all items."""
+
+    comparisons = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return int(self) == other
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_without_loops")
 @pytest.mark.parametrize("hard", HARD)
 def test_the_work_grows_with_the_length(hard: str) -> None:
     """
@@ -391,9 +405,10 @@ def test_the_work_grows_with_the_length(hard: str) -> None:
     compiled loops do not count them, and would take minutes.
     """
     a, b = HARD[hard]
-    matcher = Matcher(np.array(a, np.int64), np.array(b, np.int64))
-    actual = matcher.matches()
-    assert matcher.compared <= 300 * len(a)
+    Counted.comparisons = 0
+    counted: list[list[int]] = [[*map(Counted, items)] for items in (a, b)]
+    actual = np.array(match_plainly(counted[0], counted[1], [*range(len(a))]), np.int64)
+    assert len(a) <= Counted.comparisons <= 300 * len(a)
     assert len(actual) <= len(a)
     covered = np.zeros(len(a) + 1, np.int64)
     np.add.at(covered, actual[:, 0], 1)
@@ -414,7 +429,7 @@ def test_a_text_of_one_repeated_word() -> None:
 
 
 @thorough
-@pytest.mark.usefixtures("_by_numpy")
+@pytest.mark.usefixtures("_without_loops")
 def test_a_comparison_stops_at_each_check() -> None:
     """
     For two texts of 5,000 words of four kinds, with hundreds of passages, cancellation is checked for each buffer of
@@ -433,40 +448,33 @@ def test_a_comparison_stops_at_each_check() -> None:
         assert cancelled.count == last + 1
 
 
-@pytest.mark.usefixtures("_by_numpy")
-def test_runs_are_numbered_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_runs_are_numbered(size: int) -> None:
     """
-    Equal runs of both sequences have equal numbers, without gaps, for any portion size; each portion checks for
-    cancellation.
+    Equal runs of both sequences have equal numbers, without gaps.
     """
     random = Random(7)
     a, b = (np.array(random.choices(range(4), k=500), np.int64) for _ in "ab")
-    b[100:200] = 4  # a run that is repeated so often that its portion is divided
-    runs = [tuple(tokens[at : at + 3].tolist()) for tokens in (a, b) for at in range(len(tokens) - 2)]
-    for at_once in (7, 100, 10_000):
-        monkeypatch.setattr("whorl.fingerprint.compare_texts._SORTED_AT_ONCE", at_once)
-        checks = Checks()
-        with new_request("", checks):
-            index = RunIndex(a, 3)
-            numbers = [*index.runs.tolist(), *index.number(b).tolist()]
-        assert len(set(zip(numbers, runs, strict=True))) == len(set(runs)) == len(set(numbers))
-        assert set(numbers) == set(range(len(set(runs))))
-        assert set(index.runs.tolist()) == set(range(index.kinds))
-        assert checks.count >= 1_000 // at_once
+    b[100:200] = 4
+    runs = [tuple(tokens[at : at + size].tolist()) for tokens in (a, b) for at in range(len(tokens) - size + 1)]
+    index = RunIndex(a, size)
+    numbers = [*index.runs.tolist(), *index.number(b).tolist()]
+    assert len(set(zip(numbers, runs, strict=True))) == len(set(runs)) == len(set(numbers))
+    assert set(numbers) == set(range(len(set(runs))))
+    assert set(index.runs.tolist()) == set(range(index.distinct))
 
 
-@given(repetitive, st.lists(repetitive, max_size=4), sizes, st.integers(0, 9), st.integers(1, 60))
+@given(repetitive, st.lists(repetitive, max_size=4), sizes, st.integers(0, 9), st.integers(0, 2))
 def test_a_text_is_indexed_once_for_several_comparisons(
-    a: str, others: list[str], size: int, min_words: int, at_once: int
+    a: str, others: list[str], size: int, min_words: int, kept: int
 ) -> None:
     """
-    An indexed text has the same passages with each of several texts as by the plain rule, for any portion size, and
-    if it forgets the words of earlier texts.
+    An indexed text has the same passages with each of several texts as by the plain rule, also if it forgets the
+    words of earlier texts.
     """
     scheme = Scheme(shingle_size=size)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("whorl.fingerprint.compare_texts._SORTED_AT_ONCE", at_once)
-        patched.setattr("whorl.fingerprint.compare_texts._MOST_OTHER_WORDS", at_once % 3)
+        patched.setattr("whorl.fingerprint.compare_texts._MOST_OTHER_WORDS", kept)
         index = ShingleIndex(words_of(a, scheme), scheme)
         for b in others:
             words = [tokens(text) for text in (a, b)]
@@ -488,9 +496,8 @@ def test_a_text_is_indexed_once_for_several_comparisons(
             )
 
 
-@pytest.mark.usefixtures("_by_numpy")
-@pytest.mark.parametrize(("unit", "at_once"), [("_NUMBERED_AT_ONCE", 64), ("_SORTED_AT_ONCE", 64)])
-def test_a_long_comparison_checks_for_each_portion(monkeypatch: pytest.MonkeyPatch, unit: str, at_once: int) -> None:
+@pytest.mark.usefixtures("_without_loops")
+def test_a_long_comparison_checks_for_each_portion(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The smaller the portions, the more often a comparison checks for cancellation: at least once for each of them.
     """
@@ -501,5 +508,5 @@ def test_a_long_comparison_checks_for_each_portion(monkeypatch: pytest.MonkeyPat
         with new_request("", checks):
             compare(text, text)
         counts.append(checks.count)
-        monkeypatch.setattr(f"whorl.fingerprint.compare_texts.{unit}", at_once)
-    assert counts[1] - counts[0] > 1.5 * 4_000 / at_once
+        monkeypatch.setattr("whorl.fingerprint.compare_texts._NUMBERED_AT_ONCE", 64)
+    assert counts[1] - counts[0] > 1.5 * 4_000 / 64

@@ -26,16 +26,17 @@ ends at the next shingle that occurs once in B, and rule 2 advances by its longe
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, count, islice, pairwise
+from itertools import compress, count, islice
 from typing import ClassVar, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import ranges_of, sort_distinct, spread
+from whorl.arrays_and_batches import ranges_of, spread
 from whorl.errors import require_text
 from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
 from whorl.fingerprint.fingerprint_texts import words_and_spans
@@ -46,17 +47,10 @@ from whorl.request_context import require_time, timely
 
 #: If a shingle occurs several times in B, rule 2 tries this number of its positions in B, and also the first one.
 CANDIDATES = 16
-#: Rule 2 extends a passage in steps. Most passages are short, so the first step has `_FIRST_STRETCH` shingles. Later
-#: steps are longer, up to `_LONGEST_STRETCH`.
-_FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
-#: Number of elements to sort at a time. The deadline is checked only between sorts.
-_SORTED_AT_ONCE = 1 << 19
-#: Number of words to number between two checks of the deadline.
+#: Number of words or shingles to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
 #: Maximum number of words, in addition to the words of A, whose numbers are kept for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
-#: 2^64 divided by the golden ratio. Multiplying keys by this factor distributes their upper bits evenly.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DEFAULT_SCHEME = Scheme()
 
 _Numbers = npt.NDArray[np.int64]
@@ -317,24 +311,27 @@ class ShingleIndex:
         self._index = RunIndex(self._numbers_of(text.words), scheme.shingle_size)
         #: Distinct words of A.
         self.vocabulary = frozenset(self._numbers)
-        self._by_kind, self._firsts = _group_positions(self._index.runs, np.bincount(self._index.runs))
+        #: Positions of the shingles of A, ordered by the shingles' numbers, and the start of each number's positions.
+        self._positions = np.argsort(self._index.runs, kind="stable")
+        self._firsts = np.append(0, np.cumsum(np.bincount(self._index.runs)))
 
     def compare(self, of_b: TextWords, common: CommonWords | None = None, min_words: int = 0) -> Comparison:
         """Compare A with another text, like `compare_words`."""
-        of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
+        of_a, size, known = self.text, self._scheme.shingle_size, self._index.distinct
         a, b = self._index.runs, self._number_shingles(of_b.words)
         require_time()
         # A may have many more shingles than B. So renumber the shingles from 0: first the shared shingles, then the
         # other shingles of B.
         is_known = b < known
-        kinds, ranks = _distinct(b[is_known].view(np.uint64))
-        kinds, shared = kinds.view(np.int64), kinds.size
+        shared_numbers, ranks = np.unique(b[is_known], return_inverse=True)
+        shared = shared_numbers.size
         distinct_b = shared + 1 + int(b.max(initial=known - 1)) - known
         compact_b = b - known + shared
         compact_b[is_known] = ranks
         require_time()
-        counts = self._firsts[kinds + 1] - self._firsts[kinds]
-        shared_a, numbers = self._by_kind[spread(self._firsts[kinds], counts)], np.repeat(np.arange(shared), counts)
+        begins = self._firsts[shared_numbers]
+        counts = self._firsts[shared_numbers + 1] - begins
+        shared_a, numbers = self._positions[spread(begins, counts)], np.repeat(np.arange(shared), counts)
         order = np.argsort(shared_a)
         shared_a, numbers = shared_a[order], numbers[order]
         require_time()
@@ -347,31 +344,32 @@ class ShingleIndex:
         # Shingles of A that are not searched for all get the same number, which never occurs in B.
         compact_a = np.full(positions.size, distinct_b)
         compact_a[np.searchsorted(positions, searched)] = numbers
-        matcher = Matcher(compact_a, compact_b, positions)
-        matches = matcher.matches()
+        matches = match_shingles(compact_a, compact_b, positions)
         if min_words > size:
-            matches = _add_passages(matches, matcher.a, compact_b, size, min_words)
+            matches = _add_passages(matches, compact_a, compact_b, size, min_words)
         matches[:, 0] = positions[matches[:, 0]]
         require_time()
         starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
-        lasts = lengths + size - 2  # index of the last word, relative to the first word
-        ranges_a = of_a.spans[starts_a, 0], of_a.spans[starts_a + lasts, 1]
-        ranges_b = of_b.spans[starts_b, 0], of_b.spans[starts_b + lasts, 1]
+        words = lengths + size - 1
+        ranges_a = of_a.spans[starts_a, 0], of_a.spans[starts_a + words - 1, 1]
+        ranges_b = of_b.spans[starts_b, 0], of_b.spans[starts_b + words - 1, 1]
+        residual = None
+        if common is not None:
+            with_edges = common.with_edges(starts_a, starts_b, words)
+            residual = _residual_overlap(of_a, of_b, a, b, size, common, with_edges)
         return Comparison(
             self._scheme,
             Size(len(of_a.words), known, _words_within(shared_a, size)),
             Size(len(of_b.words), distinct_b, _words_within(np.flatnonzero(is_known), size)),
             shared,
-            Passages(np.stack((*ranges_a, *ranges_b, lasts + 1), axis=1)),
-            None
-            if common is None
-            else _residual_overlap(of_a, of_b, a, b, size, common, common.with_edges(starts_a, starts_b, lasts + 1)),
+            Passages(np.stack((*ranges_a, *ranges_b, words), axis=1)),
+            residual,
         )
 
     def _number_shingles(self, words: Iterable[str]) -> _Numbers:
         """Number the shingles of another text.
 
-        Shingles of A keep their numbers, 0 to `kinds` - 1 of the index; other shingles get the next numbers.
+        Shingles of A keep their numbers, 0 to `distinct` - 1 of the index; other shingles get the next numbers.
         """
         # Texts often share words that A lacks. Forget these words before they take too much memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
@@ -411,11 +409,11 @@ def _positions_to_match(shared: _Numbers, length: int, size: int) -> _Numbers:
 def _residual_overlap(
     of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int, common: CommonWords, with_edges: CommonWords
 ) -> ResidualOverlap:
-    kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
-    is_common = np.zeros(kinds, np.bool_)
+    count = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
+    is_common = np.zeros(count, np.bool_)
     for shingles, words in ((a, with_edges.a), (b, with_edges.b)):
         is_common[shingles[common_shingles(words, size)]] = True
-    has_a, has_b = (np.bincount(numbers, minlength=kinds) > 0 for numbers in (a, b))
+    has_a, has_b = (np.bincount(numbers, minlength=count) > 0 for numbers in (a, b))
     left_a, left_b = has_a & ~is_common, has_b & ~is_common
     return ResidualOverlap(
         common_a=_ranges(of_a, common.a),
@@ -449,45 +447,46 @@ class RunIndex:
     """Numbers the runs of `size` consecutive items of a sequence, so that equal runs get equal numbers.
 
     If the items are numbered words, the runs are shingles. `runs` has the number of the run that begins at each item,
-    from 0 to `kinds` - 1.
+    from 0 to `distinct` - 1.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
         self._items, self._size, self._loops = items, size, loops_at_hand()
         if self._loops:
             nothing = np.empty(0, np.int64)
-            self.runs, self.kinds, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
+            self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
-        self._steps, width = list[int](), 1
-        while width < size:
-            # A run is identified by the numbers of two shorter runs: one at its start and one at its end, which may
-            # overlap.
-            self._steps.append(min(width, size - width))
-            width += self._steps[-1]
-        self._keys: list[npt.NDArray[np.uint64]] = []
-        self.runs, self.kinds = items, 1 + int(items.max(initial=-1))
-        for step in self._steps:
-            keys = _keys(self.runs, step)
-            self.runs, distinct = _number_keys(keys, np.empty(0, np.uint64))
-            self._keys.append(distinct)
-            self.kinds = distinct.size
+        #: A run is identified by the numbers of two shorter runs, at its start and at its end, which may overlap. For
+        #: runs of growing width: the distance of these two runs, and the keys of the runs. The index of a key is the
+        #: number of the run.
+        self._widths: list[tuple[int, _Numbers]] = []
+        width, self.runs, self.distinct = 1, items, 0
+        while width < size or not self._widths:
+            step = min(width, size - width)
+            keys, self.runs = np.unique(_keys(self.runs, step), return_inverse=True)
+            self.distinct = keys.size
+            # The last element is larger than any key, so that a search does not end after it.
+            self._widths.append((step, np.append(keys, np.iinfo(np.int64).max)))
+            width += step
 
     def number(self, items: _Numbers) -> _Numbers:
         """Number the runs of another sequence.
 
-        Known runs keep their numbers, and new runs get numbers from `kinds` on.
+        Known runs keep their numbers, and new runs get numbers from `distinct` on.
         """
         if self._loops:
-            return self._number_compiled(items, self._items, self.runs, self._slots, self.kinds)[0]
-        for step, known in zip(self._steps, self._keys, strict=True):
-            items, _ = _number_keys(_keys(items, step), known)
-        if not self._steps:
-            is_new = items >= self.kinds
-            items[is_new] = self.kinds + _distinct(items[is_new].view(np.uint64))[1]
+            return self._number_compiled(items, self._items, self.runs, self._slots, self.distinct)[0]
+        for step, known in self._widths:
+            require_time()
+            keys, inverse = np.unique(_keys(items, step), return_inverse=True)
+            numbers = np.searchsorted(known, keys)
+            is_new = known[numbers] != keys
+            numbers[is_new] = np.arange(known.size - 1, known.size - 1 + np.count_nonzero(is_new))
+            items = numbers[inverse]
         return items
 
     def _number_compiled(
-        self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
+        self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, distinct: int
     ) -> tuple[_Numbers, int, _Numbers]:
         """Number the runs with the compiled loop.
 
@@ -497,193 +496,106 @@ class RunIndex:
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)
         slots = np.full(2 << runs.size.bit_length(), -1)
-        number_runs = self._loops.text_loops.number_runs
-        return runs, number_runs(items, self._size, known, known_runs, known_slots, kinds, slots, runs), slots
+        number_runs = self._loops.passage_loops.number_runs
+        return runs, number_runs(items, self._size, known, known_runs, known_slots, distinct, slots, runs), slots
 
 
-def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
-    """Combine each item with the item `step` positions later into a key with evenly distributed upper bits."""
-    keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
-    return keys
+def _keys(items: _Numbers, step: int) -> _Numbers:
+    """Combine each item with the item `step` positions later into one number."""
+    return items[: max(0, items.size - step)] << 32 | items[step:]
 
 
-def _number_keys(
-    keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]
-) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
-    """Return a number for each key, and the keys that are not in `known`.
+def match_shingles(a: _Numbers, b: _Numbers, positions: _Numbers) -> _Numbers:
+    """Find the shared passages of two sequences of numbered shingles, by the rules of the module docstring.
 
-    The number of a known key is its index in `known`, which is ascending and distinct. New keys get the next numbers.
+    `positions` has the position in the text of each shingle of `a`, ascending. The result has shape (passages, 3):
+    start in `a`, start in `b` and number of shingles of each passage, in the order of `a`.
     """
-    numbers, others, count = np.empty(keys.size, np.int64), list[npt.NDArray[np.uint64]](), known.size
-    for places in _portions(keys):
-        distinct, inverse = _distinct(keys[places])
-        at = np.searchsorted(known, distinct)
-        is_other = at == known.size
-        is_other[~is_other] = known[at[~is_other]] != distinct[~is_other]
-        others.append(distinct[is_other])
-        at[is_other] = np.arange(count, count + others[-1].size)
-        count += others[-1].size
-        numbers[places] = at[inverse]
-    return numbers, np.concatenate([np.empty(0, np.uint64), *others])
+    if loops := loops_at_hand():
+        first, places = np.zeros(2 + int(max(a.max(initial=-1), b.max(initial=-1))), np.int64), np.empty_like(b)
+        passages = np.empty((len(a), 3), np.int64)
+        arrays = map(as_loop_array, (a, positions, b))
+        passages = passages[: loops.passage_loops.matches(*arrays, CANDIDATES, first, places, passages)]
+    else:
+        passages = np.array(match_plainly(a.tolist(), b.tolist(), positions.tolist()), np.int64).reshape(-1, 3)
+    return passages[np.argsort(passages[:, 0], kind="stable")]
 
 
-def _portions(keys: npt.NDArray[np.uint64]) -> Iterator[slice | _Numbers]:
-    """Split keys by value into portions; yield the indices of each portion's keys, the smallest keys first."""
-    bits = (keys.size // _SORTED_AT_ONCE).bit_length()
-    if not bits:
+def match_plainly(a: list[int], b: list[int], positions: list[int]) -> list[tuple[int, int, int]]:
+    """Find passages like the compiled loop `matches`: those of rule 1, then those of rule 2."""
+    positions_in_b: defaultdict[int, list[int]] = defaultdict(list)
+    for in_b, shingle in enumerate(timely(b, _NUMBERED_AT_ONCE)):
+        positions_in_b[shingle].append(in_b)
+    anchored = _match_unique_shingles(a, b, positions_in_b)
+    passages, before, end, shift, latest, at = list(anchored), 0, 0, 0, -1, 0
+    while at < len(a):
+        # Skip the passages of rule 1. `before` is the number of these passages that begin at or before this shingle.
+        while before < len(anchored) and anchored[before][0] <= at:
+            end = max(end, anchored[before][0] + anchored[before][2])
+            before += 1
+        if at < end:
+            at = end
+            continue
+        candidates = positions_in_b.get(a[at])
+        if candidates is None:
+            at += 1
+            continue
+        if before and anchored[before - 1][0] > latest:
+            shift = anchored[before - 1][1] - positions[anchored[before - 1][0]]
+        in_b, length = _longest_agreement(a, b, at, _nearest(candidates, positions[at] + shift))
+        passages.append((at, in_b, length))
+        shift, latest = in_b - positions[at], at
+        at += length
+    return passages
+
+
+def _match_unique_shingles(
+    a: list[int], b: list[int], positions_in_b: Mapping[int, Sequence[int]]
+) -> list[tuple[int, int, int]]:
+    """Return the passages around shingles that occur once in `b` (rule 1)."""
+    passages, at = list[tuple[int, int, int]](), 0
+    while at < len(a):
+        candidates = positions_in_b.get(a[at], ())
+        if len(candidates) != 1:
+            at += 1
+            continue
         require_time()
-        yield slice(None)
-        return
-    portion_of = (keys >> np.uint64(64 - bits)).astype(np.uint16)
-    for portion in range(1 << bits):
-        require_time()
-        yield np.flatnonzero(portion_of == portion)
+        start, in_b = at, candidates[0]
+        at += _longest_agreement(a, b, at, candidates)[1]
+        while start and in_b and a[start - 1] == b[in_b - 1]:
+            start, in_b = start - 1, in_b - 1
+        passages.append((start, in_b, at - start))
+    return passages
 
 
-def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Numbers]:
-    if keys.size <= 2 * _SORTED_AT_ONCE:
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        return distinct, inverse
-    # Sort in pieces, with a check of the deadline between them. Keys in a portion (see `_portions`) are distributed
-    # evenly, so a portion is this large only if many keys are equal; then it has few distinct keys. The shingle numbers
-    # of a very long text may be as many, and different.
-    pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
-    distinct = sort_distinct([sort_distinct([piece]) for piece in timely(pieces, 1)])
-    return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
+def _nearest(candidates: Sequence[int], expected: int) -> Sequence[int]:
+    """Return the `CANDIDATES` positions nearest to the expected position, nearest first, then the first position."""
+    if len(candidates) == 1:
+        return candidates
+    middle = bisect_left(candidates, expected)
+    neighbours = candidates[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
+    # The nearest positions may be at the end of B, where runs are cut short, so also try the first position.
+    return [*sorted(neighbours, key=lambda in_b: abs(in_b - expected))[:CANDIDATES], candidates[0]]
 
 
-class Matcher:
-    """Finds the shared passages of two sequences of numbered shingles, by the rules of the module docstring.
+def _longest_agreement(a: list[int], b: list[int], start: int, candidates: Sequence[int]) -> tuple[int, int]:
+    """Return the candidate with the longest run of shingles that agrees with `a` from `start` on, and the run's length.
 
-    Args:
-        positions: Position in the text of each shingle of `a`, ascending; None if `a` has all shingles of its text.
-
-    Attributes:
-        compared: Number of pairs of shingles compared so far, at most a few hundred per shingle.
+    A candidate is a position in `b`. Ties go to the first candidate.
     """
-
-    def __init__(self, a: _Numbers, b: _Numbers, positions: _Numbers | None = None) -> None:
-        self.a, self.b, self.compared = a, b, 0
-        self._positions = np.arange(a.size) if positions is None else positions
-        self.kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
-        self.count_b = np.bincount(b, minlength=self.kinds)
-
-    def matches(self) -> _Numbers:
-        """Return start in `a`, start in `b` and number of shingles of each passage, in the order of `a`."""
-        if loops := loops_at_hand():
-            first, places = np.zeros(self.kinds + 1, np.int64), np.empty_like(self.b)
-            found = np.empty((len(self.a), 3), np.int64)
-            arrays = as_loop_array(self.a), as_loop_array(self._positions), as_loop_array(self.b)
-            count = loops.text_loops.matches(*arrays, CANDIDATES, first, places, found)
-            return found[np.argsort(found[:count, 0], kind="stable")]
-        anchored = self.find_anchored()
-        require_time()
-        starts, lengths = anchored[:, 0], anchored[:, 2]
-        open_ends = np.bincount(starts, minlength=len(self.a) + 1) - np.bincount(
-            starts + lengths, minlength=len(self.a) + 1
-        )
-        is_left = (np.cumsum(open_ends[:-1]) == 0) & (self.count_b[self.a] > 0)
-        others = self.find_nearest(np.flatnonzero(is_left), anchored)
-        require_time()
-        matches = np.concatenate((anchored, others))
-        return matches[np.argsort(matches[:, 0], kind="stable")]
-
-    def find_anchored(self) -> _Numbers:
-        """Return the passages around shingles that occur once in `b` (rule 1)."""
-        a, b = self.a, self.b
-        anchors = np.flatnonzero(self.count_b[a] == 1)
-        if not anchors.size:
-            return np.empty((0, 3), np.int64)
-        require_time()
-        place = np.zeros(self.kinds, np.int64)
-        place[b] = np.arange(len(b))
-        places = place[a[anchors]]
-        shifts = places - anchors
-        rightward = _measure_reach(a, b, anchors, places)
-        leftward = _measure_reach(a[::-1], b[::-1], len(a) - 1 - anchors[::-1], len(b) - 1 - places[::-1])[::-1]
-        # Neighbouring anchors are in one passage if their shifts are equal and the texts agree between them.
-        is_joined = (shifts[1:] == shifts[:-1]) & (anchors[:-1] + rightward[:-1] == anchors[1:])
-        self.compared += 2 * len(a)
-        first, last = np.append(True, ~is_joined), np.append(~is_joined, True)
-        starts = anchors[first] - leftward[first] + 1
-        ends = anchors[last] + rightward[last]
-        return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
-
-    def find_nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
-        """Find passages by rule 2 that cover the positions `left` of `a`."""
-        passages: list[tuple[int, int, int]] = []
-        if not left.size:
-            return np.empty((0, 3), np.int64)
-        by_kind, first = _group_positions(self.b, self.count_b)
-        # Different numbers at the ends of the two texts end every run of equal shingles there.
-        a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
-        b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
-        require_time()
-        above, positions = np.searchsorted(anchored[:, 0], left).tolist(), self._positions
-        shift, at = 0, 0
-        while at < len(left):
-            start = int(left[at])
-            if above[at] and (not passages or anchored[above[at] - 1, 0] > passages[-1][0]):
-                shift = int(anchored[above[at] - 1, 1] - positions[anchored[above[at] - 1, 0]])
-            kind = a[start]
-            places = _nearest_places(by_kind[first[kind] : first[kind + 1]], int(positions[start]) + shift)
-            place, length = self._longest(a, b, start, places)
-            passages.append((start, place, length))
-            shift = place - int(positions[start])
-            at = int(np.searchsorted(left, start + length))
-        return np.array(passages, np.int64)
-
-    def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Return the longest run that is equal in both texts and starts at one of `places`; ties go to the first.
-
-        The result is the run's position in `b` and its length.
-        """
-        length, stretch = 0, _FIRST_STRETCH
-        while True:
-            require_time()
-            steps = np.arange(length, length + stretch)
-            is_same = b[places[:, None] + steps] == a[start + length : start + length + stretch]
-            self.compared += is_same.size
-            goes_on = is_same.all(axis=1)
-            if not goes_on.any():
-                same = is_same.argmin(axis=1)
-                best = int(same.argmax())
-                return int(places[best]), length + int(same[best])
-            places, length, stretch = places[goes_on], length + stretch, min(2 * stretch, _LONGEST_STRETCH)
-
-
-def _measure_reach(a: _Numbers, b: _Numbers, anchors: _Numbers, places: _Numbers) -> _Numbers:
-    """Count the equal shingles of both texts from each anchor up to the next anchor, including the anchor.
-
-    An anchor is a shingle that occurs once in `b`; `anchors` has its positions in `a`, and `places` those in `b`. No
-    passage extends beyond an anchor with another difference of the two positions.
-    """
-    positions = np.arange(len(a))
     require_time()
-    before = np.searchsorted(anchors, positions, side="right") - 1
-    require_time()
-    in_b = positions + (places - anchors)[before]
-    is_equal = (before >= 0) & (in_b >= 0) & (in_b < len(b))
-    is_equal &= a == b[np.where(is_equal, in_b, 0)]
-    require_time()
-    is_reached = np.maximum.accumulate(np.where(is_equal, -1, positions)) < anchors[before]
-    return np.bincount(before[is_reached & (before >= 0)], minlength=len(anchors))
-
-
-def _group_positions(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Group the positions of a sequence by the number at each position.
-
-    Return the positions, group after group, and the index where each group starts.
-    """
-    first = np.append(0, np.cumsum(counts))
-    kinds = np.searchsorted(first, np.arange(0, numbers.size, _SORTED_AT_ONCE), side="right") - 1
-    parts = [np.empty(0, np.int64)]
-    # A portion with a single number needs no sorting.
-    for low, high in pairwise(sorted({*kinds.tolist(), *(kinds + 1).tolist(), counts.size})):
-        require_time()
-        places = np.flatnonzero((numbers >= low) & (numbers < high))
-        parts.append(places if high - low == 1 else places[np.argsort(numbers[places], kind="stable")])
-    return np.concatenate(parts), first
+    length, step, is_growing = 0, 4, True
+    # Double the step while any candidate agrees, then halve it: a comparison of slices takes little more time than one
+    # of single numbers.
+    while step:
+        wanted = a[start + length : start + length + step]
+        agreeing = [in_b for in_b in candidates if b[in_b + length : in_b + length + step] == wanted]
+        if agreeing and len(wanted) == step:
+            candidates, length = agreeing, length + step
+        else:
+            is_growing = False
+        step = 2 * step if is_growing else step // 2
+    return candidates[0], length
 
 
 def _add_passages(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
@@ -702,27 +614,19 @@ def _add_passages(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_wo
     runs_a, runs_b = index.runs, index.number(b)
     first_in_b = np.full(1 + int(max(runs_a.max(), runs_b.max(initial=0))), -1)
     first_in_b[runs_b[::-1]] = np.arange(runs_b.size)[::-1]
-    further: list[tuple[int, int, int]] = []
+    added: list[tuple[int, int, int]] = []
     for start in timely(np.flatnonzero(is_missing & (first_in_b[runs_a] >= 0)).tolist()):
         if not is_open[start : start + min_words].any():
             continue
-        at, place, length = start, int(first_in_b[runs_a[start]]), least
-        while at and place and a[at - 1] == b[place - 1]:
-            at, place, length = at - 1, place - 1, length + 1
-        while at + length < a.size and place + length < b.size and a[at + length] == b[place + length]:
+        at, in_b, length = start, int(first_in_b[runs_a[start]]), least
+        while at and in_b and a[at - 1] == b[in_b - 1]:
+            at, in_b, length = at - 1, in_b - 1, length + 1
+        while at + length < a.size and in_b + length < b.size and a[at + length] == b[in_b + length]:
             length += 1
-        further.append((at, place, length))
+        added.append((at, in_b, length))
         is_open[at : at + length + size - 1] = False
-    completed = np.concatenate((matches, np.array(further, np.int64).reshape(-1, 3)))
+    completed = np.concatenate((matches, np.array(added, np.int64).reshape(-1, 3)))
     return completed[np.argsort(completed[:, 0], kind="stable")]
-
-
-def _nearest_places(places: _Numbers, expected: int) -> _Numbers:
-    """Return the `CANDIDATES` places nearest to the expected position, nearest first, then the first place."""
-    middle = int(np.searchsorted(places, expected))
-    neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
-    # The nearest positions may be at the end of B, where runs are cut short, so also try the first position.
-    return np.append(neighbours[np.argsort(np.abs(neighbours - expected), kind="stable")][:CANDIDATES], places[0])
 
 
 def _words_within(shared: _Numbers, size: int) -> int:

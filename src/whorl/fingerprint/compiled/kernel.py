@@ -151,11 +151,11 @@ class Kernel:
             np.frombuffer(bytes(24), np.uint8), np.array([0, 16]), none, none, none, _NOTHING
         )
         self._loops.sketch_loops.count_shared(_NOTHING, none, none, none, none, none, none)
-        self._loops.text_loops.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())
-        self._loops.text_loops.matches(
+        self._loops.passage_loops.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())
+        self._loops.passage_loops.matches(
             none, none, none, 1, np.zeros(2, np.int64), none.copy(), np.empty((1, 3), np.int64)
         )
-        self._loops.text_loops.greedy_cover(np.zeros((1, 2), np.int64), none, none, np.ones(1, np.bool_), none, none)
+        self._loops.passage_loops.greedy_cover(np.zeros((1, 2), np.int64), none, none, np.ones(1, np.bool_), none, none)
 
     def bucket_minima(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.
@@ -502,7 +502,7 @@ class Loops(NamedTuple):
     cjk_words: Any
     hashes: Any
     sketch_loops: Any
-    text_loops: Any
+    passage_loops: Any
     jit: Any
 
 
@@ -516,9 +516,9 @@ def load_loops() -> Loops:
     except OSError as error:
         # llvmlite raises this error if it cannot map its library.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
-    from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_loops, text_loops, words
+    from whorl.fingerprint.compiled import cjk_words, hashes, jit, passage_loops, sketch_loops, words
 
-    return Loops(words, cjk_words, hashes, sketch_loops, text_loops, jit)
+    return Loops(words, cjk_words, hashes, sketch_loops, passage_loops, jit)
 
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.

@@ -97,7 +97,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         counts = count_words_in(ranges, cumulate_counted(is_open))
         gains = np.bincount(owners, counts, len(covers)).astype(np.int64)
         ends, order = np.cumsum(np.fromiter(map(len, covers), np.int64, len(covers))), np.empty(len(covers), np.int64)
-        order = order[: loops.text_loops.greedy_cover(ranges, ends, totals, is_open, gains, order)]
+        order = order[: loops.passage_loops.greedy_cover(ranges, ends, totals, is_open, gains, order)]
         return [*zip(order.tolist(), (-gains[order]).tolist(), strict=True)]
     # Combine gain and total into one number, to order the documents by the gain and then by the total.
     scale, chosen = int(totals.max(initial=0)) + 1, list[tuple[int, int]]()

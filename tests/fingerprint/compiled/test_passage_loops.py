@@ -22,7 +22,7 @@ def test_numbers_equal_those_of_tuples(texts: list[list[int]], size: int) -> Non
     """
     Runs are numbered as they first occur: those of the first sequence, and then the new ones of each other.
     """
-    loops = load_loops().text_loops
+    loops = load_loops().passage_loops
     known, known_runs, known_slots, kinds = np.empty(0, np.int64), np.empty(0, np.int64), np.full(1, -1), 0
     numbers: dict[tuple[int, ...], int] = {}
     for text in texts:
