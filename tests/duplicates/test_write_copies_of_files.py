@@ -523,3 +523,68 @@ def test_a_column_that_cannot_be_copied_is_reported(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["duplicates", str(file)]).exit_code == 0
     done = CliRunner().invoke(main, ["duplicates", str(file), "--filtered", str(tmp_path / "filtered")])
     assert (done.exit_code, "this Parquet cannot be read, or not completely" in done.stderr) == (1, True)
+
+
+VIEWS = {
+    "text": (pa.string_view(), [PAGE, NEAR, OTHER]),
+    "bytes": (pa.binary_view(), [b"a", b"b", None]),
+    "list": (pa.list_(pa.string_view()), [["a"], ["b"], None]),
+    "record": (pa.struct([("a", pa.string_view()), ("b", pa.timestamp("us"))]), [{"a": "x", "b": None}, None, None]),
+    "pairs": (pa.map_(pa.string(), pa.string_view()), [[("a", "x")], [], None]),
+}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_views_are_copied(tmp_path: Path, kind: str) -> None:
+    """
+    Copies have the rows and types of columns with views of strings, which polars writes and Arrow cannot filter.
+    """
+    table = pa.table({name: pa.array(values, type_) for name, (type_, values) in VIEWS.items()})
+    file, folders = tmp_path / f"rows.{kind}", [tmp_path / "filtered", tmp_path / "annotated"]
+    if kind == "parquet":
+        pq.write_table(table, file)
+    else:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    options = ["--filtered", str(folders[0]), "--annotated", str(folders[1])]
+    done = CliRunner().invoke(main, ["duplicates", str(file), *options])
+    assert done.exit_code == 0
+    for folder, rows in zip(folders, ([0, 2], [0, 1, 2]), strict=True):
+        path = folder / file.name
+        copy = pq.ParquetFile(path).read() if kind == "parquet" else pa.ipc.open_file(path.read_bytes()).read_all()
+        assert copy.schema.types[: len(VIEWS)] == table.schema.types
+        assert copy.select(list(VIEWS)).to_pylist() == [table.to_pylist()[at] for at in rows]
+
+
+@pytest.mark.process
+def test_a_file_that_cannot_be_copied_counts_no_rows(tmp_path: Path) -> None:
+    """
+    A file whose rows can be read but not copied, here with two members of one name, has no copy, and its rows no count.
+    """
+    record = pa.array(["a", "b", "c"], pa.string_view())
+    table = pa.table({"text": [PAGE, NEAR, OTHER], "more": pa.StructArray.from_arrays([record] * 2, ["a", "a"])})
+    with pa.ipc.new_file(tmp_path / "rows.arrow", table.schema) as writer:
+        writer.write_table(table)
+    (tmp_path / "b.txt").write_text(OTHER)
+    inputs = [str(tmp_path / name) for name in ("b.txt", "rows.arrow")]
+    done = CliRunner().invoke(main, ["duplicates", *inputs, "--filtered", str(tmp_path / "out")])
+    assert (done.exit_code, "rows.arrow: this cannot be copied" in done.stderr) == (1, True)
+    assert f"1 of 1 document in {tmp_path / 'out'}" in done.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.txt"]
+
+
+@pytest.mark.process
+def test_a_damaged_parquet_file_is_written_up_to_its_error(tmp_path: Path) -> None:
+    """
+    The rows before a damaged part are in the copy and in its count.
+    """
+    file = tmp_path / "rows.parquet"
+    table = pa.table({"text": [f"{OTHER} {at}" for at in range(3000)], "other": ["x"] * 2000 + ["damaged"] * 1000})
+    pq.write_table(table, file, compression="NONE", use_dictionary=False, write_statistics=False, row_group_size=1000)
+    raw = file.read_bytes()
+    at = raw.index(b"damaged") - 4
+    file.write_bytes(raw[:at] + b"\xff\xff\xff\x7f" + raw[at + 4 :])
+    reading = InputReader([str(file)])
+    written, read = write_filtered(reading, RetentionDecisions(), tmp_path / "out")
+    assert written == read == pq.ParquetFile(tmp_path / "out" / file.name).metadata.num_rows > 1000

@@ -20,7 +20,7 @@ from whorl.ingest.extraction.detect_format_and_encoding import decode
 from whorl.ingest.extraction.detect_format_and_encoding import format_of as format_of_file
 from whorl.ingest.find_and_read_files import Place, Problem, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of, is_columnar
-from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
+from whorl.ingest.rows.row_format import Added, Row, RowFormat, UncopiedRowsError, UnreadRowsError
 
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
 #: and Jaccard similarity to the kept document.
@@ -178,7 +178,7 @@ class _OutputWriter:
 
     def write(self, place: Place, target: Path) -> None:
         """Write a file; skip a text file if no text remains."""
-        file = place.file.as_posix()
+        file, before = place.file.as_posix(), (self.read, self.written)
 
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
             values = [self._values(row, place) for row in rows]
@@ -194,11 +194,16 @@ class _OutputWriter:
             target.parent.mkdir(parents=True, exist_ok=True)
             if form is not None and self._added.get("cluster") is int:
                 self._has_text_ids = not is_columnar(opened) and self._contains_text_id(form, opened)
-            with target.open("wb") as out:
-                if form is None:
-                    out.write(left)
-                else:
-                    form.rewrite(opened, out, self._reading.columns, decide, self._added)
+            try:
+                with target.open("wb") as out:
+                    if form is None:
+                        out.write(left)
+                    else:
+                        form.rewrite(opened, out, self._reading.columns, decide, self._added)
+            except UncopiedRowsError:
+                target.unlink()
+                self.read, self.written = before
+                raise
 
     def _contains_text_id(self, form: RowFormat, opened: IO[bytes]) -> bool:
         """Check whether the id of any row is a string. The position in the file is 0 after the call."""

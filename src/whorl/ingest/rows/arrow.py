@@ -23,6 +23,7 @@ from whorl.ingest.rows.row_format import (
     Row,
     RowColumns,
     RowFormat,
+    UncopiedRowsError,
     UnreadRowsError,
 )
 
@@ -105,14 +106,16 @@ class Parquet(_Columnar):
             schema = _add_columns(file.schema_arrow, added, columns)
             with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
                 waiting: list[pa.RecordBatch] = []
-                for batch in _retain_rows(
-                    file.iter_batches(AT_ONCE, use_threads=False), columns, decide, added, schema
-                ):
-                    waiting.append(batch)
-                    if sum(waiting_batch.nbytes for waiting_batch in waiting) >= _ROW_GROUP_BYTES:
-                        writer.write_table(pa.Table.from_batches(waiting))
-                        waiting.clear()
-                writer.write_table(pa.Table.from_batches(waiting, schema))
+                batches = file.iter_batches(AT_ONCE, use_threads=False)
+                try:
+                    for batch in _retain_rows(batches, columns, decide, added, schema):
+                        waiting.append(batch)
+                        if sum(waiting_batch.nbytes for waiting_batch in waiting) >= _ROW_GROUP_BYTES:
+                            writer.write_table(pa.Table.from_batches(waiting))
+                            waiting.clear()
+                finally:
+                    # If a batch cannot be read, write the rows before it.
+                    writer.write_table(pa.Table.from_batches(waiting, schema))
 
     @staticmethod
     def _open(opened: IO[bytes]) -> pq.ParquetFile:
@@ -257,19 +260,38 @@ def _retain_rows(
     """Yield batches of the rows that `decide` keeps, with the columns of `schema`."""
     before = 0
     for batch in batches:
-        wanted = columns.select(batch.schema.names)
+        names = batch.schema.names
+        wanted = columns.select(names)
         decisions = decide(list(_rows(batch.select(wanted), before)))
         before += batch.num_rows
         mask = pa.array([decision is not None for decision in decisions], pa.bool_())
         more = [decision for decision in decisions if decision is not None]
-        remaining = batch.filter(mask)
-        # Several columns may have the same name, so find the columns by their positions.
-        own = [at for at, name in enumerate(batch.schema.names) if name not in added or name == columns.text]
-        arrays = [
-            remaining.column(own[at]) if field.name not in added else _change_column(remaining, field, more, columns)
-            for at, field in enumerate(schema)
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        try:
+            remaining = pa.RecordBatch.from_arrays([_select(column, mask) for column in batch.columns], names=names)
+            # Several columns may have the same name, so find the columns by their positions.
+            own = [at for at, name in enumerate(names) if name not in added or name == columns.text]
+            arrays = [
+                remaining.column(own[at])
+                if field.name not in added
+                else _change_column(remaining, field, more, columns)
+                for at, field in enumerate(schema)
+            ]
+            copied = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        except Exception as error:
+            raise UncopiedRowsError(f"this cannot be copied: {_first_line(error)}") from error
+        yield copied
+
+
+def _select(column: pa.Array, mask: pa.BooleanArray) -> pa.Array:
+    """Return the values of a column for which `mask` is true."""
+    try:
+        return column.filter(mask)
+    except pa.ArrowNotImplementedError:
+        # Arrow cannot filter some types, such as views of strings. Concatenated slices of views would each contain all
+        # bytes of the column, so make the column of objects.
+        return pa.array(
+            [value for value, is_kept in zip(column.to_pylist(), mask.to_pylist(), strict=True) if is_kept], column.type
+        )
 
 
 def _change_column(
@@ -316,5 +338,8 @@ def _convert_errors(name: str) -> Iterator[None]:
         raise
     except Exception as error:
         # Catch all exceptions, because pyarrow raises its own errors and Python's errors.
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise UnreadRowsError(f"this {name} cannot be read, or not completely: {reason:.200}") from error
+        raise UnreadRowsError(f"this {name} cannot be read, or not completely: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().partition("\n")[0] or type(error).__name__)[:200]

@@ -147,6 +147,10 @@ class UnreadRowsError(DocumentError):
     """A file with many rows cannot be read to its end. The number of lost rows is unknown."""
 
 
+class UncopiedRowsError(UnreadRowsError):
+    """The rows of a file can be read, but not copied, so the copy is unusable."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowColumns:
     """Names of the columns, or of the JSON keys, that the parts of a document are read from.
