@@ -83,12 +83,19 @@ def test_the_state_of_a_store(tmp_path: Path) -> None:
         "documents: 30",
         "size: 0.1 MB",
         "scheme: minhash1-icu74-w5-b512",
+        "MINHASH: whole tokens",
         "missing: passages, so sources with short passages can be missed; "
         f"'whorl index --passages --store {store} PATH…' adds them",
         "index: complete",
         "files: as they were written",
     ]
     assert result.exit_code == 0
+    for options, line in (
+        (["--short-minhash"], "MINHASH: short tokens, so FINGERPRINT also reads texts"),
+        (["--without-minhash"], "MINHASH: none, so FINGERPRINT works only with '--plan calibrated'"),
+    ):
+        whorl("index", "--store", str(store), *options, __file__)
+        assert line in whorl("status", "--store", str(store)).stdout.splitlines()
 
 
 def test_the_list_of_documents(notes: Path) -> None:

@@ -242,6 +242,7 @@ def test_another_process_changes_the_store_s_options(tmp_path: Path) -> None:
                 assert both.ask(worker, "GET", "/readyz").status_code == 200
                 description = both.ask(worker, "GET", "/api/v1/store").json()
                 assert description["keeps_passages"] == (number > 0)
+                assert description["minhash"] == ("none" if number == 2 else "short")
                 assert both.ids(worker, f"spoons AND {name}") == {name}
                 assert both.store(worker, name).json()["unchanged"] == 1
                 new = f"{name}{number}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from whorl.cli.flags import STORE, operation_options, store_flag
 from whorl.cli.open_store_and_documents import open_existing_store, print_notes
-from whorl.engine.protocol import Engine, lag_message
+from whorl.engine.protocol import Engine, MinHashPart, lag_message
 from whorl.errors import ParameterError, StoreError, format_names, shorten_repr, without_login
 from whorl.operations import DeleteOperation, Paging
 from whorl.output.formatting import as_json as as_json_text
@@ -20,6 +20,11 @@ from whorl.output.formatting import plural, title_of
 from whorl.settings.settings import Settings
 from whorl.store import open_store
 
+_MINHASH: Mapping[MinHashPart, str] = {
+    "whole": "whole tokens",
+    "short": "short tokens, so FINGERPRINT also reads texts",
+    "none": "none, so FINGERPRINT works only with '--plan calibrated'",
+}
 #: Maximum number of missing documents that `delete` names.
 _LISTED = 5
 
@@ -44,6 +49,8 @@ def status(store: str | None, verify: bool) -> None:
         size = engine.size()
         click.echo(f"size: {'not known' if size is None else f'{size / 1_000_000:,.1f} MB'}")
         click.echo(f"scheme: {engine.scheme.name}")
+        if engine.keeps_texts:
+            click.echo(f"MINHASH: {_MINHASH[engine.minhash]}")
         if base := engine.file_base():
             click.echo(f"ids of files: paths from {base}")
         if not engine.keeps_texts:

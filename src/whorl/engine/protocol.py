@@ -27,6 +27,8 @@ SCAN_BATCH_SIZE = 1000
 #: Part of the index that a search depends on: "words" (only words and values), "tokens" (also MinHash tokens) or
 #: "sketches".
 LookUp: TypeAlias = Literal["words", "tokens", "sketches"]
+#: Part of each MINHASH token that the index has: the whole token, only its upper bits, or nothing.
+MinHashPart: TypeAlias = Literal["whole", "short", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +291,11 @@ class Engine(Protocol):
     @property
     def scheme(self) -> Scheme:
         """Scheme of the MinHash tokens in this store: word-break profile, shingle size, and MinHash parameters."""
+
+    @property
+    def minhash(self) -> MinHashPart:
+        """Part of the MINHASH tokens that FINGERPRINT queries can look up."""
+        return "whole"
 
     @property
     def runs_in_process(self) -> bool:

@@ -184,10 +184,12 @@ def test_without_minhash(make: Callable[..., SolrClient], run: Run) -> None:
     assert reported["no-minhash"]["level"] == "note"
     assert reported["sketches"]["message"].startswith(f"{len(TEXTS)} of {len(TEXTS)}")
     assert run("solr", "backfill", client.url) == "0 documents given a sketch.\n"
+    assert "MINHASH: none, so" in run("status", "--store", client.url)
     message = run("search", "FINGERPRINT:a_50", "--store", client.url, fails=True)
     assert "no field 'MINHASH'" in message
     assert f"whorl solr init {client.url}" in message
     assert "added MINHASH" in run("solr", "init", client.url)
+    assert "MINHASH: whole" in run("status", "--store", client.url, fails=True)
 
 
 BODY = '<field name="body" type="text_general" indexed="true" stored="true"/>'

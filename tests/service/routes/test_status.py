@@ -29,7 +29,7 @@ def test_the_store_is_described(service: TestClient) -> None:
     """
     body = service.get("/api/v1/store").json()
     assert (body["is_read_only"], body["has_sketches"], body["keeps_passages"]) == (False, True, False)
-    assert (body["documents"], body["shingle_words"]) == (4, 5)
+    assert (body["documents"], body["shingle_words"], body["minhash"]) == (4, 5, "whole")
     (text,) = [field for field in body["fields"] if field["name"] == "content"]
     assert text["types"] == ["words"]
 

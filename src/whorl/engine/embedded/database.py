@@ -32,6 +32,7 @@ from whorl.engine.embedded.folder_and_sqlite import (
     file_state,
     sqlite_errors,
 )
+from whorl.engine.protocol import MinHashPart
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.fingerprint_texts import text_sketches
 from whorl.fingerprint.shingling import Scheme, well_formed
@@ -51,8 +52,6 @@ HANDLES = ("DBID", "LID")
 
 #: Options that a store keeps in its database.
 StoreOption: TypeAlias = Literal["passages", "minhash", "texts"]
-#: Part of each MINHASH token that the index has: the whole token, only its upper bits, or nothing.
-MinHashPart: TypeAlias = Literal["whole", "short", "none"]
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 

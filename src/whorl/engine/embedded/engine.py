@@ -24,7 +24,7 @@ import numpy as np
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
-from whorl.engine.embedded.database import MinHashPart, Records, StoreOption
+from whorl.engine.embedded.database import Records, StoreOption
 from whorl.engine.embedded.folder_and_sqlite import (
     INDEX,
     LOCK,
@@ -53,6 +53,7 @@ from whorl.engine.protocol import (
     Engine,
     Facet,
     FacetResult,
+    MinHashPart,
     PassageHolders,
     ScanBatch,
 )
@@ -210,8 +211,7 @@ class EmbeddedEngine(Engine):
             self._set_option("minhash", wanted)
 
     def _set_option(self, option: StoreOption, value: str) -> None:
-        if self._is_read_only:
-            raise StoreError(self._not_writable())
+        self._require_writable()
         self._acquire_lock()
         self._replaced_options.setdefault(option, self._records.option(option))
         # The identifier of the index contains the scheme and the bits of its tokens, so the index is rebuilt.
@@ -555,6 +555,11 @@ class EmbeddedEngine(Engine):
         return self._preparation.keeps_texts
 
     @property
+    def minhash(self) -> MinHashPart:
+        self._follow_index()
+        return self._preparation.minhash
+
+    @property
     def sketch_scheme(self) -> SketchScheme | None:
         return self._sketch_scheme if self.keeps_texts else None
 
@@ -766,10 +771,7 @@ class EmbeddedEngine(Engine):
     def _require_writable(self) -> None:
         self._require_usable()
         if self._is_read_only:
-            raise StoreError(self._not_writable())
-
-    def _not_writable(self) -> str:
-        return f"the store {self.path} can be searched and not written to; see who owns it and its files"
+            raise StoreError(f"the store {self.path} can be searched and not written to; see who owns it and its files")
 
     @property
     def _usable_records(self) -> Records:

@@ -10,9 +10,10 @@ import numpy as np
 import tantivy
 
 from whorl.arrays_and_batches import ascending_distinct, chunks, sort_distinct
-from whorl.engine.embedded.database import MinHashPart, NumberedDocument, Record, Records
+from whorl.engine.embedded.database import NumberedDocument, Record, Records
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.embedded.segments import MINHASH_BITS
+from whorl.engine.protocol import MinHashPart
 from whorl.engine.word_and_value_terms import OWN_FIELDS, join_terms, presence_term, property_words, value_term
 from whorl.fingerprint.fingerprint_texts import (
     BATCH_CHARACTERS,

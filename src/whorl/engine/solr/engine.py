@@ -28,6 +28,7 @@ from whorl.engine.protocol import (
     Facet,
     FacetResult,
     LookUp,
+    MinHashPart,
     ScanBatch,
     reference_meanings,
 )
@@ -269,6 +270,10 @@ class SolrEngine(ServerEngine):
         with explain_refusals(plan):
             selected = self._client.select(request)
         return Page(selected.total, tuple(self._hits(selected.documents)), prepared.warnings)
+
+    @property
+    def minhash(self) -> MinHashPart:
+        return "whole" if self.collection.has_minhash else "none"
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from typing_extensions import TypedDict
 
-from whorl.engine.protocol import lag_message
+from whorl.engine.protocol import MinHashPart, lag_message
 from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
 from whorl.service.middleware.logs_and_metrics import LOGGER, Metrics
@@ -86,6 +86,7 @@ class StoreValues(TypedDict):
     is_read_only: bool
     keeps_passages: bool
     has_sketches: bool
+    minhash: MinHashPart
     shingle_words: int
     fields: list[FieldValues]
 
@@ -99,7 +100,7 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
 
         `index_lag` counts stored or deleted documents that are missing from the index, for example after the disk was
         full. `keeps_passages` says whether common text can be detected, `has_sketches` whether near-duplicates can be
-        found.
+        found, and `minhash` whether FINGERPRINT can look up whole tokens, only short ones, or none.
         """
         engine = store.engine
         fields = engine.fields().known
@@ -109,6 +110,7 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
             "is_read_only": is_read_only,
             "keeps_passages": engine.passage_scheme is not None,
             "has_sketches": engine.sketch_scheme is not None,
+            "minhash": engine.minhash,
             "shingle_words": engine.scheme.shingle_size,
             "fields": [{"name": name, "types": sorted(kind.value for kind in fields[name])} for name in sorted(fields)],
         }
