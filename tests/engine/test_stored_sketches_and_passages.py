@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from whorl.engine.stored_sketches_and_passages import decode_sketches, encode_sketch
+from whorl.engine.stored_sketches_and_passages import StoredSketch, decode_sketches, encode_sketch
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -22,15 +20,17 @@ def test_sketches_of_stored_and_of_short_documents() -> None:
     encoded = encode_sketch(long, schemes[0], texts[0])
     batches = []
 
-    def read_texts(positions: Sequence[int]) -> list[str | None]:
-        batches.append(list(positions))
-        return [{1: texts[1], 3: texts[2], 4: texts[1]}.get(position) for position in positions]
+    def fetch_texts(ids: list[str]) -> dict[str, str]:
+        batches.append(ids)
+        return {"d1": texts[1], "d4": texts[1]}
 
-    stored = [encoded, None, "damaged", None, None, None, None]
-    read = decode_sketches([at < 6 for at in range(7)], stored, read_texts, schemes)
-    assert read == [long, short, None, other, short, None, None]
-    assert batches == [[1, 3, 4, 5]]
-    assert decode_sketches([True, False], [encoded, encoded], read_texts, schemes) == [long, None]
+    encodings = [encoded, None, "damaged", None, None, None, None]
+    stored = [StoredSketch(f"d{at}", at < 6, encoding) for at, encoding in enumerate(encodings)]
+    stored[3] = stored[3]._replace(text=texts[2])
+    assert decode_sketches(stored, fetch_texts, schemes) == [long, short, None, other, short, None, None]
+    assert batches == [["d1", "d4", "d5"]]
+    stored = [StoredSketch("a", True, encoded), StoredSketch("b", False, encoded)]
+    assert decode_sketches(stored, fetch_texts, schemes) == [long, None]
     assert len(batches) == 1
 
 

@@ -508,6 +508,8 @@ _CACHE_SECONDS = 30.0
 _LATEST_SECONDS = 1.0
 #: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
+#: Maximum number of references to resolve in one request. A reference becomes up to three clauses.
+_REFERENCES_AT_ONCE = 200
 #: Pairs of a document's id and the positions of its passage hashes in the request.
 Holders: TypeAlias = Iterator[tuple[str, list[int]]]
 
@@ -546,6 +548,36 @@ class ServerEngine(Engine):
     @abstractmethod
     def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
         """Run a plan; yield each hit with the positions of its terms in `terms`."""
+
+    @abstractmethod
+    def _meanings(self, reference: str) -> list[tuple[str, str]]:
+        """Return the pairs of a field and a value that a reference may mean, the preferred meaning first."""
+
+    @abstractmethod
+    def _values_of(self, document: dict[str, Any], field: str) -> Sequence[str]:
+        """Return the values of a document in one of the fields of `_meanings`."""
+
+    def _match_references(
+        self, references: Collection[str], fetch: Callable[[Mapping[str, list[str]]], Iterable[dict[str, Any]]]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each reference that names a document, with the document.
+
+        `fetch` gets values by field, and returns the documents that have any of the values.
+        """
+        for batch in batches(dict.fromkeys(references), _REFERENCES_AT_ONCE):
+            meanings = {reference: self._meanings(reference) for reference in batch}
+            values: dict[str, list[str]] = {}
+            for field, value in chain.from_iterable(meanings.values()):
+                values.setdefault(field, []).append(value)
+            named: dict[tuple[str, str], dict[str, Any]] = {}
+            # A number may be an id or a DBID, so search all fields in one request.
+            for document in fetch(values) if values else ():
+                for field in values:
+                    for value in self._values_of(document, field):
+                        named.setdefault((field, value), document)
+            for reference in batch:
+                if matches := [named[meaning] for meaning in meanings[reference] if meaning in named]:
+                    yield reference, matches[0]
 
     def refresh(self) -> None:
         self._commit()

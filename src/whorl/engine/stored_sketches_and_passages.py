@@ -6,7 +6,8 @@ A short document has no stored sketch if the server stores its text.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,22 +43,35 @@ def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
     return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
 
 
+class StoredSketch(NamedTuple):
+    """Fields of a document that give its sketch, as a server returns them.
+
+    Args:
+        is_ours: Whether the sketch was made under the schemes of the store; if not, whorl cannot use it.
+        encoded: Encoded sketch; None for a short document, whose sketch is computed from its text.
+        text: Text of the document; None or "" if it has not been read.
+    """
+
+    document_id: str
+    is_ours: bool
+    encoded: str | None
+    text: str | None = None
+
+
 def decode_sketches(
-    is_ours: Sequence[bool],
-    stored: Sequence[str | None],
-    read_texts: Callable[[Sequence[int]], Sequence[str | None]],
+    stored: Sequence[StoredSketch],
+    fetch_texts: Callable[[list[str]], Mapping[str, str]],
     schemes: tuple[Scheme, SketchScheme],
 ) -> list[Sketch | None]:
     """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
 
-    Args:
-        is_ours: For each document, whether its sketch was made under `schemes`; if not, the result is None.
-        stored: Stored sketches; None for a short document, whose sketch is not stored.
-        read_texts: Returns the texts of the documents at the given positions, or None for a missing text.
+    `fetch_texts` returns the texts of existing documents by id. It is called for short documents without a text.
     """
-    sketches = decode_texts([sketch if own else None for sketch, own in zip(stored, is_ours, strict=True)], schemes[1])
-    short = [position for position, own in enumerate(is_ours) if own and stored[position] is None]
-    texts = dict(zip(short, read_texts(short), strict=True)) if short else {}
+    sketches = decode_texts([row.encoded if row.is_ours else None for row in stored], schemes[1])
+    short = {position: row for position, row in enumerate(stored) if row.is_ours and row.encoded is None}
+    unread = [row.document_id for row in short.values() if not row.text]
+    fetched = fetch_texts(unread) if unread else {}
+    texts = {position: row.text or fetched.get(row.document_id) for position, row in short.items()}
     # Copies of a text have equal sketches, so compute each sketch only once.
     distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]
     made = dict(zip(distinct, text_sketches(distinct, *schemes), strict=True)) if distinct else {}

@@ -31,6 +31,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.document_fields_and_coverage import read_sketches, sketch_fields
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import DIGEST, SAMPLE, SCHEME, SKETCH
+from whorl.engine.solr.inspect_collection import inspect
 from whorl.engine.solr.request_body import SolrFields, search_request
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.fingerprint_texts import text_sketch
@@ -243,7 +244,7 @@ def test_chosen(store: Store, groups: tuple[tuple[float, tuple[str, ...]], ...])
     assert [(hit.id, hit.score) for hit in page.hits] == sorted(expected, key=lambda hit: (-hit[1], hit[0]))
 
 
-def test_damaged_ones_are_none() -> None:
+def test_damaged_ones_are_none(client: SolrClient) -> None:
     """
     A damaged, foreign or missing sketch reads as None, and the sketches around it are read.
     """
@@ -251,7 +252,8 @@ def test_damaged_ones_are_none() -> None:
     sound = sketch_fields(made, Scheme(), None)
     damaged = [{**sound, SKETCH: "?"}, {**sound, SKETCH: "AAAA"}, {**sound, SCHEME: "another"}, {}]
     for part in (damaged, damaged[2:]):
-        read = read_sketches([sound, *part, sound], Scheme(), SCHEME_NOW, lambda positions: [TEXT] * len(positions))
+        documents = [{"id": f"no{number}", **fields} for number, fields in enumerate([sound, *part, sound])]
+        read = read_sketches(client, inspect(client, FieldNames()), documents)
         assert read == [made, *[None] * len(part), made]
 
 

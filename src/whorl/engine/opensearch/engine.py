@@ -65,7 +65,7 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.engine.server_engine import Holders, ServerEngine, TtlCache, explain_refusals, guard_responses
-from whorl.engine.stored_sketches_and_passages import decode_sketches, finds_only_short
+from whorl.engine.stored_sketches_and_passages import StoredSketch, decode_sketches, finds_only_short
 from whorl.engine.word_and_value_terms import places_by_field
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts, sign, signatures_by_id
@@ -84,7 +84,6 @@ _TOKENS_SECONDS = 300.0
 #: Costs of Lucene with ten segments (a tier of TieredMergePolicy), in microseconds. Only the ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 _MOST_FIELDS = 10_000
-_IDS = (ID, HANDLE)
 
 
 @guard_responses
@@ -154,46 +153,38 @@ class OpenSearchEngine(ServerEngine):
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        return {reference: hit["_id"] for reference, hit in self._match_references(references, {"_source": False})}
+        return {reference: hit["_id"] for reference, hit in self._find(references, {"_source": False})}
 
-    def _match_references(self, references: Collection[str], parts: Json) -> Iterator[tuple[str, Json]]:
+    def _find(self, references: Collection[str], parts: Json) -> Iterator[tuple[str, Json]]:
         """Yield each reference that names a document, with the requested parts of the document."""
-        distinct = list(dict.fromkeys(references))
+        return self._match_references(references, lambda values: self._fetch_named(values, parts))
+
+    def _fetch_named(self, values: Mapping[str, list[str]], parts: Json) -> list[Json]:
         if self._foreign:
-            keys = {reference: _keys(reference) for reference in distinct}
-            hits = self._client.documents([*chain(*keys.values())], parts["_source"])
-            for reference, meanings in keys.items():
-                if hit := next((hits[key] for key in meanings if key in hits), None):
-                    yield reference, hit
-            return
-        for batch in batches(distinct, _AT_ONCE):
-            meant = {reference: self._meanings(reference) for reference in batch}
-            values = {
-                field: sorted({value for name, value in chain(*meant.values()) if name == field}) for field in _IDS
-            }
-            body = {
-                "query": {"bool": {"should": [{"terms": {field: wanted}} for field, wanted in values.items()]}},
-                "size": 4 * len(meant) + 1,
-                "sort": [{ID: "asc"}],
-                "docvalue_fields": list(_IDS),
-                **parts,
-            }
-            named: dict[tuple[str, str], Json] = {}
-            for hit in self._client.hits(body):
-                for field in _IDS:
-                    for value in _stored_values(hit, field):
-                        named.setdefault((field, value), hit)
-            for reference, places in meant.items():
-                if hit := next((named[place] for place in places if place in named), None):
-                    yield reference, hit
+            return [*self._client.documents(values["_id"], parts["_source"]).values()]
+        clauses = [{"terms": {field: sorted({*wanted})}} for field, wanted in values.items()]
+        body = {
+            "query": {"bool": {"should": clauses}},
+            # Several documents may have the same DBID, so allow two documents per value.
+            "size": 2 * sum(map(len, values.values())),
+            "sort": [{ID: "asc"}],
+            "docvalue_fields": [ID, HANDLE],
+            **parts,
+        }
+        return self._client.hits(body)
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the pairs of a field and a value that a reference may mean, the preferred meaning first."""
+        if self._foreign:
+            # An index without whorl's fields has no DBIDs.
+            return [("_id", value) for role, value in reference_meanings(reference) if role == "key"]
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
             for role, value in reference_meanings(reference)
         ]
+
+    def _values_of(self, document: Json, field: str) -> list[str]:
+        return [document["_id"]] if field == "_id" else _stored_values(document, field)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         if self._foreign:
@@ -215,14 +206,14 @@ class OpenSearchEngine(ServerEngine):
     def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
             # Look up all possible meanings of the references in one request.
-            keys = dict[str, bool]()
-            for reference, order_matters in wanted.items():
-                for key in _keys(reference):
-                    keys[key] = order_matters or keys.get(key, False)
-            signatures = self._foreign.signatures(keys)
-            ids = {reference: [key for key in _keys(reference) if key in signatures] for reference in wanted}
+            keys = {reference: [key for _, key in self._meanings(reference)] for reference in wanted}
+            order_matters = dict.fromkeys(chain.from_iterable(keys.values()), False)
+            for reference, meant in keys.items():
+                order_matters |= {key: order_matters[key] or wanted[reference] for key in meant}
+            signatures = self._foreign.signatures(order_matters)
+            ids = {reference: [key for key in keys[reference] if key in signatures] for reference in wanted}
             return {reference: (key, signatures[key]) for reference, existing in ids.items() for key in existing[:1]}
-        hits = dict(self._match_references(wanted, {"_source": [self._names.content]}))
+        hits = dict(self._find(wanted, {"_source": [self._names.content]}))
         # Collect the texts by id, because two references may name the same document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in hits.values()}
         made = signatures_by_id(texts, self._scheme)
@@ -231,7 +222,7 @@ class OpenSearchEngine(ServerEngine):
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         # Read the text too: references are few, and a short document has no stored sketch.
         parts = {"_source": [self._names.content], "stored_fields": [SCHEME, SKETCH]}
-        hits = dict(self._match_references(references, parts))
+        hits = dict(self._find(references, parts))
         ids = (hit["_id"] for hit in hits.values())
         return dict(zip(hits, zip(ids, self._sketches([*hits.values()]), strict=True), strict=True))
 
@@ -434,17 +425,16 @@ class OpenSearchEngine(ServerEngine):
 
         `fetch` returns the texts of short documents by id; by default, the texts of their searchable versions.
         """
-        fetch = fetch or self._searchable_texts
-        is_ours = [_stored_values(hit, SCHEME) == [self._stored_name] for hit in hits]
-        stored = [next(iter(_stored_values(hit, SKETCH)), None) for hit in hits]
-
-        def read_texts(positions: Sequence[int]) -> list[str | None]:
-            sources = {hits[position]["_id"]: hits[position].get("_source", {}) for position in positions}
-            texts = {key: text for key, source in sources.items() if (text := text_in(source, self._names))}
-            texts |= fetch([key for key in sources if key not in texts])
-            return [texts.get(hits[position]["_id"]) for position in positions]
-
-        return decode_sketches(is_ours, stored, read_texts, (self._scheme, self._sketch_scheme))
+        stored = [
+            StoredSketch(
+                hit["_id"],
+                _stored_values(hit, SCHEME) == [self._stored_name],
+                next(iter(_stored_values(hit, SKETCH)), None),
+                text_in(hit.get("_source", {}), self._names),
+            )
+            for hit in hits
+        ]
+        return decode_sketches(stored, fetch or self._searchable_texts, (self._scheme, self._sketch_scheme))
 
     def _largest_now(self) -> int | None:
         if self._foreign:
@@ -464,11 +454,6 @@ class OpenSearchEngine(ServerEngine):
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
         return Fields(known, profile=self._scheme.profile, split=split)
-
-
-def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may mean in an index without whorl's fields. Such an index has no DBIDs."""
-    return [value for role, value in reference_meanings(reference) if role == "key"]
 
 
 def _stored_values(hit: Json, field: str) -> list[str]:

@@ -27,7 +27,6 @@ from whorl.engine.solr.document_fields_and_coverage import (
     read_sketches,
     searched_sketch_fields,
     sketch_fields,
-    text_reader,
 )
 from whorl.engine.solr.field_definitions import (
     NEEDED,
@@ -37,7 +36,6 @@ from whorl.engine.solr.field_definitions import (
     SIZE,
     SKETCH,
     definitions,
-    scheme_value,
 )
 from whorl.engine.solr.inspect_collection import Collection, find_stored_texts, inspect, names_in_use
 from whorl.engine.solr.request_body import (
@@ -139,7 +137,7 @@ def backfill(
 def _fill(client: SolrClient, collection: Collection, documents: list[Json]) -> BackfillReport:
     """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
     unreadable = _find_unreadable(client, collection, documents)
-    name, key = scheme_value(collection.scheme, SketchScheme()), collection.names.key
+    name, key = collection.sketch_schemes, collection.names.key
     passages = collection.schema.passage_scheme
     computed = [*NEEDED, *([PASSAGES] if passages else [])]
     made, removed, kept = [], [], 0
@@ -188,7 +186,7 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     """Return one query for each reason to process a document: no sketch, no tokens, no passages, or an empty sketch."""
-    name = scheme_value(collection.scheme, SketchScheme())
+    name = collection.sketch_schemes
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.schema.passage_scheme:
         # Match only documents with a sketch and its tokens, because the other queries find all other documents.
@@ -459,9 +457,7 @@ class SolrLabels(ServerLabels):
                 passage_terms(text, joined, collection.scheme, scheme)
                 for text, joined in zip(texts, words, strict=True)
             ]
-
-        read_texts = text_reader(self._client, collection, documents)
-        for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme(), read_texts)):
+        for at, sketch in enumerate(read_sketches(self._client, collection, documents)):
             # Leave out the encoded sketch, because Solr stores and keeps it.
             fields = {} if sketch is None else searched_sketch_fields(sketch, collection.scheme)
             yield {**fields, PASSAGES: passages[at]} if scheme else fields

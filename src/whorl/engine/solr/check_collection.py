@@ -29,7 +29,7 @@ from whorl.engine.configured_and_guessed_fields import (
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, term_vectors, texts
 from whorl.engine.solr.document_fields_and_coverage import coverage
-from whorl.engine.solr.field_definitions import NEEDED, scheme_value
+from whorl.engine.solr.field_definitions import NEEDED
 from whorl.engine.solr.inspect_collection import (
     MINHASH,
     TRUNCATE,
@@ -56,7 +56,6 @@ from whorl.engine.solr.request_body import (
 )
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
@@ -355,8 +354,8 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
     remedy = "index those again (whorl index --all)"
     if collection.schema.has_sketches and collection.content:
         # A backfill gives a sketch and tokens to every document with a text, so recommend it if documents lack both.
-        name = scheme_value(collection.scheme, SketchScheme())
-        lacking = {"bool": {"filter": [bare, without_sketch(name, collection.searchable_text)]}}
+        unsketched = without_sketch(collection.sketch_schemes, collection.searchable_text)
+        lacking = {"bool": {"filter": [bare, unsketched]}}
         if client.count(lacking):
             remedy = f"whorl solr backfill {client.url}"
         elif without < client.count(EVERYTHING):
@@ -397,7 +396,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
             "define the field as solr/configset does and index again (whorl index --all)",
         )
         return
-    name = scheme_value(collection.scheme, SketchScheme())
+    name = collection.sketch_schemes
     covered = coverage(client, name, collection.searchable_text)
     yield Finding.ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"

@@ -29,7 +29,7 @@ from whorl.engine.solr.request_body import (
     unmarked_sketches,
     without_sketch,
 )
-from whorl.engine.stored_sketches_and_passages import decode_sketches, encode_sketch
+from whorl.engine.stored_sketches_and_passages import StoredSketch, decode_sketches, encode_sketch
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
@@ -200,40 +200,24 @@ def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
     }
 
 
-def read_sketches(
-    documents: Sequence[Json],
-    scheme: Scheme,
-    sketch_scheme: SketchScheme,
-    read_texts: Callable[[Sequence[int]], Sequence[str | None]],
-) -> list[Sketch | None]:
+def read_sketches(client: SolrClient, collection: Collection, documents: Sequence[Json]) -> list[Sketch | None]:
     """Return the sketch of each document, or None if it is missing, malformed or of another scheme.
 
-    `read_texts` returns the texts of the documents at the given positions, or None for a missing text.
+    The documents must contain the fields key, SKETCH and SCHEME. Texts of short documents that they lack are fetched.
     """
-    name = scheme_value(scheme, sketch_scheme)
-    is_ours = [first_text(document.get(SCHEME)) == name for document in documents]
-    stored = [first_text(document[SKETCH]) if SKETCH in document else None for document in documents]
-    return decode_sketches(is_ours, stored, read_texts, (scheme, sketch_scheme))
+    key, content = collection.names.key, collection.content or ""
 
+    def read(document: Json) -> StoredSketch:
+        is_ours = first_text(document.get(SCHEME)) == collection.sketch_schemes
+        encoded = first_text(document[SKETCH]) if SKETCH in document else None
+        return StoredSketch(str(document[key]), is_ours, encoded, whole_text(document.get(content)))
 
-def text_reader(
-    client: SolrClient, collection: Collection, documents: Sequence[Json]
-) -> Callable[[Sequence[int]], list[str | None]]:
-    """Return a `read_texts` function for `read_sketches`. It fetches only texts that `documents` lacks."""
-    key, content = collection.names.key, collection.content
+    def fetch_texts(ids: list[str]) -> dict[str, str]:
+        requests = (contents_request(key, batch, [content]) for batch in batches(ids, _TEXTS_AT_ONCE) if content)
+        found = (document for request in requests for document in client.select(request).documents)
+        return {str(document[key]): whole_text(document.get(content)) for document in found}
 
-    def read_texts(positions: Sequence[int]) -> list[str | None]:
-        if content is None:
-            return [None] * len(positions)
-        short = [documents[position] for position in positions]
-        known = [document for document in short if content in document]
-        missing = [str(document[key]) for document in short if content not in document]
-        for batch in batches(missing, _TEXTS_AT_ONCE):
-            known += client.select(contents_request(key, batch, [content])).documents
-        texts = {str(document[key]): whole_text(document.get(content)) for document in known}
-        return [texts.get(str(document[key])) for document in short]
-
-    return read_texts
+    return decode_sketches([*map(read, documents)], fetch_texts, (collection.scheme, SketchScheme()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +267,7 @@ def token_warnings(
     """
     bare, filled = 0, 0
     if covered is not None:
-        bare, filled = covered.bare(scheme_value(collection.scheme, SketchScheme())), sum(covered.searchable.values())
+        bare, filled = covered.bare(collection.sketch_schemes), sum(covered.searchable.values())
         if not bare + filled:
             return ()
     name = collection.names.minhash

@@ -12,6 +12,7 @@ from collections.abc import Collection as Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
@@ -60,11 +61,10 @@ from whorl.engine.solr.document_fields_and_coverage import (
     original_value,
     read_sketches,
     sketch_fields,
-    text_reader,
     token_warnings,
     whole_values,
 )
-from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, scheme_value
+from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION
 from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
 from whorl.engine.solr.request_body import (
     EVERYTHING,
@@ -113,10 +113,8 @@ from whorl.query.plan.nodes import (
 
 #: Number of documents per batch of a scan. It is large, because Solr goes through all documents for each batch.
 SCAN_BATCH_SIZE = 5_000
-#: Maximum number of references to resolve in one request. A reference becomes up to three clauses.
-_REFERENCES_AT_ONCE = 200
-#: Scheme of the sketches that this version of whorl computes.
-_SAMPLE_SCHEME = SketchScheme()
+#: Maximum number of documents to fetch in one request.
+_FETCHED_AT_ONCE = 200
 #: Cache time in seconds for the description of the collection, which other clients may change.
 _DESCRIPTION_SECONDS = 60.0
 #: Cache time in seconds for a count that reads all MinHash tokens of the index.
@@ -149,7 +147,7 @@ class SolrEngine(ServerEngine):
         self._wanted_fields = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = self._until_refresh(
-            lambda: coverage(client, self._sketch_name, self.collection.searchable_text)
+            lambda: coverage(client, self.collection.sketch_schemes, self.collection.searchable_text)
         )
         self._token_warnings = self._until_refresh(self._token_warnings_now)
         self._without_tokens = self._until_refresh(self._without_tokens_now, _TOKENS_SECONDS)
@@ -196,7 +194,7 @@ class SolrEngine(ServerEngine):
         if of_texts:
             documents = self._documents(ids, [key, DIGEST])
         else:
-            requests = (realtime_get_request(batch, [key, DIGEST]) for batch in batches(ids, _REFERENCES_AT_ONCE))
+            requests = (realtime_get_request(batch, [key, DIGEST]) for batch in batches(ids, _FETCHED_AT_ONCE))
             documents = [*chain.from_iterable(self._client.select(request, "get").documents for request in requests)]
         return {str(document[key]): document[DIGEST] for document in documents if DIGEST in document}
 
@@ -232,7 +230,7 @@ class SolrEngine(ServerEngine):
         return token_warnings(self._client, self.collection, covered, self._without_tokens)
 
     def _without_tokens_now(self) -> int:
-        lacking = without_sketch(self._sketch_name, self.collection.searchable_text)
+        lacking = without_sketch(self.collection.sketch_schemes, self.collection.searchable_text)
         both = [without_tokens(self.collection.names.minhash), lacking]
         return self._client.count({"bool": {"filter": both, "must_not": [exists(SCHEME)]}})
 
@@ -258,7 +256,7 @@ class SolrEngine(ServerEngine):
     def _fetch_fields(self, ids: Sized[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
         """Yield the id and the name of each document, and the document with the requested fields."""
         names = self.collection.names
-        for batch in batches(ids, _REFERENCES_AT_ONCE):
+        for batch in batches(ids, _FETCHED_AT_ONCE):
             body = contents_request(names.key, batch, [*filter(None, [names.name]), *fields])
             for document in self._client.select(body).documents:
                 yield str(document[names.key]), first_text(document.get(names.name or "")), document
@@ -280,14 +278,14 @@ class SolrEngine(ServerEngine):
         """Scheme of the sketches; None if only MinHash tokens are searchable."""
         if not self.collection.schema.has_sketches:
             return None
-        is_searched = not self.collection.has_minhash or self._sketch_name in self._coverage().searchable
-        return _SAMPLE_SCHEME if is_searched else None
+        is_searched = not self.collection.has_minhash or self.collection.sketch_schemes in self._coverage().searchable
+        return SketchScheme() if is_searched else None
 
     def resolve(self, references: Sized[str]) -> Mapping[str, str]:
         key = self.collection.names.key
         return {
             reference: str(document[key])
-            for reference, document in self._match_references(references, self._fetch_documents)
+            for reference, document in self._match_references(references, partial(self._fetch_documents, fields=()))
         }
 
     def resolve_sketches(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
@@ -295,9 +293,7 @@ class SolrEngine(ServerEngine):
         # Read the text too: references are few, and a short document has no stored sketch.
         wanted = filter(None, (SKETCH, SCHEME, VERSION, collection.content))
         more = [*wanted] if collection.schema.has_sketches else []
-        named = dict(
-            self._match_references(references, lambda values, fields: self._fetch_documents(values, [*fields, *more]))
-        )
+        named = dict(self._match_references(references, partial(self._fetch_documents, fields=more)))
         sketched = {}
         for (reference, document), sketch in zip(named.items(), self._sketches([*named.values()]), strict=True):
             sketched[reference] = str(document[key]), sketch
@@ -305,11 +301,12 @@ class SolrEngine(ServerEngine):
             # Cache the sketch only if the first meaning of the reference is an id: any other reference can later name
             # another document.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
-                self._recent.put((self._sketch_name, reference), CachedSketch(str(document[key]), version, sketch))
+                cached = CachedSketch(str(document[key]), version, sketch)
+                self._recent.put((collection.sketch_schemes, reference), cached)
         return sketched
 
     def find_cached_sketch(self, reference: str) -> CachedSketch | None:
-        return self._recent.get((self._sketch_name, reference))
+        return self._recent.get((self.collection.sketch_schemes, reference))
 
     def is_current(self, cached_sketch: CachedSketch, candidates: Candidates) -> bool:
         known = candidates.versions if isinstance(candidates, CandidatePage) else {}
@@ -325,13 +322,13 @@ class SolrEngine(ServerEngine):
     def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
         key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
 
-        def ask(values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
-            documents, term_frequencies = self._sources(values, fields, with_text=with_text)
+        def fetch(values: Mapping[str, list[str]]) -> list[Json]:
+            documents, term_frequencies = self._sources(values, with_text=with_text)
             repeats.update(term_frequencies)
             return documents
 
         named = {
-            reference: (str(document[key]), document) for reference, document in self._match_references(wanted, ask)
+            reference: (str(document[key]), document) for reference, document in self._match_references(wanted, fetch)
         }
         # If two references name the same document, the order of its tokens matters if it matters for one of them.
         order_matters = {document_id: False for document_id, _ in named.values()}
@@ -340,30 +337,13 @@ class SolrEngine(ServerEngine):
         signatures = dict(self._signatures_by_id(dict(named.values()), repeats, order_matters))
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
-    def _fetch_documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
-        return self._client.select(documents_request(values, fields)).documents
+    def _fetch_documents(self, values: Mapping[str, list[str]], fields: Iterable[str]) -> list[Json]:
+        """Return the documents that have any of the values, by field, with their ids and the requested fields."""
+        wanted = dict.fromkeys([self.collection.names.key, *values, *fields])
+        return self._client.select(documents_request(values, [*wanted])).documents
 
-    def _match_references(
-        self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[Json]]
-    ) -> Iterator[tuple[str, Json]]:
-        """Yield each reference that names a document, with the document.
-
-        `ask` is called with the values to search, by field, and with the names of the fields to return. It returns the
-        documents that have any of the values.
-        """
-        collection = self.collection
-        handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
-        for batch in batches(dict.fromkeys(references), _REFERENCES_AT_ONCE):
-            meanings = {reference: self._meanings(reference) for reference in batch}
-            values: dict[str, list[str]] = {}
-            for field, value in chain.from_iterable(meanings.values()):
-                values.setdefault(field, []).append(value)
-            # A number may be an id or a DBID, so search all fields in one request.
-            documents = ask(values, handles) if values else []
-            for reference, places in meanings.items():
-                matches = (row for field, value in places for row in documents if first_text(row.get(field)) == value)
-                if (document := next(matches, None)) is not None:
-                    yield reference, document
+    def _values_of(self, document: Json, field: str) -> list[str]:
+        return texts(document.get(field))[:1]
 
     def _without_passages(self) -> SchemaError:
         url = self._client.url
@@ -417,7 +397,7 @@ class SolrEngine(ServerEngine):
     def sizes(self, ids: Sized[str]) -> Mapping[str, int]:
         if not self.collection.schema.has_sketches:
             return {}
-        key, scheme = self.collection.names.key, self._sketch_name
+        key, scheme = self.collection.names.key, self.collection.sketch_schemes
         documents = self._documents(ids, [key, SIZE, SCHEME])
         return {
             str(document[key]): whole_number(document[SIZE])
@@ -451,7 +431,8 @@ class SolrEngine(ServerEngine):
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
-        hits, scheme, versions = self._hits(selected.documents), self._sketch_name, self._versions(selected.documents)
+        hits, versions = self._hits(selected.documents), self._versions(selected.documents)
+        scheme = self.collection.sketch_schemes
         if is_counted:
             sizes = (
                 whole_number(row[SIZE]) if first_text(row.get(SCHEME)) == scheme else 0 for row in selected.documents
@@ -474,9 +455,9 @@ class SolrEngine(ServerEngine):
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         signatures: dict[str, Signature] = {}
         key = self.collection.names.key
-        for ids in batches(wanted, _REFERENCES_AT_ONCE):
+        for ids in batches(wanted, _FETCHED_AT_ONCE):
             with_text = any(wanted[document_id] for document_id in ids)
-            documents, repeats = self._sources({key: ids}, [key], with_text=with_text)
+            documents, repeats = self._sources({key: ids}, with_text=with_text)
             # If the key is a number field, Solr returns document 7 for the id "007"; leave it out.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
             signatures |= self._signatures_by_id(by_id, repeats, wanted)
@@ -523,19 +504,8 @@ class SolrEngine(ServerEngine):
             Hit(str(document[key]), first_text(document.get(name)), float(document["score"])) for document in documents
         ]
 
-    @property
-    def _sketch_name(self) -> str:
-        """Name of the scheme of searchable sketches, in the field SCHEME."""
-        return scheme_value(self.collection.scheme, _SAMPLE_SCHEME)
-
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
-        """Return the sketch of each document, or None if it is not readable.
-
-        The documents must contain the fields key, SKETCH and SCHEME.
-        """
-        collection = self.collection
-        read_texts = text_reader(self._client, collection, documents)
-        return read_sketches(documents, collection.scheme, _SAMPLE_SCHEME, read_texts)
+        return read_sketches(self._client, self.collection, documents)
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
         scheme = self.collection.schema.passage_scheme
@@ -547,7 +517,7 @@ class SolrEngine(ServerEngine):
         return fields_of(self.collection, self._wanted_fields, find_used_names(self._client, self.collection.schema))
 
     def _largest_now(self) -> int | None:
-        documents = self._client.select(largest_request(self._sketch_name)).documents
+        documents = self._client.select(largest_request(self.collection.sketch_schemes)).documents
         return whole_number(documents[0][SIZE]) if documents else None
 
     def _segments_now(self) -> int:
@@ -559,18 +529,18 @@ class SolrEngine(ServerEngine):
             return _SEGMENTS
 
     def _sources(
-        self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
+        self, values: Mapping[str, list[str]], *, with_text: bool
     ) -> tuple[list[Json], dict[str, dict[str, int]]]:
         """Fetch documents, and also their term vectors if these are the source of the tokens."""
         collection, source = self.collection, self._token_source
-        minhash = collection.names.minhash
+        minhash, fields = collection.names.minhash, list[str]()
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
-            fields = [*fields, minhash]
+            fields = [minhash]
         elif collection.content and (source is TokenSource.TEXT or with_text):
-            fields = [*fields, collection.content]
+            fields = [collection.content]
         if source is not TokenSource.TERM_VECTORS:
             return self._fetch_documents(values, fields), {}
-        body = documents_request(values, fields)
+        body = documents_request(values, [*dict.fromkeys([collection.names.key, *values, *fields])])
         selected = self._client.select(body, str(collection.vector_handler), **vector_parameters(minhash))
         return selected.documents, term_vectors(selected.answer, minhash)
 
@@ -617,7 +587,6 @@ class SolrEngine(ServerEngine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the pairs of a field and a value that a reference may mean, the preferred meaning first."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [
@@ -627,7 +596,7 @@ class SolrEngine(ServerEngine):
     def _documents(self, ids: Sized[str], fields: list[str]) -> list[Json]:
         """Return the searchable documents with the given ids, each with the requested fields."""
         key = self.collection.names.key
-        requests = (documents_request({key: batch}, fields) for batch in batches(ids, _REFERENCES_AT_ONCE))
+        requests = (documents_request({key: batch}, fields) for batch in batches(ids, _FETCHED_AT_ONCE))
         return [document for request in requests for document in self._client.select(request).documents]
 
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
@@ -649,7 +618,7 @@ class SolrEngine(ServerEngine):
                 signature = signature_of(fingerprints.minima, collection.scheme, collection.names.spelling)
                 fields[collection.names.minhash] = list(signature.tokens)
             if collection.schema.has_sketches:
-                sketch = fingerprints.sketch(_SAMPLE_SCHEME)
+                sketch = fingerprints.sketch(SketchScheme())
                 of_sketch = sketch_fields(sketch, collection.scheme, text if collection.returns_texts_as_sent else None)
                 fields |= {name: value for name, value in of_sketch.items() if value is not None}
             if scheme := collection.schema.passage_scheme:

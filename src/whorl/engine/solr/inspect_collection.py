@@ -17,12 +17,13 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import SAMPLED, FieldNames, TextField, longest_first
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
-from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme
+from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme, scheme_value
 from whorl.engine.solr.request_body import EVERYTHING, SolrFields, escape_field_names, exists
 from whorl.engine.word_and_value_terms import PROBE
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
@@ -155,6 +156,11 @@ class Collection:
     def has_minhash(self) -> bool:
         """Whether a field of MinHash tokens exists. If not, searches use only sketches and words."""
         return self.names.minhash in self.schema.fields
+
+    @property
+    def sketch_schemes(self) -> str:
+        """Value of the field SCHEME of documents whose sketch searches can use."""
+        return scheme_value(self.scheme, SketchScheme())
 
     @property
     def returns_texts_as_sent(self) -> bool:
