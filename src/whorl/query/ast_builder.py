@@ -35,7 +35,6 @@ from whorl.query.messages import (
     proximity_error,
     shorten,
     span_of,
-    too_deep_error,
     too_many_clauses_error,
 )
 
@@ -70,30 +69,21 @@ class _Lead(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A node of the unfinished tree, with its range in the query, the depth of its subtree, and its sign (+, -, |).
+    """A node of the unfinished tree, with its range in the query and its sign (+, -, |).
 
     The range (`span`) includes parentheses and the sign.
     """
 
     node: ast.Node
     span: Span
-    depth: int = 0
     sign: str = ""
-
-
-def _make_parent(node: ast.Node, span: Span, *below: Piece) -> Piece:
-    """Return the piece of a node with the children `below`; raise `Mistake` if the tree becomes too deep."""
-    depth = 1 + max(piece.depth for piece in below)
-    if depth > ast.MAX_DEPTH:
-        raise too_deep_error(span, ast.MAX_DEPTH)
-    return Piece(node, span, depth)
 
 
 def _remove_sign(piece: Piece) -> Piece:
     """Replace the sign of a piece by an operator: -a becomes NOT a; +a and |a become a."""
     if piece.sign == "MINUS":
-        return _make_parent(ast.Not(piece.node, piece.span), piece.span, piece)
-    return Piece(piece.node, piece.span, piece.depth)
+        return Piece(ast.Not(piece.node, piece.span), piece.span)
+    return Piece(piece.node, piece.span)
 
 
 def _join_operands(pieces: Sequence[Piece]) -> Sequence[Piece]:
@@ -102,11 +92,11 @@ def _join_operands(pieces: Sequence[Piece]) -> Sequence[Piece]:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
     if all(piece.sign == "BAR" for piece in pieces):
-        return [_make_parent(ast.Or(tuple(piece.node for piece in pieces), span), span, *pieces)]
+        return [Piece(ast.Or(tuple(piece.node for piece in pieces), span), span)]
     if any(piece.sign == "BAR" for piece in pieces):
-        return [_make_parent(_make_clauses([_make_clause(piece) for piece in pieces], span), span, *pieces)]
+        return [Piece(_make_clauses([_make_clause(piece) for piece in pieces], span), span)]
     members = [_remove_sign(piece) for piece in pieces]
-    return [_make_parent(ast.And(tuple(piece.node for piece in members), span), span, *members)]
+    return [Piece(ast.And(tuple(piece.node for piece in members), span), span)]
 
 
 def _make_clause(piece: Piece) -> ast.Clause:
@@ -175,7 +165,7 @@ class Builder:
         if len(members) == 1:
             return members[0]
         span = Span(members[0].span.start, members[-1].span.end)
-        return _make_parent(ast.Or(tuple(piece.node for piece in members), span), span, *members)
+        return Piece(ast.Or(tuple(piece.node for piece in members), span), span)
 
     def sequence(self, *conjunctions: Sequence[Piece]) -> Sequence[Piece]:
         """`sequence: AND? conjunction+`. Returns the operands of an OR, or one group of clauses with signs."""
@@ -189,9 +179,7 @@ class Builder:
         span = Span(pieces[0].span.start, pieces[-1].span.end)
         clauses = tuple(ast.Clause(_OCCURS[piece.sign], piece.node) for piece in pieces)
         is_optional = any(piece.sign == "BAR" for piece in pieces) and all(piece.sign for piece in pieces)
-        return [
-            _make_parent(_make_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span, *pieces)
-        ]
+        return [Piece(_make_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span)]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
         """`conjunction: operand (AND operand)*`. If AND is the default operator, `sequence` joins the operands."""
@@ -208,18 +196,18 @@ class Builder:
 
     def signed(self, sign: Token, piece: Piece) -> Piece:
         """`operand: ("+" | "-" | "|") negation`."""
-        return Piece(piece.node, Span(span_of(sign).start, piece.span.end), piece.depth, sign.type)
+        return Piece(piece.node, Span(span_of(sign).start, piece.span.end), sign.type)
 
     def negated(self, operator: Token, piece: Piece) -> Piece:
         """`negation: NOT negation`."""
         span = Span(span_of(operator).start, piece.span.end)
-        return _make_parent(ast.Not(piece.node, span), span, piece)
+        return Piece(ast.Not(piece.node, span), span)
 
     def boost(self, piece: Piece, factor: Token) -> Piece:
         """`boosted: primary BOOST`."""
         place = span_of(factor)
         span = Span(piece.span.start, place.end)
-        return _make_parent(ast.Boost(piece.node, self._language.boost(factor, place.start), span), span, piece)
+        return Piece(ast.Boost(piece.node, self._language.boost(factor, place.start), span), span)
 
     def open(self, *tokens: Token) -> Token:
         """`open: field? "("`. The field of a group applies to all members of the group."""
@@ -229,7 +217,7 @@ class Builder:
     def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
         """`primary: open disjunction ")"`. The piece's range includes the parentheses; its node's range does not."""
         self._fields.pop()
-        return Piece(piece.node, span_of(opening, closing), piece.depth)
+        return Piece(piece.node, span_of(opening, closing))
 
     def term(self, *tokens: Token) -> Piece:
         """`primary: FORM? field? word SIMILARITY?`. In Alfresco's grammar, a word can consist of several tokens."""
@@ -413,7 +401,7 @@ class Builder:
         self._leaves += sum(not ast.children(part) for part in ast.walk(whole)) - 1
         if self._leaves > most:
             raise too_many_clauses_error(node.span, most)
-        return Piece(whole, node.span, ast.depth(whole))
+        return Piece(whole, node.span)
 
 
 def _check_proximity(

@@ -180,7 +180,7 @@ def _parse(query: str, options: ParseOptions) -> ast.Node:
     try:
         _check_text(query, options.limits.length)
         tree = _parse_tree(query, options, language)
-        return _require_depth(Builder(query, options, language).build(tree), options.limits.depth)
+        return _require_depth(Builder(query, options, language).build(tree), min(options.limits.depth, ast.MAX_DEPTH))
     except Mistake as mistake:
         raise mistake.error(query) from None
 

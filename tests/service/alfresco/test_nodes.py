@@ -128,6 +128,15 @@ def test_include_adds_keys_and_fields_selects_them() -> None:
     assert node_json(properties, fields=["id"], include=["isLink"]) == {"id": "d1", "isLink": False}
 
 
+def test_namespaces_of_all_models_become_prefixes() -> None:
+    """
+    Qualified names have the prefix of Alfresco's model; a name of another namespace is unchanged.
+    """
+    names = ("{http://www.alfresco.org/model/exif/1.0}exif", "{http://example.org}own", "cm:titled")
+    added = node_json({"ASPECT": names}, include=["aspectNames"])
+    assert added["aspectNames"] == ["exif:exif", "{http://example.org}own", "cm:titled"]
+
+
 def test_an_entry_has_its_overlap_with_the_source() -> None:
     """
     An entry has the number of shared tokens, the number of tokens looked up, and the shares if they are known.

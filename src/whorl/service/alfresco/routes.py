@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Hit, Page, Stored
 from whorl.output.json_conversion import values
-from whorl.query.plan.fields_and_values import date_of, format_date
+from whorl.query.plan.fields_and_values import convert_qualified_name, date_of, format_date
 from whorl.search.highlight_and_spelling import Highlights, correct_spelling
 from whorl.search.prepared_search import PreparedQuery, highlight_hits
 from whorl.search.similar.results import Measured
@@ -37,12 +37,6 @@ _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
 #: A number of bytes with at most 18 digits; `int` fails for thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
-_PREFIXES = {
-    "{http://www.alfresco.org/model/content/1.0}": "cm:",
-    "{http://www.alfresco.org/model/system/1.0}": "sys:",
-    "{http://www.alfresco.org/model/application/1.0}": "app:",
-    "{http://www.alfresco.org/model/site/1.0}": "st:",
-}
 #: Properties that an entry shows outside its `properties`, each under a separate key, with their possible names in a
 #: document.
 _OWN: Mapping[str, tuple[str, ...]] = {
@@ -122,7 +116,7 @@ class _Node:
         """Return the keys of every entry, and `parentId` and `content` if the document has them."""
         # Alfresco's clients expect the node ids of Alfresco, so use these ids for documents that come from Alfresco.
         noderef = str(self._left.get("LID", ("",))[0])
-        node_type = _replace_namespaces(self._text("type", NODE_TYPE))
+        node_type = _with_prefix(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
         creator = self._text("creator", NOBODY)
         keys: dict[str, Any] = {
@@ -154,7 +148,7 @@ class _Node:
             "allowableOperations": [],
             "isLocked": False,
             "isLink": False,
-            "aspectNames": [_replace_namespaces(str(aspect)) for aspect in self._own.get("aspects", ())],
+            "aspectNames": [_with_prefix(str(aspect)) for aspect in self._own.get("aspects", ())],
             "path": {"name": path, "isComplete": bool(path), "elements": []},
             "properties": {
                 name: values[0] if len(values) == 1 else list(values) for name, values in sorted(self._left.items())
@@ -197,10 +191,9 @@ def _moment(text: str) -> str | None:
     return None if moment is None else format_date(moment).replace("Z", "+0000")
 
 
-def _replace_namespaces(name: str) -> str:
-    for uri, prefix in _PREFIXES.items():
-        name = name.replace(uri, prefix)
-    return name
+def _with_prefix(name: str) -> str:
+    """Return a qualified name with a prefix instead of the namespace, if it is a namespace of Alfresco."""
+    return (convert_qualified_name(name) if name.startswith("{") else None) or name
 
 
 _ME = f"{TICKETS}/-me-"

@@ -17,7 +17,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
 from fastapi import HTTPException
@@ -141,20 +141,14 @@ class Turns:
     async def turn(self) -> AsyncIterator[None]:
         """Wait until earlier requests have ended, or have run for `_TURN_SECONDS`."""
         await self._free.acquire()
-        is_over = False
-
-        def end() -> None:
-            nonlocal is_over
-            if not is_over:
-                is_over = True
-                self._free.release()
-
-        timer = asyncio.get_running_loop().call_later(_TURN_SECONDS, end)
-        try:
-            yield
-        finally:
-            timer.cancel()
-            end()
+        with ExitStack() as end:
+            end.callback(self._free.release)
+            # `close` runs the callback only once, even if the timer has already called it.
+            timer = asyncio.get_running_loop().call_later(_TURN_SECONDS, end.close)
+            try:
+                yield
+            finally:
+                timer.cancel()
 
 
 class Admission:
