@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from tests.made_files import mail
 from whorl.ingest.extraction import worker
+from whorl.ingest.extraction.confined_process import ConfinedProcess
 
 
 @pytest.mark.process
 def test_each_question_gets_one_answer() -> None:
     """
-    Requests and answers are a line of JSON followed by bytes: the text of a file or the problem; the process ends with
-    its input.
+    Each request gets the text of a file or the problem, also after a problem; the process ends with its connection.
     """
     files = [
         ("HTML", "<p>Grüße".encode()),
@@ -24,17 +22,15 @@ def test_each_question_gets_one_answer() -> None:
         ("e-mail", mail("Subject", "body")),
         ("HTML", b"x" * 101),
     ]
-    requests = b"".join(json.dumps({"size": len(raw), "format": name}).encode() + b"\n" + raw for name, raw in files)
-    command = [sys.executable, "-P", "-m", worker.__name__, "60", "1000000000", "100"]
-    remainder = subprocess.run(command, input=requests, capture_output=True, check=True).stdout
-    answers = []
-    while remainder:
-        line, _, remainder = remainder.partition(b"\n")
-        response = json.loads(line)
-        answers.append(
-            (remainder[: response["size"]].decode().split(), response["problem"], response["is_out_of_memory"])
-        )
-        remainder = remainder[response["size"] :]
+    started, answers = ConfinedProcess(worker.__name__, 60, 1_000_000_000, 100), []
+    for name, raw in files:
+        started.connection.send_bytes(name.encode())
+        started.connection.send_bytes(raw)
+        response = json.loads(started.connection.recv_bytes())
+        text = started.connection.recv_bytes().decode().split()
+        answers.append((text, response["problem"], response["is_out_of_memory"]))
+    started.connection.close()
+    assert started.process.wait() == 0
     assert answers == [
         (["Grüße"], "", False),
         ([], "this PDF is damaged, or it is none", False),

@@ -41,7 +41,7 @@ def signalling(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> Calla
     monkeypatch.setattr(reader_client._RowWorker, "__init__", note)
 
     def extract(raw: bytes, name: PurePath) -> str:
-        workers[-1]._process.send_signal(number)
+        workers[-1].process.send_signal(number)
         return ""
 
     return extract

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -17,6 +14,7 @@ from importlib.util import find_spec
 
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
+from whorl.ingest.extraction.confined_process import ConfinedProcess, time_limit
 from whorl.ingest.extraction.detect_format_and_encoding import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
@@ -24,9 +22,10 @@ from whorl.request_context import cancellation, require_time, seconds_left
 #: wait.
 SLOW_SECONDS = 5.0
 _POLL_SECONDS = 0.2
-#: Maximum length of the JSON line in a worker's response, in bytes.
-_MOST_LINE_BYTES = 10_000
+#: Maximum length of the JSON in a worker's response, in bytes.
+_MOST_RESPONSE_BYTES = 10_000
 _MOST_CHARACTER_BYTES = 4
+_WORKER = "whorl.ingest.extraction.worker"
 
 
 class BusyError(DocumentError):
@@ -170,22 +169,13 @@ class _Extraction:
     is_worker_spent: bool = False
 
 
-class _ReaderProcess:
+class _ReaderProcess(ConfinedProcess):
     """A worker process that reads one file at a time; `worker` describes its requests and responses."""
 
     def __init__(self, limits: FileLimits) -> None:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
-        numbers = map(str, (limits.seconds, limits.memory_bytes, limits.text_characters))
-        # -P keeps Python from importing modules in the folder of the files. The worker runs in its own session, so that
-        # Ctrl-C reaches only the parent.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "whorl.ingest.extraction.worker", *numbers],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        super().__init__(_WORKER, limits.seconds, limits.memory_bytes, limits.text_characters)
 
     def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> _Extraction:
         """Return the worker's response for a file.
@@ -193,60 +183,24 @@ class _ReaderProcess:
         Kill the process if the file takes too long (DocumentError), or if the client has disconnected (StoppedError).
         """
         try:
-            with watchdog.guard(self._process.kill):
+            with watchdog.guard(self.process.kill):
                 return self._exchange(raw, form)
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, EOFError, ValueError, LookupError, TypeError):
             if watchdog.ended is not None:
                 raise watchdog.ended from None
-            self._process.kill()
-            return _Extraction("", death_of(self._process, self._memory_bytes), is_worker_spent=True)
+            self.process.kill()
+            return _Extraction("", self.death(self._memory_bytes), is_worker_spent=True)
 
     def _exchange(self, raw: bytes, form: FileFormat) -> _Extraction:
         """Send a file and return the response.
 
-        OSError is raised if the process has ended, and other errors for an invalid response.
+        EOFError or OSError is raised if the process has ended, and other errors for an invalid response.
         """
-        requests, responses = self._process.stdin, self._process.stdout
-        assert requests is not None
-        assert responses is not None
-        requests.write(json.dumps({"format": form.name, "size": len(raw)}).encode() + b"\n")
-        requests.write(raw)
-        requests.flush()
-        response = json.loads(responses.readline(_MOST_LINE_BYTES))
-        size, problem, is_out_of_memory = response["size"], response["problem"], response["is_out_of_memory"]
-        if size > self._most_bytes:
-            raise ValueError
-        encoded = responses.read(size)
-        if len(encoded) < size:
-            raise ValueError
-        return _Extraction(encoded.decode("utf-8"), problem, is_out_of_memory)
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            # Ignore errors: flushing fails if the pipe has unsent data.
-            with contextlib.suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
-
-
-def time_limit(limits: FileLimits) -> tuple[float, str]:
-    """Return the maximum time for a file in seconds, and the setting that limits it."""
-    left = seconds_left()
-    if left is not None and left < limits.seconds:
-        return max(left, 0.0), "request_timeout"
-    return limits.seconds, "file_timeout"
-
-
-def death_of(process: subprocess.Popen[bytes], memory_bytes: int) -> str:
-    """Wait until a process that reads a file has ended, and describe in words why it has ended."""
-    status = process.wait()
-    how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
-    return (
-        f"the process that reads it was ended {how}: the file takes more than {memory_bytes:,} bytes of memory "
-        "(setting file_memory_bytes), or is broken in a way that its library does not survive"
-    )
+        self.connection.send_bytes(form.name.encode())
+        self.connection.send_bytes(raw)
+        response = json.loads(self.connection.recv_bytes(_MOST_RESPONSE_BYTES))
+        problem, is_out_of_memory = response["problem"], response["is_out_of_memory"]
+        return _Extraction(self.connection.recv_bytes(self._most_bytes).decode(), problem, is_out_of_memory)
 
 
 def _end(workers: deque[_ReaderProcess]) -> None:

@@ -58,10 +58,7 @@ def format_of(
     after the call. If `as_text` is true, these files are also single documents: tables (CSV or TSV), JSON arrays of
     values other than objects, and `.json` files whose lines lack the text column.
     """
-    opened.seek(0)
-    head = opened.read(_HEAD)
-    opened.seek(0)
-    if packing_of(head) or head.startswith((_PARQUET, _ARROW, _ARROW_STREAM, _WARC)):
+    if _is_confined(_head(opened)):
         return ConfinedFormat(opened, file, columns, extract)
     return detect(opened, file, columns, extract, as_text=as_text)
 
@@ -70,12 +67,10 @@ def detect(
     opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract, *, as_text: bool = False
 ) -> RowFormat | None:
     """Like `format_of`, but the returned format reads the file in this process, not in a worker process."""
+    head = _head(opened)
     try:
-        opened.seek(0)
-        head = opened.read(_HEAD)
         if module := packing_of(head):
             return _detect_in_packed(opened, PurePath(file.stem), module, columns, extract)
-        opened.seek(0)
         return _plain(opened, head, file, columns, extract, as_text=as_text)
     finally:
         opened.seek(0)
@@ -83,10 +78,20 @@ def detect(
 
 def is_columnar(opened: IO[bytes]) -> bool:
     """Check whether a file is Parquet or Arrow, with one type per column. The position is 0 after the call."""
+    return _head(opened).startswith(_COLUMNAR)
+
+
+def _head(opened: IO[bytes]) -> bytes:
+    """Return the first bytes of a file. The position is 0 after the call."""
     opened.seek(0)
     head = opened.read(_HEAD)
     opened.seek(0)
-    return head.startswith(_COLUMNAR)
+    return head
+
+
+def _is_confined(head: bytes) -> bool:
+    """Check whether a file that begins with `head` is in a format that only a worker process reads."""
+    return bool(packing_of(head)) or head.startswith((*_COLUMNAR, _WARC))
 
 
 def has_rows(content: bytes, file: PurePath) -> bool:
@@ -95,8 +100,7 @@ def has_rows(content: bytes, file: PurePath) -> bool:
     A CSV or TSV file counts as a single document (see `as_text` of `format_of`), but every compressed file counts as
     rows.
     """
-    head = content[:_HEAD]
-    if packing_of(head) or head.startswith((_PARQUET, _ARROW, _ARROW_STREAM, _WARC)):
+    if _is_confined(content[:_HEAD]):
         return True
     with suppress(UnreadRowsError):
         return detect(io.BytesIO(content), file, RowColumns(), lambda raw, name: "", as_text=True) is not None
@@ -121,8 +125,7 @@ def _detect_in_packed(
     with open_compressed(opened, module) as stream, limit_memory():
         # The file may be truncated soon after its first line, so read no further.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
-    head = start.read(_HEAD)
-    start.seek(0)
+    head = _head(start)
     if head.startswith(_WARC) and module == "gzip":
         return _warc(extract, is_packed=True)
     inner = None

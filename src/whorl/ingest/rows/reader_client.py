@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import multiprocessing
 import os
 import pickle
-import subprocess
 import sys
 import time
 from collections import deque
@@ -18,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction import FileLimits
-from whorl.ingest.extraction.reader_pool import death_of, time_limit
+from whorl.ingest.extraction.confined_process import ConfinedProcess, time_limit
 from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
@@ -121,54 +119,33 @@ def _path(opened: IO[bytes]) -> str:
     return ""
 
 
-class _RowWorker:
-    """A worker process that reads files of rows, and the connection to it; see `reader_process`."""
+class _RowWorker(ConfinedProcess):
+    """A worker process that reads files of rows; see `reader_process`."""
 
     def __init__(self) -> None:
-        self._connection, theirs = multiprocessing.Pipe()
-        handle, options = theirs.fileno(), dict[str, Any]()
-        if sys.platform == "win32":
-            os.set_handle_inheritable(handle, True)
-            options["close_fds"] = False
-        else:
-            options["pass_fds"] = (handle,)
-        # For the reasons for -P and a separate session, see `extraction.reader_pool`.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "whorl.ingest.rows.reader_process", str(handle)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            **options,
-        )
-        theirs.close()
+        super().__init__("whorl.ingest.rows.reader_process")
 
     def send(self, message: object) -> None:
         # If the worker has died, `receive` raises an error with the reason, so ignore errors here.
         with suppress(BrokenPipeError, ConnectionResetError):
-            self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+            self.connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
     def receive(self, limits: FileLimits) -> tuple[str, Any]:
         """Return the next message; raise UnreadRowsError if the worker takes too long or has died."""
         seconds, setting = time_limit(limits)
         end = time.monotonic() + seconds
         try:
-            while not self._connection.poll(max(0.0, min(_POLL_SECONDS, end - time.monotonic()))):
+            while not self.connection.poll(max(0.0, min(_POLL_SECONDS, end - time.monotonic()))):
                 require_time()
                 if time.monotonic() >= end:
                     raise UnreadRowsError(
                         f"this cannot be read, or not completely: its next rows took longer than {seconds:.3g} seconds "
                         f"(setting {setting})"
                     )
-            return pickle.loads(self._connection.recv_bytes())  # type: ignore[no-any-return]
+            return pickle.loads(self.connection.recv_bytes())  # type: ignore[no-any-return]
         except (EOFError, ConnectionResetError):
-            death = death_of(self._process, limits.memory_bytes)
-            raise UnreadRowsError(f"this cannot be read, or not completely: {death}") from None
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._connection.close()
+            problem = f"this cannot be read, or not completely: {self.death(limits.memory_bytes)}"
+            raise UnreadRowsError(problem) from None
 
 
 def _idle_worker() -> _RowWorker:
@@ -176,7 +153,7 @@ def _idle_worker() -> _RowWorker:
     with suppress(IndexError):
         while True:
             worker = idle.pop()
-            if worker._process.poll() is None:
+            if worker.process.poll() is None:
                 return worker
             worker.end()
     return _RowWorker()

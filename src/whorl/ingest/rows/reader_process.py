@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +17,7 @@ from operator import attrgetter
 from typing import IO, Any
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.worker import confine, end_with_parent, limit_processor_time
+from whorl.ingest.extraction.confined_process import connect_to_parent, limit_processor_time
 from whorl.ingest.file_limits import limit_memory, use_file_limits
 from whorl.ingest.rows.detect_row_format import detect
 from whorl.ingest.rows.reader_client import ReadRequest
@@ -30,22 +29,12 @@ _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "
 
 
 def main() -> None:
-    connection = _connection(int(sys.argv[1]))
     for name, value in _ENVIRONMENT.items():
         os.putenv(name, value)
-    confine()
-    end_with_parent()
+    connection = connect_to_parent()
     with contextlib.suppress(EOFError, OSError):
         while True:
             _answer(connection.recv(), _Parent(connection))
-
-
-def _connection(handle: int) -> Connection:
-    if sys.platform == "win32":
-        from multiprocessing.connection import PipeConnection
-
-        return PipeConnection(handle)
-    return Connection(handle)
 
 
 class _Parent:
