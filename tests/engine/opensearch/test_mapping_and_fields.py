@@ -62,7 +62,13 @@ def test_a_document_is_read_back() -> None:
     [
         ({"body": {"text": ["one", "two"]}, "title": ["A", "B"]}, "one\ntwo", "A", {}),
         ({"body.text": "one", "title": None}, "one", "", {}),
-        ({"body": "one", "title": 7}, "", "", {"body": ("one",)}),
+        ({"body": "one", "title": 7}, "", "7", {"body": ("one",)}),
+        (
+            {"body": [{"text": ["one", ""]}, {"text": 2}, {"x": 3}], "title": [None, True]},
+            "one\n2",
+            "true",
+            {"body.x": (3,)},
+        ),
         (
             {"author": {"name": "Ann", "born": 1970}, "whorl_id": "x", "place": {"lat": 1.5}, "none": None},
             "",

@@ -33,6 +33,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     SCHEME,
     IndexFeatures,
     Json,
+    has_text_field,
     name_in,
     own_fields,
     properties_in,
@@ -103,8 +104,8 @@ def backfill(
 ) -> BackfillReport:
     """Add whorl's fields to all documents that have a text. If the cluster fails, earlier updates remain.
 
-    If `again`, compute the fields again for documents that already have them. `progress` gets the counts so far, see
-    `fill_batches`.
+    An empty text counts, because queries cannot tell it from others. If `again`, compute the fields again for documents
+    that already have them. `progress` gets the counts so far, see `fill_batches`.
     """
     require_batch(batch)
     total = prepare(client, names, again=again)
@@ -125,9 +126,11 @@ def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
         source = hit.get("_source", {})
-        if text := text_in(source, names):
+        if has_text_field(source, names):
             try:
-                document = Document(hit["_id"], text, name_in(source, names), properties_in(source, names))
+                document = Document(
+                    hit["_id"], text_in(source, names), name_in(source, names), properties_in(source, names)
+                )
             except DocumentError as error:
                 refused.append((hit["_id"], str(error)))
             else:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -183,11 +184,16 @@ def without_text(names: FieldNames) -> Json:
 
 def text_in(source: Json, names: FieldNames) -> str:
     """Return the values of a document's text field as one text; "" if there is no value."""
-    return "\n".join(_texts(_value_at(source, names.content)))
+    return "\n".join(filter(None, _texts(source, names.content)))
+
+
+def has_text_field(source: Json, names: FieldNames) -> bool:
+    """Check whether a document has a value in the text field; an empty text is a value."""
+    return next(_texts(source, names.content), None) is not None
 
 
 def name_in(source: Json, names: FieldNames) -> str:
-    return next(iter(_texts(_value_at(source, names.name))), "")
+    return next(filter(None, _texts(source, names.name)), "")
 
 
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
@@ -208,17 +214,19 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 
 
-def _value_at(source: Json, place: str) -> Any:
-    if place in source:
-        return source[place]
-    first, _, inner_place = place.partition(".")
-    inner = source.get(first)
-    return _value_at(inner, inner_place) if inner_place and isinstance(inner, dict) else None
+def _texts(value: Any, place: str) -> Iterator[str]:
+    """Yield the values of a field that the cluster indexes as texts: those of all objects in a list, and numbers too.
 
-
-def _texts(value: Any) -> Sequence[str]:
-    values = value if isinstance(value, list) else [value]
-    return [text for text in values if isinstance(text, str) and text]
+    `place` is the name of the field inside `value`, or "" for the value itself.
+    """
+    if isinstance(value, list):
+        for member in value:
+            yield from _texts(member, place)
+    elif isinstance(value, dict) and place:
+        first, _, inner_place = (place, "", "") if place in value else place.partition(".")
+        yield from _texts(value.get(first), inner_place)
+    elif isinstance(value, str | int | float) and not place:
+        yield value if isinstance(value, str) else json.dumps(value)
 
 
 def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[PropertyValue]]) -> None:
