@@ -393,7 +393,15 @@ def test_names_of_the_settings() -> None:
     assert raised.value.hint == "Did you mean kind or id?"
 
 
-@pytest.mark.parametrize("clause", [ast.Wildcard(pattern("-*"), "content"), ast.Proximity(("--", "."), 3)])
+@pytest.mark.parametrize(
+    "clause",
+    [
+        ast.Wildcard(pattern("-*"), "content"),
+        ast.Proximity(("--", "."), 3),
+        ast.Term("_._"),
+        ast.Phrase("--", "content"),
+    ],
+)
 def test_no_words(clause: ast.Leaf) -> None:
     """
     A clause without any word matches nothing, with a warning.

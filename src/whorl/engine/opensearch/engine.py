@@ -46,7 +46,6 @@ from whorl.engine.opensearch.mapping_and_fields import (
     without_text,
 )
 from whorl.engine.opensearch.request_body import (
-    Translation,
     facet_aggregations,
     id_field,
     match_all,
@@ -248,7 +247,7 @@ class OpenSearchEngine(ServerEngine):
     def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
         # A hit lists the names of its matching clauses, so give each hash a named clause.
         named = [{"term": {PASSAGES: {"value": term, "_name": str(position)}}} for position, term in enumerate(terms)]
-        query = {"bool": {"filter": [self._translate_plan(plan).query], "should": named}}
+        query = {"bool": {"filter": [self._translate_plan(plan)], "should": named}}
         for hit in self._client.hits({"query": query, "size": rows, "_source": False}):
             yield hit["_id"], sorted(map(int, hit["matched_queries"]))
 
@@ -291,8 +290,7 @@ class OpenSearchEngine(ServerEngine):
             )
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        translation = self._translate_plan(plan)
-        body = {**self._hits_of(translation), **self._with_sketches()}
+        body = {**self._hits_of(plan), **self._with_sketches()}
         if finds_only_short(plan, self._scheme):
             body["_source"] = [self._names.name, self._names.content]
         if not in_order:
@@ -300,7 +298,7 @@ class OpenSearchEngine(ServerEngine):
         with explain_refusals(plan):
             total, hits = self._client.page(body, start, rows)
         sketched = zip(map(self._hit, hits), self._sketches(hits), strict=True)
-        return CandidatePage(total, tuple(sketched), translation.warnings)
+        return CandidatePage(total, tuple(sketched), plan.warnings)
 
     def _with_sketches(self) -> Json:
         return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
@@ -321,8 +319,7 @@ class OpenSearchEngine(ServerEngine):
         return {document_id: name_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-        translation = self._translate_plan(plan)
-        body, tokens = self._hits_of(translation, order), self._token_field
+        body, tokens = self._hits_of(plan, order), self._token_field
         is_unsorted = tokens is not None and not tokens.is_sorted
         if is_unsorted and start + rows > RESULT_WINDOW:
             raise SchemaError(
@@ -334,34 +331,34 @@ class OpenSearchEngine(ServerEngine):
         page = [self._hit(hit) for hit in hits]
         if is_unsorted:
             page.sort(key=lambda hit: (-hit.score, hit.id))
-        return Page(total, tuple(page), translation.warnings)
+        return Page(total, tuple(page), plan.warnings)
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        query = self._translate_plan(plan).query
-        aggregations = facet_aggregations(facets, lambda node: self._translate_plan(BoundPlan(node)).query)
+        query = self._translate_plan(plan)
+        aggregations = facet_aggregations(facets, lambda node: self._translate_plan(BoundPlan(node)))
         with explain_refusals(plan):
             response = self._client.search({"size": 0, "query": query, "aggs": aggregations})
         return read_facets(facets, response["aggregations"] if facets else {})
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         wanted = {"from": start, "size": rows, "track_total_hits": True}
-        body = {**self._hits_of(self._translate_plan(plan)), **wanted}
+        body = {**self._hits_of(plan), **wanted}
         return {"method": "POST", "url": f"{self._client.url}/_search", "json": body}
 
     @property
     def _token_field(self) -> TokenField | None:
         return self._foreign.field if self._foreign else None
 
-    def _translate_plan(self, plan: BoundPlan) -> Translation:
+    def _translate_plan(self, plan: BoundPlan) -> Json:
         return translate(plan, self.scheme, self._token_field)
 
-    def _hits_of(self, translation: Translation, order: Sequence[Order] = ()) -> Json:
+    def _hits_of(self, plan: BoundPlan, order: Sequence[Order] = ()) -> Json:
         shown = {"track_scores": True, "_source": [self._names.name]}
-        return {"query": translation.query, "sort": sort_keys(order, self._token_field), **shown}
+        return {"query": self._translate_plan(plan), "sort": sort_keys(order, self._token_field), **shown}
 
     @property
     def labels(self) -> OpenSearchLabels:
-        return OpenSearchLabels(self._client, self._names, lambda plan: self._translate_plan(plan).query)
+        return OpenSearchLabels(self._client, self._names, lambda plan: self._translate_plan(plan))
 
     def count(self) -> int:
         return self._client.count(match_all(self._token_field))

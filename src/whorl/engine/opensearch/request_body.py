@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -84,15 +83,7 @@ _NO_DOCUMENT: Json = {"match_none": {}}
 _UNSEEN = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """A plan's query as JSON, with the plan's warnings and warnings about words that cannot match."""
-
-    query: Json
-    warnings: tuple[str, ...]
-
-
-def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None) -> Translation:
+def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None) -> Json:
     """Translate a bound plan into a query; raise an error if it has too many clauses, or needs fields of whorl.
 
     `tokens` is the field with the MinHash tokens that the cluster makes, in an index without whorl's fields.
@@ -100,9 +91,7 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
     apart = fingerprints_to_move(
         plan.root, leaf_clauses, movable=_FINGERPRINTS, moved_clauses=_MOVED_CLAUSES, server="a cluster"
     )
-    translator = _Translator(scheme, apart, tokens)
-    query = translator.query(plan.root)
-    return Translation(query, tuple(dict.fromkeys((*plan.warnings, *translator.warnings))))
+    return _Translator(scheme, apart, tokens).query(plan.root)
 
 
 def match_all(tokens: TokenField | None = None) -> Json:
@@ -152,12 +141,11 @@ def leaf_clauses(node: BoundLeaf) -> int:
 
 
 class _Translator:
-    """Translates the nodes of a plan to JSON queries, and collects warnings for the user."""
+    """Translates the nodes of a plan to JSON queries."""
 
     def __init__(self, scheme: Scheme, apart: frozenset[int], tokens: TokenField | None) -> None:
         self._scheme, self._apart, self._tokens = scheme, apart, tokens
         self._minhash = tokens.name if tokens else MINHASH
-        self.warnings: list[str] = []
 
     def query(self, node: BoundNode) -> Json:
         match node:
@@ -170,11 +158,7 @@ class _Translator:
             case _ if isinstance(node, Test):
                 if self._tokens:
                     raise _only_in_ours("look for words or values")
-                query = clause(node, self._scheme.profile)
-                if isinstance(query, str):
-                    self.warnings.append(query)
-                    return _NO_DOCUMENT
-                return _constant(query, node.weight)
+                return _constant(clause(node, self._scheme.profile), node.weight)
             case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
                 terms = self._terms(tokens)
                 if minimum > len(terms):
@@ -329,15 +313,13 @@ def _sort_key(key: Order, id_field: str) -> Json:
 _WILD = re.compile(r"[\\*?]")
 
 
-def clause(test: Test, profile: str) -> Json | str:
-    """Return the query of a clause without its score, or the reason why it matches nothing."""
+def clause(test: Test, profile: str) -> Json:
+    """Return the query of a clause without its score."""
     match test:
         case Words(text=text, field="id"):
             return _term(ID, text)
         case Words(text=text, slop=slop):
             words = tokens(well_formed(text), profile)
-            if not words:
-                return f"there is no word in {text!r:.80}, so it matches nothing"
             return _any([_phrase(field, words, slop) for field in clause_fields(test.field)])
         case InOrder(words=(pattern,)):
             return _any([_word(field, pattern) for field in clause_fields(test.field)])

@@ -95,7 +95,6 @@ from whorl.fingerprint.minhash.signature_and_tokens import (
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import DIGEST_LETTERS, Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
@@ -107,7 +106,6 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     SketchTokens,
     WordClause,
-    Words,
     map_leaves,
 )
 
@@ -666,18 +664,10 @@ class SolrEngine(ServerEngine):
                 f"{self._client.url} has no field {self.collection.names.minhash!r}, which FINGERPRINT asks; "
                 f"'whorl solr init {self._client.url}' adds it, and 'whorl similar' needs none"
             )
-        if not isinstance(node, WordClause):
+        if not isinstance(node, WordClause) or node.field is not None or self.collection.names.text:
             return node
-        collection = self.collection
-        in_text = node.field is None or collection.schema.is_text(node.field)
-        if isinstance(node, Words) and in_text and not any(tokens(node.text)):
-            reason = f"there is no word in {node.text!r:.80}, so it matches nothing"
-        elif node.field is None and not collection.names.text:
-            reason = "the collection has no field to look for words without a field name in; write field:word"
-        else:
-            return node
-        warnings.append(reason)
-        return Nothing(reason)
+        warnings.append("the collection has no field to look for words without a field name in; write field:word")
+        return Nothing(warnings[-1])
 
 
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:

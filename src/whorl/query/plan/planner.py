@@ -518,14 +518,14 @@ class _Resolver:
     def _word_tests(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_FieldTest]:
         """Return tests of a clause on the words of a field.
 
-        If `is_lenient`, return no tests for a pattern that words cannot express, instead of raising an error.
+        If `is_lenient`, return no tests for a text without words, or a pattern that words cannot express.
         """
         clause = _split_clause(clause) if field in self._fields.split else clause
         match clause:
-            case ast.Term(text=text):
-                return [Words(text, field, 0.0)]
-            case ast.Phrase(text=text, slop=slop):
-                return [Words(text, field, 0.0, slop or 0)]
+            case ast.Term(text=text) | ast.Phrase(text=text):
+                if not tokens(well_formed(text), self._fields.profile):
+                    return [] if is_lenient else [self._no_word(text)]
+                return [Words(text, field, 0.0, clause.slop or 0 if isinstance(clause, ast.Phrase) else 0)]
             case ast.Fuzzy(text=text):
                 return [self._fuzzy_test(text, clause, field, Kind.TEXT)]
             case ast.Proximity(words=words, slop=slop):
@@ -556,11 +556,13 @@ class _Resolver:
         """Return a test for the words or patterns of `row` in order; the test of an empty `row` matches nothing."""
         words = tuple(row)
         if not words:
-            typed = self._query[clause.span.start : clause.span.end]
-            reason = f"there is no word in {typed!r:.80}, so it matches nothing"
-            self.warnings.append(reason)
-            return [Nothing(reason)]
+            return [self._no_word(self._query[clause.span.start : clause.span.end])]
         return [InOrder(words, slop, field, 0.0)]
+
+    def _no_word(self, typed: str) -> Nothing:
+        reason = f"there is no word in {typed!r:.80}, so it matches nothing"
+        self.warnings.append(reason)
+        return Nothing(reason)
 
     def _fuzzy_test(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _FieldTest:
         words = self._tokens(text) if kind is Kind.TEXT else [well_formed(text)]
