@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import tantivy
@@ -145,7 +145,7 @@ def read_preparation(records: Records, scheme: Scheme, sketch_scheme: SketchSche
 
 
 #: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.
-LAYOUT = "10"
+LAYOUT = "11"
 
 
 class IndexEntry(NamedTuple):
@@ -179,15 +179,26 @@ def _schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
     # Ids of changed or deleted documents. Only the small part of the index, for recent documents, uses this field (see
-    # `text_and_token_index`). A field of bytes takes no space in other documents; a text field would take a byte in
-    # each document.
+    # `text_and_token_index`).
     builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the identifier of the store and the range of applied journal numbers.
     builder.add_bytes_field("store", indexed=True)
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)
     builder.add_integer_field("documents", stored=True)
-    return builder.build()
+    return _without_field_norms(builder.build())
+
+
+def _without_field_norms(schema: tantivy.Schema) -> tantivy.Schema:
+    """Turn off the field norms of text fields: a byte per field and document that only BM25 scores use.
+
+    The builder of tantivy-py has no parameter for field norms, but the state that it pickles has one.
+    """
+    restore, (state,) = cast(Any, schema).__reduce__()
+    for column in state["inner"]:
+        if column["type"] == "text":
+            column["options"]["indexing"]["fieldnorms"] = False
+    return cast(tantivy.Schema, restore(state))
 
 
 SCHEMA = _schema()
