@@ -51,7 +51,7 @@ BATCHES_PER_WORKER = 2
 _MADE_FROM_TEXT = 200
 
 _Row = npt.NDArray[np.uint64]
-Item = TypeVar("Item")
+_Result = TypeVar("_Result")
 _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.uint64), join([])
 
 
@@ -206,7 +206,15 @@ def hash_texts(
         raise ParameterError("this is one text, not several; give a list of it")
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
-    return chain.from_iterable(_batches(iter(texts), scheme, parts, workers or processors()))
+    return chain.from_iterable(
+        _process(
+            chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS),
+            scheme,
+            lambda kernel, batch: _hash_in_loops(kernel, batch, parts),
+            lambda batch: (_hash_plainly(text, scheme, parts) for text in batch),
+            workers or processors(),
+        )
+    )
 
 
 def hash_in_batches(
@@ -218,28 +226,19 @@ def hash_in_batches(
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
-    return _portion_by_portion(portions, scheme, in_order=in_order)
+    return _process(
+        portions,
+        scheme,
+        lambda kernel, texts: HashBatch(*(kernel.ordered_hashes if in_order else kernel.distinct_hashes)(texts)[:2]),
+        lambda texts: _hash_batch_plainly(texts, scheme, in_order=in_order),
+    )
 
 
-def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in_order: bool) -> Iterator[HashBatch]:
-    portions = _read_ahead(iter(portions), lambda texts: sum(map(_work, texts)))
-    fast = _kernel_for(scheme)
-    was_compiling = is_compiling()
-    try:
-        for texts in portions:
-            if was_compiling and not is_compiling():
-                fast, was_compiling = kernel_if_ready(scheme), False
-            if fast:
-                yield HashBatch(*(fast.ordered_hashes(texts) if in_order else fast.distinct_hashes(texts)[:2]))
-            else:
-                hashes = [
-                    _hash_in_order(text, scheme) if in_order else _plain(text, scheme, Parts.HASHES).hashes
-                    for text in texts
-                ]
-                yield HashBatch(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
-    finally:
-        if fast:
-            give_back(fast)
+def _hash_batch_plainly(texts: Sequence[str], scheme: Scheme, *, in_order: bool) -> HashBatch:
+    hashes = [
+        _hash_in_order(text, scheme) if in_order else _hash_plainly(text, scheme, Parts.HASHES).hashes for text in texts
+    ]
+    return HashBatch(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
@@ -257,7 +256,7 @@ def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[n
     return tokens_and_spans(text, scheme.profile)
 
 
-def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
+def _hash_plainly(text: str, scheme: Scheme, parts: Parts) -> Hashed:
     if parts == Parts.MINIMA:  # piece by piece, to save memory on a long text
         return Hashed(text_minima(text, scheme), _NO_HASHES, _NO_WORDS)
     words = list(pieces(text, scheme.profile))
@@ -272,20 +271,18 @@ def _hash_in_order(text: str, scheme: Scheme) -> _Row:
     return np.concatenate([_NO_HASHES, *(lucene_hashes(halves, 0)[0] for halves in read)])
 
 
-def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
-    if parts == Parts.MINIMA:
-        rows, counts = one.bucket_minima(texts)
-        signatures = zip(rows, counts.tolist(), strict=True)
-        return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in signatures]
-    if not parts & Parts.MINIMA:
-        together, sizes, words = one.distinct_hashes(texts, with_words=bool(parts & Parts.WORDS))
+def _hash_in_loops(kernel: Kernel, texts: Sequence[str], parts: Parts) -> Iterable[Hashed]:
+    minima: Iterable[_Row] = repeat(_NO_MINIMA)
+    hashes: Iterable[_Row] = repeat(_NO_HASHES)
+    words: Iterable[JoinedWords] = repeat(_NO_WORDS)
+    if parts & Parts.MINIMA:
+        rows, counts = kernel.bucket_minima(texts)
+        minima = [row if count else _NO_MINIMA for row, count in zip(rows, counts.tolist(), strict=True)]
+    if parts != Parts.MINIMA:
+        together, sizes, joined = kernel.distinct_hashes(texts, with_words=bool(parts & Parts.WORDS))
         # Copy each part, because a slice would keep the hashes of all texts in memory.
-        split = [own.copy() for own in _split(together, sizes)]
-        return list(map(Hashed, repeat(_NO_MINIMA), split, words or repeat(_NO_WORDS)))
-    rows, hashes = one.many_hashed(texts)
-    minima = [row.copy() if own.size else _NO_MINIMA for row, own in zip(rows, hashes, strict=True)]
-    joined = one.distinct_hashes(texts, with_words=True)[2] if parts & Parts.WORDS else repeat(_NO_WORDS)
-    return list(map(Hashed, minima, hashes, joined))
+        hashes, words = [own.copy() for own in _split(together, sizes)], joined or words
+    return list(map(Hashed, minima, hashes, words))
 
 
 class _Amount:
@@ -298,18 +295,18 @@ def _work(text: str) -> int:
     return _FIXED + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
 
 
-def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read items until their texts have `LARGE` characters or none is left; return an iterator over all items."""
+def _read_ahead(portions: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Read portions until they have `LARGE` characters or none is left; return an iterator over all portions."""
     first, seen = [], 0
-    for item in items:
-        first.append(item)
-        seen += work(item)
+    for texts in portions:
+        first.append(texts)
+        seen += sum(map(_work, texts))
         if seen >= LARGE:
             break
     _Amount.seen += seen
     # Pass a list iterator, which frees the list after its last item: `chain` would keep the list itself until all items
     # are read.
-    return chain(iter(first), items)
+    return chain(iter(first), portions)
 
 
 def _kernel_for(scheme: Scheme) -> Kernel | None:
@@ -322,47 +319,52 @@ def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
     return _kernel_for(scheme)
 
 
-def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
-    """Yield lists of results: for many texts at a time with the compiled loops, otherwise for one text at a time."""
-    texts = _read_ahead(texts, _work)
-    fast, was_compiling = _kernel_for(scheme), is_compiling()
-    while not fast:
-        if (text := next(texts, None)) is None:
+def _process(
+    portions: Iterable[Sequence[str]],
+    scheme: Scheme,
+    with_kernel: Callable[[Kernel, Sequence[str]], _Result],
+    plainly: Callable[[Sequence[str]], _Result],
+    workers: int = 1,
+) -> Iterator[_Result]:
+    """Yield the result for each portion of texts: by `plainly` until a kernel is ready, then by `with_kernel`."""
+    portions = _read_ahead(iter(portions))
+    first_kernel, was_compiling = _kernel_for(scheme), is_compiling()
+    while not first_kernel:
+        if (texts := next(portions, None)) is None:
             return
-        yield [_plain(text, scheme, parts)]
+        yield plainly(texts)
         if was_compiling and not is_compiling():
-            fast, was_compiling = kernel_if_ready(scheme), False
-    idle = [fast]
+            first_kernel, was_compiling = kernel_if_ready(scheme), False
+    idle = [first_kernel]
 
-    def results(batch: Sequence[str]) -> list[Hashed]:
+    def work(texts: Sequence[str]) -> _Result:
         try:
-            one = idle.pop()
+            own = idle.pop()
         except IndexError:
-            one = kernel.Kernel(scheme)
-        made = _fast(batch, parts, one)
+            own = kernel.Kernel(scheme)
+        result = with_kernel(own, texts)
         # Put the kernel back only without an error: an error may leave its arrays inconsistent.
-        idle.append(one)
-        return made
+        idle.append(own)
+        return result
 
-    batches = chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS)
     try:
-        yield from map(results, batches) if workers == 1 else _run_in_threads(results, batches, workers)
+        yield from map(work, portions) if workers == 1 else _run_in_threads(work, portions, workers)
     finally:
-        for one in idle:
-            give_back(one)
+        for own in idle:
+            give_back(own)
 
 
 def _run_in_threads(
-    work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
-) -> Iterator[list[Hashed]]:
+    work: Callable[[Sequence[str]], _Result], portions: Iterator[Sequence[str]], workers: int
+) -> Iterator[_Result]:
     # Small commands start faster if this is imported here.
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    waiting: deque[Future[list[Hashed]]] = deque()
+    waiting: deque[Future[_Result]] = deque()
     with ThreadPoolExecutor(workers, "whorl-fingerprint") as pool:
         try:
-            for batch in batches:
-                waiting.append(pool.submit(work, batch))
+            for texts in portions:
+                waiting.append(pool.submit(work, texts))
                 if len(waiting) >= workers * BATCHES_PER_WORKER:
                     yield waiting.popleft().result()
             while waiting:

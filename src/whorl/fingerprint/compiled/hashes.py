@@ -215,10 +215,10 @@ def _hash_some(
 
 @cached
 def reduce(
-    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, minima: Any, filled: Any, highs: Any,
-    shingles: Any, scratch: Any,
-) -> Any:  # fmt: skip
-    """Update the bucket minima of texts with the hashes of their shingles; return the number of hashes in `highs`.
+    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, minima: Any, filled: Any, shingles: Any,
+    scratch: Any,
+) -> None:  # fmt: skip
+    """Update the bucket minima of texts with the hashes of their shingles.
 
     Args:
         words: Units of the words, each word followed by a space, and PADDING more units.
@@ -232,13 +232,11 @@ def reduce(
             and one for the second eight bytes.
         minima: Smallest hash of each text and bucket so far, as high half and low half; updated.
         filled: Whether each bucket of each text is filled.
-        highs: Receives the high half of every hash, unordered and with repetitions, unless this array is empty.
         shingles: Number of shingles of each text so far; updated.
         scratch: Result of `make_scratch`.
     """
     hashes = scratch[2]
     bucket_size, shift = numbers[2], numbers[3]
-    total = 0
     for text in range(counts.size - 1):
         smallest, full = minima[text], filled[text]
         end = counts[text + 1] - size + 1
@@ -254,11 +252,6 @@ def reduce(
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low
                 full[bucket] = True
-            if highs.size:
-                for i in range(slot):
-                    highs[total + i] = hashes[i]
-            total += slot
-    return total
 
 
 @cached
@@ -396,7 +389,3 @@ def make_scratch() -> tuple[NDArray[Any], ...]:
         np.zeros(LENGTH_CLASSES + 1, np.int64),
         np.zeros(_HASHES, np.int64),
     )
-
-
-def padded_size(words: int) -> int:
-    return words + (words // SHINGLE_BATCH + 1) * LANES * LENGTH_CLASSES

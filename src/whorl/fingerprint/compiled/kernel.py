@@ -163,35 +163,17 @@ class Kernel:
         The minima are a uint64 array of shape (texts, bucket_count, 2), as from `signature.minima_of`; all bits are set
         for a text with fewer words than a shingle.
         """
-        minima, filled = self._empty_arrays(len(texts))
+        shape = len(texts), self.scheme.bucket_count
+        minima, filled = np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
         counts = np.zeros(len(texts), np.int64)
         first = 0
         for window, words, starts, before in self._scan_windows(texts):
             rows = slice(first, first + window.texts)
-            own = minima[rows], filled[rows], _NOTHING, counts[rows]
+            own = minima[rows], filled[rows], counts[rows]
             self._loops.hashes.reduce(words, starts, before, *self._hashing, *own, self._scratch)
             first += window.finished
         self._loops.hashes.rotate(minima, filled)
         return minima, counts
-
-    def many_hashed(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]]]:
-        """Return the bucket minima of texts, and the hashes of each text's shingles, ascending and distinct."""
-        minima, filled = self._empty_arrays(len(texts))
-        hashes: list[npt.NDArray[np.uint64]] = []
-        # Hashes of the current text, one array for each window read so far.
-        parts: list[npt.NDArray[np.uint64]] = []
-        for window, words, starts, before in self._scan_windows(texts):
-            for number in range(window.texts):
-                own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
-                highs = np.empty(self._loops.hashes.padded_size(int(own[1] - own[0])), np.uint64)
-                numbers = minima[row], filled[row], highs, np.zeros(1, np.int64)
-                count = self._loops.hashes.reduce(words, starts, own, *self._hashing, *numbers, self._scratch)
-                parts.append(highs[:count])
-                if window.finished:
-                    hashes.append(sort_distinct(parts))
-                    parts = []
-        self._loops.hashes.rotate(minima, filled)
-        return minima, hashes
 
     def distinct_hashes(
         self, texts: Sequence[str], *, with_words: bool = False
@@ -234,10 +216,6 @@ class Kernel:
                 hashes.append(highs[:count])
             first += window.finished
         return np.concatenate(hashes), sizes, texts_words
-
-    def _empty_arrays(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-        shape = texts, self.scheme.bucket_count
-        return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
         """Yield each piece of each text: the text's index, and the first halves of the piece's murmur hashes."""
