@@ -27,6 +27,7 @@ SPLITS = [
     Difference("[2012-01-01T00:00:00Z TO NOW]", REFUSED, "[2012-01-01T00:00:00Z TO NOW]"),
     Difference("1972-05-20T17:33:18.772Z+3DAYS/DAY", REFUSED, r"1972-05-20T17\:33\:18.772Z+3DAYS/DAY"),
     Difference("FINGERPRINT:1234_50.5", "FINGERPRINT:1234_50 OR .5", "FINGERPRINT:1234_50.5"),
+    Difference('FINGERPRINT:"my doc"_50', 'FINGERPRINT:"my doc" OR _50', 'FINGERPRINT:"my doc"_50'),
     Difference("a, b", "a,b", "a, OR b"),
     Difference(". a", ".a", ". OR a"),
     Difference("_a-b", "_a OR NOT b", "_a-b"),

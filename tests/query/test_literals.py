@@ -102,6 +102,9 @@ def test_a_group_of_fingerprints() -> None:
     A group after FINGERPRINT works as after any field; each id has its own numbers.
     """
     assert parse("FINGERPRINT:(1_20 2_0.5_0.8 -'3')") == parse("FINGERPRINT:1_20 FINGERPRINT:2_50_80 -FINGERPRINT:3")
+    assert parse("FINGERPRINT:(\"a b_1\"_20 OR 'c d'_50_80)") == parse(
+        "FINGERPRINT:\"a b_1\"_20 OR FINGERPRINT:'c d'_50_80"
+    )
 
 
 RANGE = "must be above 0 and at most 100 percent, got"
@@ -226,6 +229,24 @@ MISTAKES = [
         "               ^^^^",
         "only _<overlap>_<probability> can follow the closing quote",
         'FINGERPRINT:"my_doc"_20_80',
+    ),
+    (
+        'FINGERPRINT:("a"b_20)',
+        "                ^^^^",
+        "a space is missing before b_20",
+        "",
+    ),
+    (
+        'FINGERPRINT:("a"_140 b)',
+        "                 ^^^",
+        "the overlap must be above 0 and at most 100 percent, got 140",
+        "",
+    ),
+    (
+        'TEXT:("a"_20_80 b)',
+        "         ^^^^^^",
+        "a space is missing before _20_80",
+        r"\'",
     ),
     (
         "FINGERPRINT:",

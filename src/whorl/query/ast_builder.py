@@ -31,6 +31,7 @@ from whorl.query.messages import (
     FIELDS,
     Mistake,
     form_error,
+    missing_space_error,
     missing_value_error,
     proximity_error,
     shorten,
@@ -225,7 +226,7 @@ class Builder:
         behind = words[-1] if words[-1].type == "SIMILARITY" else None
         words = words if behind is None else words[:-1]
         if field == FINGERPRINT:
-            return self._fingerprint(tokens, words, behind)
+            return self._fingerprint(tokens, words, [] if behind is None else [behind])
         span = span_of(tokens[0], tokens[-1])
         pattern = ast.join_pieces(chain.from_iterable(map(self._language.word, words)))
         similarity = None if behind is None else self._language.similarity(behind[1:], span_of(behind).start + 1)
@@ -239,11 +240,14 @@ class Builder:
         return self._leaf(ast.Term(text, field, form, span))
 
     def phrase(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? PHRASE SLOP?`."""
+        """`primary: FORM? field? PHRASE (SLOP | OVERLAP PROBABILITY?)?`."""
         form, field, (words, *more) = self._lead(tokens)
         behind = more[0] if more else None
         if field == FINGERPRINT:
-            return self._fingerprint(tokens, [words], behind)
+            return self._fingerprint(tokens, [words], more)
+        if behind is not None and behind.type == "OVERLAP":
+            place = span_of(behind, more[-1])
+            raise missing_space_error(self._text(place), place)
         span = span_of(tokens[0], tokens[-1])
         pattern = self._language.word(words)
         slop = None if behind is None else self._language.slop(behind[1:], span_of(behind).start + 1)
@@ -305,19 +309,17 @@ class Builder:
         at = [token.type for token in tokens].index("FINGERPRINT")
         reference, *numbers = tokens[at + 1 :]
         self._check_not_nested(tokens[at], tokens[-1])
-        # An overlap token begins with its underscore, so its first part is empty.
-        parts = [part for token in numbers for part in split_at_underscores(Typed(token, span_of(token).start))[1:]]
-        return self._fingerprint(tokens, [reference], None, parts)
+        return self._fingerprint(tokens, [reference], numbers)
 
-    def _fingerprint(
-        self, tokens: Sequence[Token], words: Sequence[Token], following: Token | None, numbers: Sequence[Typed] = ()
-    ) -> Piece:
+    def _fingerprint(self, tokens: Sequence[Token], words: Sequence[Token], following: Sequence[Token]) -> Piece:
         """Build a FINGERPRINT. It may be parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
 
-        `words` are the tokens of the id. A token that follows them (similarity or slop) is an error.
+        `words` are the tokens of the id, which overlap and probability may follow. A similarity or slop is an error.
         """
-        if following is not None:
-            raise self._no_id([following])
+        if following and following[0].type != "OVERLAP":
+            raise self._no_id(following)
+        # An overlap token begins with its underscore, so its first part is empty.
+        numbers = [part for token in following for part in split_at_underscores(Typed(token, span_of(token).start))[1:]]
         place, typed = span_of(words[0], words[-1]), self._text(span_of(words[0], tokens[-1]))
         if words[0].type != "PHRASE":
             reference = split_at_underscores(Typed(self._text(place), place.start))

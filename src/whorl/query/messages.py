@@ -115,7 +115,7 @@ def _unfinished_part_error(query: str, at: int, before: Sequence[Token]) -> Mist
 
 
 def missing_id_error(at: int) -> Mistake:
-    hint = "Write it directly behind the colon, as in FINGERPRINT:1234"
+    hint = 'Write it directly behind the colon, as in FINGERPRINT:1234 or FINGERPRINT:"my doc_50"'
     return Mistake("the id of a document is missing", Span(at, at), hint)
 
 
@@ -182,6 +182,12 @@ def misplaced_token_error(query: str, got: Token, before: Sequence[Token]) -> Mi
 def form_error(form: Token, here: Span) -> Mistake:
     hint = f"As in {form}word, {form}field:word or field:({form}word {form}other). {_AS_TEXT}"
     return Mistake(f"a word or a phrase must follow {form}", here, hint)
+
+
+def missing_space_error(
+    typed: str, here: Span, hint: str = r"A quote that belongs to the text is written \" or \'"
+) -> Mistake:
+    return Mistake(f"a space is missing before {shorten(typed)}", here, hint)
 
 
 def missing_value_error(field: Token, here: Span) -> Mistake:

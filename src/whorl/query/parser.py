@@ -41,7 +41,7 @@ from whorl.query.messages import (
     Mistake,
     bad_character_error,
     misplaced_token_error,
-    shorten,
+    missing_space_error,
     span_of,
     too_deep_error,
     too_many_clauses_error,
@@ -340,7 +340,7 @@ class TokenChecks:
             raise Mistake(message, span_of(token), 'As in FINGERPRINT:"my_doc"_20_80')
         if token == "~" and before.type in _WORDS:
             raise Mistake("a number must follow ~ directly", span_of(token), 'As in word~0.8, or "some words"~2')
-        hint = r"A quote that belongs to the text is written \" or \'"
         if is_id:
             hint = 'An id with blanks, parentheses, quotes or ^ is quoted, as in FINGERPRINT:"report (1).pdf"'
-        raise Mistake(f"a space is missing before {shorten(token)}", span_of(token), hint)
+            raise missing_space_error(token, span_of(token), hint)
+        raise missing_space_error(token, span_of(token))
