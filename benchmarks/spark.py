@@ -34,8 +34,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duplicates_texts import short_texts
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.options import Keep
 from whorl.duplicates.prefix_lengths import JoinOptions
+from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.clusters import components

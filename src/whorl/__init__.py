@@ -72,21 +72,21 @@ if TYPE_CHECKING:
     from whorl.duplicates.deduplicate_in_memory import deduplicate as deduplicate
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Granularity as Granularity
-    from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import PairOptions as PairOptions
     from whorl.duplicates.options import ask_pairs as ask_pairs
     from whorl.duplicates.remove_common_shingles import BoilerplateOptions as BoilerplateOptions
     from whorl.duplicates.remove_common_shingles import ask_common as ask_common
-    from whorl.duplicates.results_and_retention import Cluster as Cluster
-    from whorl.duplicates.results_and_retention import ClusterColumns as ClusterColumns
-    from whorl.duplicates.results_and_retention import Duplicates as Duplicates
-    from whorl.duplicates.results_and_retention import Member as Member
-    from whorl.duplicates.results_and_retention import OwnText as OwnText
-    from whorl.duplicates.results_and_retention import Pair as Pair
-    from whorl.duplicates.results_and_retention import PairColumns as PairColumns
-    from whorl.duplicates.results_and_retention import Version as Version
-    from whorl.duplicates.results_and_retention import superfluous as superfluous
-    from whorl.duplicates.results_and_retention import with_words as with_words
+    from whorl.duplicates.results import Cluster as Cluster
+    from whorl.duplicates.results import ClusterColumns as ClusterColumns
+    from whorl.duplicates.results import Duplicates as Duplicates
+    from whorl.duplicates.results import Member as Member
+    from whorl.duplicates.results import OwnText as OwnText
+    from whorl.duplicates.results import Pair as Pair
+    from whorl.duplicates.results import PairColumns as PairColumns
+    from whorl.duplicates.results import Version as Version
+    from whorl.duplicates.results import superfluous as superfluous
+    from whorl.duplicates.results import with_words as with_words
+    from whorl.duplicates.retention import Keep as Keep
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
     from whorl.duplicates.write_cluster_labels import LabelCounts as LabelCounts

@@ -27,8 +27,8 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from whorl.duplicates import DuplicatesOptions, duplicates_in
-from whorl.duplicates.options import require_property
-from whorl.duplicates.results_and_retention import with_words
+from whorl.duplicates.results import with_words
+from whorl.duplicates.retention import require_property
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import ParameterError, WhorlError, suggestion
 from whorl.model import Document

@@ -7,7 +7,7 @@ from pathlib import Path
 from whorl.cli.output_files import open_output
 from whorl.cli.run_duplicates import clusters_line, write_list
 from whorl.duplicates import Keep
-from whorl.duplicates.results_and_retention import Cluster, Member, Pair
+from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.output.duplicates import write_clusters, write_pairs
 
 A, B, C = (Member(document_id, "", size) for document_id, size in (("a", 5), ("b", 9), ("c", 7)))

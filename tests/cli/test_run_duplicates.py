@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from whorl.cli.duplicates import duplicates
 from whorl.cli.main import main
 from whorl.cli.run_duplicates import DuplicatesCommand
-from whorl.duplicates.options import Keep
+from whorl.duplicates.retention import Keep
 
 
 def command(*arguments: str) -> DuplicatesCommand:

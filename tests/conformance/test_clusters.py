@@ -10,7 +10,7 @@ import pytest
 from whorl import Document, Store
 from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_among, duplicates_in, superfluous
 from whorl.duplicates.options import DuplicatesOptions
-from whorl.duplicates.results_and_retention import with_words
+from whorl.duplicates.results import with_words
 
 
 def worth(document: Document, field: str) -> float | None:

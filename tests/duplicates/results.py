@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whorl.duplicates.results_and_retention import Duplicates, Pair
+from whorl.duplicates.results import Duplicates, Pair
 
 
 def ids(pairs: Iterator[Pair]) -> list[frozenset[str]]:

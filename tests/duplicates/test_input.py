@@ -14,7 +14,8 @@ from click.testing import CliRunner, Result
 
 from whorl.cli.main import main
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import DuplicatesOptions, Keep
+from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError
 from whorl.ingest.rows.row_format import RowColumns
 

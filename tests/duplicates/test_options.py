@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates.options import METRICS, DuplicatesOptions, Keep, PairOptions, ask_pairs, seconds_of
+from whorl.duplicates.options import METRICS, DuplicatesOptions, PairOptions, ask_pairs
+from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 
@@ -114,49 +115,3 @@ def test_percentages_become_exact_fractions() -> None:
     for wrong in (Fraction(0), Fraction(2)):
         with pytest.raises(ParameterError, match="recall must be a fraction above 0 and at most 1"):
             PairOptions(recall=wrong)
-
-
-def test_retention_policies_are_parsed() -> None:
-    """
-    A column follows a colon, and may contain a colon itself.
-    """
-    assert Keep.parse("first") == Keep("first")
-    assert Keep.parse("largest:quality:v2") == Keep("largest", "quality:v2")
-    assert str(Keep.parse("oldest:made")) == "oldest:made"
-    assert str(Keep.parse("newest")) == "newest"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [("best", "first, longest"), ("", "first, longest"), ("largest", "largest:COLUMN"), ("first:made", "no column")],
-)
-def test_unknown_retention_policies_are_refused(words: str, message: str) -> None:
-    """
-    An unknown policy, or one with a wrong column, raises an error with valid ones.
-    """
-    with pytest.raises(ParameterError, match=message):
-        Keep.parse(words)
-
-
-def test_dates_of_fields() -> None:
-    """
-    A date as queries write it, seconds, or the first of several values is a date; other values are not.
-    """
-    assert seconds_of("1970-01-02") == 86_400
-    assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
-    assert seconds_of("1970-01-01T00:00:10.5+00:00") == 10.5
-    assert seconds_of(12) == 12
-    none: tuple[object, ...] = ("yesterday-ish", None, (), [], float("nan"), 10**400, {"at": 1})
-    assert [seconds_of(value) for value in none] == [None] * 7
-
-
-def test_rank_of_a_value() -> None:
-    """
-    A document with a larger rank is kept under every policy; numbers may be text, as in CSV.
-    """
-    assert Keep("largest", "q").rank_of("0.75") == Keep("largest", "q").rank_of((0.75, 2)) == 0.75
-    assert Keep("smallest", "q").rank_of(3) == -3
-    assert Keep("oldest", "d").rank_of("1970-01-02") == -86_400
-    assert [Keep("largest", "q").rank_of(value) for value in ("", "good", None, float("nan"), "inf", 10**400)] == [
-        None
-    ] * 6

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from tests.duplicates.results import clusters, ids
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
-from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from whorl.arrays_and_batches import batches
-from whorl.duplicates.options import Keep
+from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import Sketching, no_date, part_of

@@ -13,7 +13,8 @@ from tests.duplicates.results import clusters, ids
 from tests.families import family_documents
 from whorl.duplicates import worker_pool
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError, StoreError
 from whorl.ingest.rows import json_and_csv as lines

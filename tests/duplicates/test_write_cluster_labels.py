@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from whorl.duplicates.results_and_retention import Cluster, Member, Pair
+from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.protocol import ClusterLabel
 from whorl.output.duplicates import format_label_counts

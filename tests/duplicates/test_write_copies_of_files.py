@@ -18,7 +18,8 @@ from click.testing import CliRunner
 from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.write_copies_of_files import (
     RetentionDecisions,

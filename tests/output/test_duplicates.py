@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.families import family_documents
-from whorl.duplicates import results_and_retention
+from whorl.duplicates import results
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.results_and_retention import Cluster, Member, OwnText, Pair, Version
+from whorl.duplicates.results import Cluster, Member, OwnText, Pair, Version
 from whorl.duplicates.run import duplicates_among
 from whorl.model import Document
 from whorl.output.duplicates import (
@@ -214,9 +214,9 @@ def test_parquet_has_the_rows_of_csv() -> None:
     itself = Pair.of_counts(ONE, ONE, 30, 30, 30)
     cluster = Cluster((itself, ALIKE))
     kinds: list[tuple[Any, list[Any]]] = [(write_pairs, [ALIKE, ABOUT]), (write_clusters, [cluster])]
-    for write, results in kinds:
+    for write, found in kinds:
         text, out, empty = io.StringIO(), io.BytesIO(), io.BytesIO()
-        assert write(iter(results), "parquet", out) == write(iter(results), "csv", text)
+        assert write(iter(found), "parquet", out) == write(iter(found), "csv", text)
         rows = list(csv.reader(io.StringIO(text.getvalue())))
         table = pq.read_table(out)
         assert table.schema.names == rows[0]
@@ -283,8 +283,8 @@ def test_lines_are_the_same_to_the_byte(new: bool, at_once: int, monkeypatch: py
     """
     Pairs and clusters are the same to the byte, with equal documents, all or only new ones, for any portion size.
     """
-    monkeypatch.setattr(results_and_retention, "_PAIRS_AT_ONCE", at_once)
-    monkeypatch.setattr(results_and_retention, "_MEMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(results, "_PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(results, "_MEMBERS_AT_ONCE", at_once)
     collection = documents(at_once)
     with duplicates_among(collection[40:], ask_pairs("jaccard", 40, 100), reference=collection[:40]) as duplicates:
         assert duplicates.is_counted

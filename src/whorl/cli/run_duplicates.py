@@ -22,9 +22,10 @@ from whorl.cli.output_files import open_output, require_writable
 from whorl.cli.render.plans_and_progress import problem_lines, reading_bar, show_progress
 from whorl.duplicates.contamination import find_in_documents
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.repeated_passages import WORDS, passages_among
-from whorl.duplicates.results_and_retention import Cluster, Duplicates, superfluous, with_words
+from whorl.duplicates.results import Cluster, Duplicates, superfluous, with_words
+from whorl.duplicates.retention import Keep, require_property
 from whorl.duplicates.run import duplicates_among, duplicates_in
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.duplicates.write_cluster_labels import write_ids

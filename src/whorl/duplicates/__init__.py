@@ -9,8 +9,8 @@ A search has these stages:
 5. verification   verify_sketches counts the hashes that candidates share; verify_texts reads texts if sketches
                   cannot decide
 6. all_pairs      run stages 4 and 5, and skip pairs of documents that are already connected
-7. clusters       group the pairs; results_and_retention yields pairs and clusters, write_copies_of_files writes copies,
-                  and write_cluster_labels writes cluster ids into a store
+7. clusters       group the pairs; results yields pairs and clusters, retention ranks documents; write_copies_of_files
+                  writes copies, and write_cluster_labels writes cluster ids into a store
 
 `run` calls the stages on one machine. The modules of `spark` do the same on a Spark cluster. `remove_common_shingles`
 removes text that many documents share before stage 4. `repeated_passages` finds repeated runs of words; `contamination`
@@ -24,12 +24,12 @@ from whorl.lazy_exports import lazily
 if TYPE_CHECKING:
     from whorl.duplicates.contamination import find_in_documents as find_in_documents
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
-    from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import ask_pairs as ask_pairs
     from whorl.duplicates.remove_common_shingles import ask_common as ask_common
     from whorl.duplicates.repeated_passages import passages_among as passages_among
-    from whorl.duplicates.results_and_retention import superfluous as superfluous
-    from whorl.duplicates.results_and_retention import with_words as with_words
+    from whorl.duplicates.results import superfluous as superfluous
+    from whorl.duplicates.results import with_words as with_words
+    from whorl.duplicates.retention import Keep as Keep
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
     from whorl.duplicates.write_cluster_labels import write_ids as write_ids

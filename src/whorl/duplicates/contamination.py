@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, chunks, run_starts, sort_distinct, spread, with_made
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
-from whorl.duplicates.results_and_retention import Cluster, Member, Pair
+from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import part_of

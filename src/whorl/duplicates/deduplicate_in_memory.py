@@ -12,16 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.clusters import groups_by_label, labels_around_kept
-from whorl.duplicates.options import (
-    DEFAULT_RECALL,
-    DEFAULT_THRESHOLD,
-    DuplicatesOptions,
-    Keep,
-    PairOptions,
-    UnreadValues,
-    ask_pairs,
-)
-from whorl.duplicates.results_and_retention import arrays_of
+from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, DuplicatesOptions, PairOptions, ask_pairs
+from whorl.duplicates.results import arrays_of
+from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verify_sketches import Pairs

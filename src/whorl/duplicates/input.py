@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
+from whorl.duplicates.options import DuplicatesOptions, Granularity
 from whorl.duplicates.pieces import pieces_of
+from whorl.duplicates.retention import seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.find_and_read_files import (

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import batches, chunks, run_starts, with_made
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.pieces import passage_id
-from whorl.duplicates.results_and_retention import Cluster, Member, Pair
+from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_arrays import HASH, Numbers
 from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore

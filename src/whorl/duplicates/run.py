@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches
 from whorl.duplicates.all_pairs import find_pairs, first_of_equals
-from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, UnreadValues, seconds_of
+from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
-from whorl.duplicates.results_and_retention import Duplicates, ReadProperties, ReadTexts
+from whorl.duplicates.results import Duplicates, ReadProperties, ReadTexts
+from whorl.duplicates.retention import UnreadValues, seconds_of
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore
 from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, no_date, part_of, sketch_digest
 from whorl.duplicates.verify_sketches import Pairs

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import with_made
-from whorl.duplicates.options import Keep, UnreadValues, seconds_of
+from whorl.duplicates.retention import Keep, UnreadValues, seconds_of
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches
 from whorl.fingerprint.shingling import Scheme

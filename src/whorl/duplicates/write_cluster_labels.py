@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from whorl.arrays_and_batches import batches
-from whorl.duplicates.results_and_retention import Cluster
+from whorl.duplicates.results import Cluster
 from whorl.engine.protocol import ClusterLabel, Engine, require_current_index
 from whorl.request_context import report_progress, require_time
 

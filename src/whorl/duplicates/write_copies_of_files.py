@@ -13,7 +13,7 @@ from typing import IO
 from whorl.duplicates.input import InputReader, require_free_columns
 from whorl.duplicates.options import Granularity
 from whorl.duplicates.pieces import group_by_document, remove_pieces, without_ranges
-from whorl.duplicates.results_and_retention import Cluster
+from whorl.duplicates.results import Cluster
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.extraction.detect_format_and_encoding import decode

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.sampling import FULL, sample
-from whorl.duplicates.options import Keep
+from whorl.duplicates.retention import Keep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

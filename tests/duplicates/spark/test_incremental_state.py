@@ -19,7 +19,8 @@ from tests.families import family_documents
 from tests.sampling import FULL, sample, thorough
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.options import DuplicatesOptions, Keep
+from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document

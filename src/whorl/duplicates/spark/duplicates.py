@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
-from whorl.duplicates.options import DuplicatesOptions, Keep, PairOptions
+from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
+from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.clusters import (

@@ -19,8 +19,8 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVa
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
 from whorl.duplicates import DuplicatesOptions, duplicates_in
-from whorl.duplicates.options import require_property
-from whorl.duplicates.results_and_retention import Cluster, with_words
+from whorl.duplicates.results import Cluster, with_words
+from whorl.duplicates.retention import require_property
 from whorl.duplicates.run import require_few_documents
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.errors import NoSketchesError, WhorlError

@@ -14,7 +14,7 @@ from tests.duplicates.results import clusters, ids
 from tests.families import family_documents, shingles, true_components, true_pairs
 from whorl import Document
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
-from whorl.duplicates.results_and_retention import PairColumns, compare_versions, superfluous, version_order
+from whorl.duplicates.results import PairColumns, compare_versions, superfluous, version_order
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import words_of

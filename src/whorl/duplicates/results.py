@@ -1,4 +1,4 @@
-"""Results of a duplicate search (pairs, clusters, versions), and the choice of documents to keep."""
+"""Results of a duplicate search: pairs, clusters, versions, and the documents of clusters to keep."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from whorl.duplicates.clusters import (
     labels_around_earlier,
     labels_around_kept,
 )
-from whorl.duplicates.options import Keep, UnreadValues
 from whorl.duplicates.remove_common_shingles import Residual
+from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs
@@ -560,6 +560,7 @@ def principal(members: Sequence[Member], keep: Keep) -> int:
 
 
 def _rank(member: Member, keep: Keep) -> float | None:
+    """Return the rank of a document in a cluster (larger is better); None if it is unknown."""
     if not keep.is_by_value:
         return member.size
     return member.worth if keep.column else keep.rank_of(member.date)

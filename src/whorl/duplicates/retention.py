@@ -1,0 +1,157 @@
+"""Retention policies, which choose the document of a cluster to keep by its order, length, date or number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.duplicates.sketch_arrays import Numbers
+from whorl.errors import ParameterError, require_text
+from whorl.query.plan.fields_and_values import UnreadableError, read_date
+
+#: Retention policies, and whether each must, may or cannot name a column. A policy by date without a column uses the
+#: modification times of files.
+_COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
+_DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Retention policy: selects the document of a cluster to keep. Ties go to the first document.
+
+    Args:
+        by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
+        column: Column or property with the date or number; "" if the policy needs none.
+
+    Raises:
+        ParameterError: The policy is unknown, or its column is missing or not allowed.
+    """
+
+    by: str
+    column: str = ""
+
+    def __post_init__(self) -> None:
+        column = _COLUMNS.get(self.by)
+        if column is None:
+            raise ParameterError(f"keep must be one of {', '.join(_COLUMNS)}, got {self.by!r:.80}")
+        if column == "none" and self.column:
+            raise ParameterError(f"{self.by} has no column, got {self.column!r:.80}")
+        if column == "must" and not self.column:
+            raise ParameterError(f"{self.by} needs the column of the number: {self.by}:COLUMN")
+
+    @classmethod
+    def parse(cls, words: str) -> Keep:
+        """Parse a policy, such as `first`, `newest:modified` or `largest:quality`."""
+        require_text("keep", words, "write first or longest, for instance")
+        by, _, column = words.partition(":")
+        return cls(by, column)
+
+    def __str__(self) -> str:
+        return f"{self.by}:{self.column}" if self.column else self.by
+
+    @property
+    def is_by_value(self) -> bool:
+        return _COLUMNS[self.by] != "none"
+
+    @property
+    def is_by_date(self) -> bool:
+        return self.by in _DATES
+
+    @property
+    def sought(self) -> str:
+        return "date" if self.is_by_date else "number"
+
+    def rank_of(self, value: object) -> float | None:
+        """Return the rank of a document (larger is better), or None if the value is not a date or number.
+
+        `value` is the column's value, or seconds since 1970. If the column has several values, the first one is used.
+        """
+        number = seconds_of(value) if self.is_by_date else _number(value)
+        return -number if number is not None and self.by in _DESCENDING else number
+
+    def losses(self, sizes: Numbers, ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the loss of each document, given its number of shingles and its rank (NaN if unknown).
+
+        The document of a cluster with the smallest loss is kept. A document without a rank has infinite loss.
+        """
+        if self.by == "longest":
+            return -sizes.astype(np.float64)
+        return np.where(np.isnan(ranks), np.inf, -ranks) if self.is_by_value else np.zeros(sizes.size)
+
+
+#: Spellings of missing values in Python, JSON, numpy and pandas, in lower case.
+_MISSING = frozenset({"", "none", "null", "nan", "nat", "<na>"})
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadValues:
+    """Values of a column that do not have the needed type: their number, and the first one.
+
+    Args:
+        sought: The needed type, "date" or "number".
+    """
+
+    column: str
+    sought: str
+    count: int
+    first: object
+
+    @classmethod
+    def of_column(cls, column: str, sought: str, unread: Iterable[object]) -> list[UnreadValues]:
+        """Summarise a column's unread values, without missing values (None, NaN, blanks).
+
+        Return a list with one element, or an empty list if all values are missing.
+        """
+        present = [value for value in map(_first_of, unread) if str(value).strip().lower() not in _MISSING]
+        return [cls(column, sought, len(present), present[0])] if present else []
+
+    @classmethod
+    def sum(cls, parts: Iterable[UnreadValues]) -> list[UnreadValues]:
+        """Add up the numbers of unread values in several parts of a collection, column by column."""
+        sums: dict[tuple[str, str], UnreadValues] = {}
+        for part in parts:
+            before = sums.get((part.column, part.sought))
+            sums[part.column, part.sought] = (
+                part if before is None else replace(before, count=before.count + part.count)
+            )
+        return list(sums.values())
+
+    def __str__(self) -> str:
+        return f"in the column {self.column!r}, such as {self.first!r:.80}"
+
+
+def seconds_of(value: object) -> float | None:
+    """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date."""
+    first = _first_of(value)
+    if isinstance(first, date):
+        first = first.isoformat()
+    if not isinstance(first, str):
+        return _number(first)
+    try:
+        return read_date(first, datetime.now(UTC)).first / 1000
+    except UnreadableError:
+        return None
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(_first_of(value))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _first_of(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) and value else value
+
+
+def require_property(keep: Keep | None) -> None:
+    """Raise ParameterError if a policy by date or number does not name its property."""
+    if keep is not None and keep.is_by_value and not keep.column:
+        raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")
