@@ -244,3 +244,16 @@ def test_backfill_without_stored_text(others: Any) -> None:
     assert backfill(client, FieldNames()) == BackfillReport(total=2, sent=1, textless=1)
     seven = {"query": {"field": {"f": "content", "query": "seven"}}, "limit": 9, "sort": "id asc"}
     assert [document["id"] for document in client.post("select", seven)["response"]["docs"]] == ["a", "c"]
+
+
+def test_empty_texts(others: Any) -> None:
+    """
+    An empty text gets an empty sketch, so that no document is missing afterwards.
+    """
+    client = others()
+    initialise(client, FieldNames(), dry_run=False)
+    client.post("update", [PLAIN, {"id": "b", "content": ""}, {"id": "c"}], commit="true")
+    backfill(client, FieldNames())
+    with Store(SolrEngine(client)) as store:
+        assert store.engine.gaps("tokens") == store.engine.gaps("sketches") == ()
+    assert backfill(client, FieldNames(), repair=True).textless == 0

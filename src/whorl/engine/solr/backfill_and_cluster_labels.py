@@ -141,12 +141,14 @@ def _fill(client: SolrClient, collection: Collection, documents: list[Json]) -> 
     passages = collection.schema.passage_scheme
     computed = [*NEEDED, *([PASSAGES] if passages else [])]
     made, removed, kept = [], [], 0
-    texts = [whole_text(document.get(collection.content or "")) for document in documents]
+    content = collection.content or ""
+    # An empty text is a text, because queries cannot tell it from others.
+    texts = [whole_text(document[content]) if content in document else None for document in documents]
     parts = Parts.HASHES | Parts.WORDS if passages else Parts.HASHES
-    hashes = hash_texts(filter(None, texts), collection.scheme, parts, workers=1)
+    hashes = hash_texts((text for text in texts if text is not None), collection.scheme, parts, workers=1)
     for document, text in zip(documents, texts, strict=True):
         is_empty = first_text(document.get(SIZE)) == "0"
-        if text:
+        if text is not None:
             fingerprints = next(hashes)
             sketch = fingerprints.sketch(SketchScheme())
             if is_empty and not sketch.size and first_text(document.get(SCHEME)) == name:
@@ -198,7 +200,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
 def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequence[Json]) -> set[str]:
     """Return the ids of documents that may have a text, although Solr returns none."""
     key, content = collection.names.key, collection.content
-    bare = [str(document[key]) for document in documents if not whole_text(document.get(content or ""))]
+    bare = [str(document[key]) for document in documents if content not in document]
     if not bare or content is None:
         return set()
     if not collection.searchable_text:
