@@ -83,9 +83,6 @@ _STARTUP_FAILURE = 3
 _HUNG_SECONDS = 60
 #: Name of the file in the shared folder that contains the address of the process with the shared state.
 _ADDRESS = "address"
-#: Name of the file in the shared folder that marks the service's address as printed. The worker that prints the address
-#: creates the file, so that no other worker prints it.
-_ANNOUNCED = "announced"
 
 
 #: Maximum size of a request's head: request line and headers.
@@ -271,9 +268,6 @@ def _run_workers(store: Store, settings: Settings) -> None:
     with _claim(*settings.listen), tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
         (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")
         is_terminal = sys.stderr.isatty()
-        if is_terminal and settings.listen[1] == 0:
-            # Choose the port here, because workers would not know the port that uvicorn chooses.
-            settings = replace(settings, listen=(settings.listen[0], _free_port(settings.listen[0])))
         use_in_workers(settings, Path(folder))
         config = uvicorn.Config(
             f"{worker_app.__module__}:{worker_app.__name__}",
@@ -285,7 +279,11 @@ def _run_workers(store: Store, settings: Settings) -> None:
             **_server_options(settings, is_terminal=is_terminal),
         )
         _require_free(*settings.listen)
-        supervisor = _Supervisor(config, [config.bind_socket()])
+        bound = config.bind_socket()
+        if is_terminal:
+            announce = partial(_announce_when_reachable, settings.listen[0], bound.getsockname()[1])
+            threading.Thread(target=announce, name="announces the address", daemon=True).start()
+        supervisor = _Supervisor(config, [bound])
         with suppress(KeyboardInterrupt):
             supervisor.run()
     state.searches.close()
@@ -324,30 +322,19 @@ def worker_app() -> FastAPI:
         with store:
             _warn_if_empty(store, settings)
             async with lifespan(app):
-                if sys.stderr.isatty():
-                    announce = partial(_announce_first, *settings.listen, folder / _ANNOUNCED)
-                    threading.Thread(target=announce, name="announces the address", daemon=True).start()
                 yield
 
     app.router.lifespan_context = with_store
     return app
 
 
-def _announce_first(host: str, port: int, announced: Path) -> None:
-    """When a worker listens, print the service's address, unless another worker has already printed it."""
-    with suppress(FileExistsError):
-        announced.touch(exist_ok=False)
-        while True:
-            with suppress(OSError), socket.create_connection((_reachable(host), port), timeout=1):
-                break
-            time.sleep(0.05)
-        _announce(host, port)
-
-
-def _free_port(host: str) -> int:
-    with socket.socket(_family(host)) as chosen:
-        chosen.bind((host, 0))
-        return int(chosen.getsockname()[1])
+def _announce_when_reachable(host: str, port: int) -> None:
+    """Print the service's address when a worker listens."""
+    while True:
+        with suppress(OSError), socket.create_connection((_reachable(host), port), timeout=1):
+            break
+        time.sleep(0.05)
+    _announce(host, port)
 
 
 def _end_with_parent() -> None:
