@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -461,20 +461,14 @@ class Settings:
 
     @property
     def solr_access(self) -> ServerAccess:
-        return self._access(auth=self.solr_auth, ca=self.solr_ca, verify=self.solr_verify)
+        return self._access(self.solr_auth, self.solr_ca, verify=self.solr_verify)
 
     @property
     def opensearch_access(self) -> ServerAccess:
-        return self._access(
-            auth=self.opensearch_auth,
-            api_key=self.opensearch_api_key,
-            ca=self.opensearch_ca,
-            verify=self.opensearch_verify,
-        )
+        access = self._access(self.opensearch_auth, self.opensearch_ca, verify=self.opensearch_verify)
+        return replace(access, api_key=self.opensearch_api_key)
 
-    def _access(
-        self, *, auth: tuple[str, str] | None, api_key: str | None = None, ca: Path | None, verify: bool
-    ) -> ServerAccess:
+    def _access(self, auth: tuple[str, str] | None, ca: Path | None, *, verify: bool) -> ServerAccess:
         # Stores on disk need no HTTP client, so import it here.
         from whorl.engine.server_engine import ServerAccess
 
@@ -482,7 +476,6 @@ class Settings:
             timeout_seconds=self.timeout_seconds,
             connect_seconds=self.connect_timeout_seconds,
             auth=auth,
-            api_key=api_key,
             ca=None if ca is None else str(ca),
             verify=verify,
             retries=self.solr_retries,

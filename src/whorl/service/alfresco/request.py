@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +22,7 @@ from whorl.query.ast import Operator
 from whorl.query.plan.fields_and_values import ALWAYS_IN_ALFRESCO
 from whorl.query.plan.planner import QueryDefaults
 from whorl.search.highlight_and_spelling import Marking
+from whorl.service.routes.base_models import require_json_type
 
 
 class AlfrescoModel(BaseModel):
@@ -45,17 +46,9 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # Alfresco accepts a number written as text, but neither a boolean for a number nor a number for a boolean.
-        annotation = cls.model_fields[str(info.field_name)].annotation
-        if _contains_type(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
-            raise ValueError("this is true or false, not a number")
-        if _contains_type(annotation, int, float) and isinstance(value, bool):
-            raise ValueError("this is a number, not true or false")
+        # Alfresco accepts a number written as text.
+        require_json_type(cls.model_fields[str(info.field_name)].annotation, value, takes_texts=True)
         return value
-
-
-def _contains_type(annotation: Any, *types: type) -> bool:
-    return annotation in types or any(_contains_type(part, *types) for part in get_args(annotation))
 
 
 def _complete(schema: dict[str, Any], cls: type[AlfrescoModel]) -> None:

@@ -69,15 +69,7 @@ class RequestBody(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
-        # Check the JSON types first, because pydantic would convert between numbers, booleans and strings.
-        kinds = _types(cls.model_fields[str(info.field_name)].annotation)  # type: ignore[arg-type]  # it is hashable
-        numbers = kinds & {int, float}
-        if isinstance(value, bool) and numbers and bool not in kinds:
-            raise ValueError("this is a number, not true or false")
-        if isinstance(value, int | float) and not isinstance(value, bool) and bool in kinds and not numbers:
-            raise ValueError("this is true or false, not a number")
-        if isinstance(value, str) and not cls.is_text and kinds <= {bool, int, float, type(None)}:
-            raise ValueError(f"this is {'a number' if numbers else 'true or false'}, not a text")
+        require_json_type(cls.model_fields[str(info.field_name)].annotation, value, takes_texts=cls.is_text)
         return value
 
     @field_validator("common_above", check_fields=False)
@@ -95,11 +87,27 @@ def _complete(schema: dict[str, Any], cls: type[RequestBody]) -> None:
         schema["allOf"] = rules
 
 
+def require_json_type(annotation: Any, value: Any, *, takes_texts: bool) -> None:
+    """Raise ValueError for a number, boolean or text that pydantic would convert to the type of a field.
+
+    `takes_texts` allows a number or a boolean that is written as a text.
+    """
+    kinds = _types(annotation)
+    numbers = kinds & {int, float}
+    if isinstance(value, bool) and numbers and bool not in kinds:
+        raise ValueError("this is a number, not true or false")
+    if isinstance(value, int | float) and not isinstance(value, bool) and bool in kinds and not numbers:
+        raise ValueError("this is true or false, not a number")
+    if isinstance(value, str) and not takes_texts and kinds <= {bool, int, float, type(None)}:
+        raise ValueError(f"this is {'a number' if numbers else 'true or false'}, not a text")
+
+
 @lru_cache(None)
 def _types(annotation: Any) -> frozenset[Any]:
-    if get_origin(annotation) is Literal:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
         return frozenset({str})
-    return frozenset().union(*map(_types, get_args(annotation))) or frozenset({annotation})
+    return frozenset().union(*map(_types, args[:1] if origin is Annotated else args)) or frozenset({annotation})
 
 
 _Body = TypeVar("_Body", bound=RequestBody)
