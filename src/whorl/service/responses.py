@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -31,53 +31,21 @@ from whorl.errors import (
     WhorlError,
     invalid_byte,
 )
-from whorl.request_context import require_time, trace
+from whorl.request_context import trace
 from whorl.service.route_paths import speaks_as_alfresco
-
-_ENCODED_AT_ONCE = 1_000
 
 
 class Json(JSONResponse):
     """JSON response whose texts may contain any characters; lone surrogates are escaped."""
 
     def render(self, content: Any) -> bytes:
-        return b"".join(_pieces(content)) if _is_long(content) else _encode(content)
-
-
-def _is_long(content: Any) -> bool:
-    if isinstance(content, dict):
-        return any(map(_is_long, content.values()))
-    return isinstance(content, list) and len(content) > _ENCODED_AT_ONCE
-
-
-def _pieces(content: Any) -> Iterator[bytes]:
-    """Yield a value as JSON in pieces: encoding a million items at once would block other threads."""
-    if isinstance(content, dict) and content:
-        opening = b"{"
-        for name, value in content.items():
-            yield opening + _encode(str(name)) + b":"
-            yield from _pieces(value)
-            opening = b","
-        yield b"}"
-    elif isinstance(content, list) and len(content) > _ENCODED_AT_ONCE:
-        opening = b"["
-        for begin in range(0, len(content), _ENCODED_AT_ONCE):
-            require_time()
-            yield opening + _encode(content[begin : begin + _ENCODED_AT_ONCE])[1:-1]
-            opening = b","
-        yield b"]"
-    else:
-        yield _encode(content)
-
-
-def _encode(value: Any) -> bytes:
-    # Use orjson if possible; it refuses integers of more than 64 bits and lone surrogates.
-    with suppress(orjson.JSONEncodeError):
-        return orjson.dumps(value)
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
+        # Use orjson if possible; it refuses integers of more than 64 bits and lone surrogates.
+        with suppress(orjson.JSONEncodeError):
+            return orjson.dumps(content)
+        try:
+            return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:
+            return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 #: HTTP status by class of error. If an error belongs to several classes, the first class determines the status.
