@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from whorl.engine.configured_and_guessed_fields import (
@@ -10,7 +12,7 @@ from whorl.engine.configured_and_guessed_fields import (
     guess_name_field,
     init_command,
     listing,
-    longest_first,
+    rank_text_fields,
     require_named_text,
 )
 from whorl.errors import SchemaError
@@ -26,12 +28,19 @@ def test_a_listing_names_the_first() -> None:
 
 def test_the_field_with_most_text_comes_first() -> None:
     """
-    Titles that all documents have come after longer texts of most documents; a single field needs no sample.
+    Titles that all documents have come after longer texts of most documents; a single field needs no sample. Empty
+    fields and the name field are left out.
     """
     samples = {"heading": ["A lease", "Minutes"], "body": ["This lease is made between", "Present"], "note": []}
-    fields = [TextField("note", 3), TextField("heading", 4), TextField("body", 3)]
-    assert [field.name for field in longest_first(fields, samples.__getitem__)] == ["body", "heading", "note"]
-    assert longest_first(fields[:1], lambda name: pytest.fail(f"read {name}")) == fields[:1]
+    counts = {"note": 3, "heading": 4, "body": 3, "empty": 0, "name": 4}
+
+    def count(names: Sequence[str]) -> list[int]:
+        return [counts[name] for name in names]
+
+    fields = rank_text_fields(counts, FieldNames(), count, samples.__getitem__)
+    assert fields == [TextField("body", 3), TextField("heading", 4), TextField("note", 3)]
+    single = rank_text_fields(["note"], FieldNames(), count, lambda name: pytest.fail(f"read {name}"))
+    assert single == [TextField("note", 3)]
 
 
 TEXTS = [TextField("title", 9), TextField("body", 5), TextField("summary", 5)]

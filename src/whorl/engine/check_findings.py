@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -54,6 +56,21 @@ class Finding:
 def sort_findings(findings: list[Finding]) -> list[Finding]:
     order = [Severity.ERROR, Severity.OK, Severity.WARNING, Severity.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version, or () if it has none.
+
+    >>> version_numbers("8.11.4"), version_numbers("nightly")
+    ((8, 11), ())
+    """
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+
+
+def is_tested(version: str, tested: Iterable[str]) -> bool:
+    """Check whether whorl is tested with a version, or with an earlier version of the same major number."""
+    numbers = version_numbers(version)
+    return any(numbers[:1] == oldest[:1] and numbers >= oldest for oldest in map(version_numbers, tested))
 
 
 def untried_version_warning(server: str, tried: str, remedy: str) -> Finding:

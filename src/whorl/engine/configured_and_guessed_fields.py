@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from whorl.arrays_and_batches import batches
 from whorl.errors import SchemaError, format_names
 
 #: Usual names of the display-name field, the most common first.
@@ -41,17 +42,28 @@ class TextField(NamedTuple):
         return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
 
 
+#: Maximum number of fields for which one request counts the documents.
+_COUNTED_AT_ONCE = 100
 #: Number of texts to read per field, to estimate the amount of text.
 SAMPLED = 10
 #: Maximum number of fields whose texts are read; the fields with the most documents are chosen.
 _FIELDS_SAMPLED = 20
 
 
-def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]]) -> list[TextField]:
-    """Sort fields by the amount of their text, the largest first, so that whole texts come before titles.
+def rank_text_fields(
+    candidates: Iterable[str],
+    names: FieldNames,
+    count: Callable[[Sequence[str]], Sequence[int]],
+    sample: Callable[[str], list[str]],
+) -> list[TextField]:
+    """Return the text fields that have values, except the name field; the field with the most text comes first.
 
-    `sample` returns the texts of a few documents in a field. It is called only if there are several fields.
+    So whole texts come before titles. `count` counts the documents with a value in each of some fields. `sample`
+    returns the texts of a few documents in a field; it is called only if several fields have values.
     """
+    possible = (name for name in candidates if name != names.name or name == names.content)
+    counted = (pair for batch in batches(possible, _COUNTED_AT_ONCE) for pair in zip(batch, count(batch), strict=True))
+    fields = [TextField(name, documents) for name, documents in counted if documents]
     frequent = sorted(fields, key=lambda field: (-field.documents, field.name))
     if len(fields) < 2:
         return frequent

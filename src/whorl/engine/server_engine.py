@@ -20,12 +20,13 @@ from abc import abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar, cast
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import numpy as np
 import orjson
@@ -259,6 +260,26 @@ class ServerConnections:
         )
 
 
+def split_address(
+    url: str, access: ServerAccess, is_valid: Callable[[SplitResult], object], error: str
+) -> tuple[SplitResult, ServerAccess]:
+    """Return the parts of an address without its login, and the options with this login.
+
+    Raise ParameterError with the message `error` if the address has no host, or is not valid.
+    """
+    try:
+        parts = urlsplit(url)
+        is_address = parts.hostname and parts.port != 0 and not parts.query and is_valid(parts)
+    except ValueError as cause:
+        # The address has unclosed brackets, or a port that is not a number.
+        raise ParameterError(error) from cause
+    if not is_address:
+        raise ParameterError(error)
+    if parts.username is not None:
+        access = replace(access, auth=(unquote(parts.username), unquote(parts.password or "")))
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]), access
+
+
 def redirect_message(url: str, status: int, location: str) -> str:
     target = without_login(location)
     return f"{url} answers {status}, to be asked at {target} instead; name the address that answers itself"
@@ -456,51 +477,6 @@ class SharedCommit:
 
 #: Maximum number of passage hashes in a look-up request, of documents in its response, and of ids in a request.
 _NUMBERS_AT_ONCE, _DOCUMENTS_AT_ONCE, _NAMED_AT_ONCE = 400, 10_000, 1_000
-
-
-def holders_plan(
-    numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
-) -> BoundPlan:
-    """Return a plan for the documents with any of the passage hashes, without the documents that match `left_out`.
-
-    If `ids` is given, the plan only finds documents with these ids.
-    """
-    must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
-    if ids is not None:
-        must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
-    return BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))
-
-
-def look_up_holders(
-    counts: Mapping[int, int],
-    most: int,
-    among: Iterable[str],
-    ask: Callable[[Sequence[int], Sequence[str] | None, int], Iterable[tuple[str, Iterable[int]]]],
-) -> PassageHolders:
-    """Look up passage hashes for `Engine.passage_holders`, with requests of limited size.
-
-    `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns the ids
-    of documents with any of the hashes, each with the positions of its hashes in the first argument.
-    """
-    positions = {number: position for position, number in enumerate(counts)}
-    rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
-    frequent = [number for number, count in counts.items() if count > most]
-    holders: dict[str, list[int]] = {document_id: [] for document_id in among}
-    for group in chunks(rare, lambda pair: pair[1], _DOCUMENTS_AT_ONCE, _NUMBERS_AT_ONCE):
-        require_time()
-        numbers = [number for number, _ in group]
-        for document_id, hits in ask(numbers, None, sum(count for _, count in group)):
-            holders.setdefault(document_id, []).extend(positions[numbers[hit]] for hit in hits)
-    for numbers in batches(frequent, _NUMBERS_AT_ONCE):
-        for ids in batches(list(holders), _NAMED_AT_ONCE):
-            require_time()
-            for document_id, hits in ask(numbers, ids, len(ids)):
-                holders[document_id].extend(positions[numbers[hit]] for hit in hits)
-    holders = {document_id: held for document_id, held in holders.items() if held}
-    owners = np.repeat(np.arange(len(holders)), [len(held) for held in holders.values()])
-    return PassageHolders(tuple(holders), owners.astype(np.int64), np.array([*chain(*holders.values())], np.int64))
-
-
 #: Cache time in seconds for values that change when other clients index documents.
 _CACHE_SECONDS = 30.0
 #: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
@@ -609,12 +585,29 @@ class ServerEngine(Engine):
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
     ) -> PassageHolders:
         scheme = self._scheme_of_passages
+        positions = {number: position for position, number in enumerate(counts)}
+        held: dict[str, list[int]] = {document_id: [] for document_id in among}
 
-        def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Holders:
-            terms = passage_hash_terms(numbers, scheme)
-            return self._holders(holders_plan(numbers, scheme, ids, left_out), terms, rows)
+        def look_up(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> None:
+            """Add the documents with any of the passage hashes; if `ids` is given, only documents with these ids."""
+            require_time()
+            must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
+            if ids is not None:
+                must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
+            plan = BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))
+            for document_id, hits in self._holders(plan, passage_hash_terms(numbers, scheme), rows):
+                held.setdefault(document_id, []).extend(positions[numbers[hit]] for hit in hits)
 
-        return look_up_holders(counts, most, among, ask)
+        rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
+        for group in chunks(rare, lambda pair: pair[1], _DOCUMENTS_AT_ONCE, _NUMBERS_AT_ONCE):
+            look_up([number for number, _ in group], None, sum(count for _, count in group))
+        frequent = [number for number, count in counts.items() if count > most]
+        for numbers in batches(frequent, _NUMBERS_AT_ONCE):
+            for ids in batches(list(held), _NAMED_AT_ONCE):
+                look_up(numbers, ids, len(ids))
+        held = {document_id: numbers for document_id, numbers in held.items() if numbers}
+        owners = np.repeat(np.arange(len(held)), [len(numbers) for numbers in held.values()])
+        return PassageHolders(tuple(held), owners.astype(np.int64), np.array([*chain(*held.values())], np.int64))
 
 
 @contextmanager

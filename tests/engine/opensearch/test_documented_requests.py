@@ -66,8 +66,7 @@ ANSWER: dict[str, Any] = {
              "total": {"value": 1}},
     "_shards": {"failed": 0}, "_scroll_id": "s", "docs": [], "status": "green", "unassigned_shards": 0,
     "version": {"number": "9.1.0"}, "aggregations": {
-        "fields": {"buckets": []}, "texts": {"buckets": {"t0": {"doc_count": 1}, "t1": {"doc_count": 0}}},
-        "numbers": {"buckets": {"n0": {"doc_count": 1}, "n1": {"doc_count": 0}}},
+        "fields": {"buckets": []}, "counts": {"buckets": {"q0": {"doc_count": 1}, "q1": {"doc_count": 0}}},
     },
 }  # fmt: skip
 

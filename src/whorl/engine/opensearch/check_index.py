@@ -5,13 +5,13 @@ No check changes the index. A finding states a fact, its consequence and a remed
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 from whorl.engine.check_findings import (
     Finding,
     Severity,
+    is_tested,
     sort_findings,
     untried_version_warning,
     whole_names,
@@ -97,19 +97,9 @@ def _version(about: Json) -> Iterator[Finding]:
     distribution, number = version.get("distribution", "elasticsearch"), str(version.get("number", "?"))
     name = _NAMES.get(distribution, distribution)
     yield Finding.note("version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
-    if not _is_tested(distribution, number):
+    if not is_tested(number, TESTED_VERSIONS.get(distribution, ())):
         tried = " and ".join(f"{_NAMES[server]} {', '.join(numbers)}" for server, numbers in TESTED_VERSIONS.items())
         yield untried_version_warning(f"{name} {number}", tried, "try it on a copy of some documents first")
-
-
-def _is_tested(distribution: str, number: str) -> bool:
-    """Check whether whorl is tested with this version, or with an earlier version of the same major number."""
-    version, tried = _numbers(number), map(_numbers, TESTED_VERSIONS.get(distribution, ()))
-    return any(version[:1] == oldest[:1] and version >= oldest for oldest in tried)
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version)[:2]]
 
 
 def _health(client: IndexClient) -> Iterator[Finding]:

@@ -9,9 +9,8 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeVar
-from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlunsplit
 
 import opensearchpy
 from opensearchpy.exceptions import OpenSearchException, TransportError
@@ -24,13 +23,13 @@ from whorl.engine.server_engine import (
     guard_responses,
     json_bytes,
     redirect_message,
+    split_address,
     with_retries,
 )
 from whorl.errors import (
     EngineError,
     EngineResponseError,
     EngineUnavailableError,
-    ParameterError,
     SchemaError,
     without_login,
 )
@@ -42,7 +41,7 @@ RESULT_WINDOW = 10_000
 # whorl reports refusals itself, so opensearch-py must not print them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
-_SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
+_SCHEMES = re.compile(r"(?:(?:opensearch|elasticsearch)\+)?https?")
 #: HTTP statuses of temporary failures.
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
@@ -93,26 +92,17 @@ class IndexClient:
     """
 
     def __init__(self, url: str, access: ServerAccess = ServerAccess()) -> None:  # noqa: B008 - frozen
-        shown = without_login(url)
-        try:
-            parts = urlsplit(url)
-            scheme, path = _SCHEMES.fullmatch(parts.scheme), parts.path.strip("/")
-            is_address = scheme and parts.hostname and path and "/" not in path and not parts.query and parts.port != 0
-        except ValueError:
-            is_address = False
-        if not is_address or scheme is None:
-            raise ParameterError(
-                f"{shown!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
-            )
-        self.index, self._access = unquote(path), access
+        error = f"{without_login(url)!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
+        parts, self._access = split_address(url, access, _names_index, error)
+        index = parts.path.strip("/")
+        self.index = unquote(index)
         #: URL for messages, and URL for requests, both without user and password.
-        self.shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
-        self.url = urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
-        if parts.username:
-            self._access = replace(access, auth=(unquote(parts.username), unquote(parts.password or "")))
+        self.shown = urlunsplit(parts._replace(path=f"/{index}", fragment=""))
+        server = urlunsplit((parts.scheme.rpartition("+")[2], parts.netloc, "", "", ""))
+        self.url = f"{server}/{index}"
         default_ca = opensearchpy.Connection.default_ca_certs()
         self.raw = opensearchpy.OpenSearch(
-            [urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], "", "", ""))],
+            [server],
             headers=self._access.headers,
             # whorl retries by itself, because opensearch-py does not know the request's deadline.
             max_retries=0,
@@ -196,6 +186,12 @@ class IndexClient:
 
     def count(self, query: Json) -> int:
         return int(self.search({"query": query, "size": 0, "track_total_hits": True})["hits"]["total"]["value"])
+
+    def counts(self, queries: Sequence[Json]) -> list[int]:
+        """Count the documents that match each query, in one request."""
+        filters = {f"q{number}": query for number, query in enumerate(queries)}
+        response = self.search({"size": 0, "aggs": {"counts": {"filters": {"filters": filters}}}})
+        return [int(response["aggregations"]["counts"]["buckets"][name]["doc_count"]) for name in filters]
 
     def total(self) -> int:
         """Return the number of all documents in the index, with or without whorl's fields."""
@@ -367,6 +363,11 @@ class IndexClient:
         else:
             message = f"{self.url} answers {status}: {detail}"
         return EngineResponseError(message, status=status, detail=detail)
+
+
+def _names_index(parts: SplitResult) -> object:
+    index = parts.path.strip("/")
+    return _SCHEMES.fullmatch(parts.scheme) and index and "/" not in index
 
 
 def _may_be_id(text: str) -> bool:

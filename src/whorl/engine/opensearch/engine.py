@@ -239,10 +239,7 @@ class OpenSearchEngine(ServerEngine):
         return without_passage_field(self._client)
 
     def _count_terms(self, terms: Sequence[str]) -> list[int]:
-        filters = {f"n{position}": {"term": {PASSAGES: term}} for position, term in enumerate(terms)}
-        response = self._client.search({"size": 0, "aggs": {"numbers": {"filters": {"filters": filters}}}})
-        buckets = response["aggregations"]["numbers"]["buckets"]
-        return [int(buckets[name]["doc_count"]) for name in filters]
+        return self._client.counts([{"term": {PASSAGES: term}} for term in terms])
 
     def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
         # A hit lists the names of its matching clauses, so give each hash a named clause.

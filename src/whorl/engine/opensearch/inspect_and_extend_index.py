@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import (
     SAMPLED,
     FieldNames,
     TextField,
     guess_name_field,
-    longest_first,
+    rank_text_fields,
     require_named_text,
 )
 from whorl.engine.opensearch.client import IndexClient
@@ -45,34 +44,25 @@ from whorl.fingerprint.winnowing import PassageScheme
 #: Default values of properties that a mapping may omit, for comparisons of mappings. Other properties are compared only
 #: if the mapping has them.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
-#: Maximum number of fields for which one request counts the documents.
-_COUNTED_AT_ONCE = 100
 #: Key in the mapping's `_meta` for the folder that the ids of files are relative to.
 _FILE_BASE = "whorl_file_base"
 
 
 def find_stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
     """Return the text fields that have values, except the name field; the field with the most text comes first."""
-    fields = [
-        name
-        for name in _text_names(mapping.get("properties", {}))
-        if (name != names.name or name == names.content) and not source_trap(mapping, name)
-    ]
+    fields = [name for name in _text_names(mapping.get("properties", {})) if not source_trap(mapping, name)]
     # Make the last documents searchable, if the user has the right to refresh.
     with suppress(EngineResponseError):
         client.refresh()
-    texts = []
-    for batch in batches(fields, _COUNTED_AT_ONCE):
-        filters = {f"t{at}": {"exists": {"field": name}} for at, name in enumerate(batch)}
-        response = client.search({"size": 0, "aggs": {"texts": {"filters": {"filters": filters}}}})
-        buckets = response["aggregations"]["texts"]["buckets"]
-        texts += [TextField(name, int(buckets[f"t{at}"]["doc_count"])) for at, name in enumerate(batch)]
+
+    def count(names: Sequence[str]) -> list[int]:
+        return client.counts([{"exists": {"field": name}} for name in names])
 
     def sample(name: str) -> list[str]:
-        hits = client.search({"query": {"exists": {"field": name}}, "size": SAMPLED, "_source": [name]})["hits"]["hits"]
+        hits = client.hits({"query": {"exists": {"field": name}}, "size": SAMPLED, "_source": [name]})
         return [text_in(hit["_source"], FieldNames(content=name)) for hit in hits]
 
-    return longest_first([field for field in texts if field.documents], sample)
+    return rank_text_fields(fields, names, count, sample)
 
 
 def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:

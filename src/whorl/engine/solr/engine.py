@@ -68,7 +68,6 @@ from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, 
 from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
 from whorl.engine.solr.request_body import (
     EVERYTHING,
-    contents_request,
     documents_request,
     escape_field_names,
     exists,
@@ -254,10 +253,8 @@ class SolrEngine(ServerEngine):
     def _fetch_fields(self, ids: Sized[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
         """Yield the id and the name of each document, and the document with the requested fields."""
         names = self.collection.names
-        for batch in batches(ids, _FETCHED_AT_ONCE):
-            body = contents_request(names.key, batch, [*filter(None, [names.name]), *fields])
-            for document in self._client.select(body).documents:
-                yield str(document[names.key]), first_text(document.get(names.name or "")), document
+        for document in self._documents(ids, [*filter(None, [names.key, names.name]), *fields]):
+            yield str(document[names.key]), first_text(document.get(names.name or "")), document
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         prepared = self._prepare_plan(plan)
@@ -349,12 +346,7 @@ class SolrEngine(ServerEngine):
 
     def _count_terms(self, terms: Sequence[str]) -> list[int]:
         # Do not cache these queries, because they would displace useful entries of the filter cache.
-        facets = {
-            f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
-            for position, term in enumerate(terms)
-        }
-        results = self._client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).facets
-        return [int(results.get(name, {}).get("count", 0)) for name in facets]
+        return self._client.counts([f"{{!term f={PASSAGES} cache=false v={term}}}" for term in terms])
 
     def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
         key = self.collection.names.key

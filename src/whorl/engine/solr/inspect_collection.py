@@ -13,12 +13,12 @@ from enum import Enum
 from typing import Literal
 from xml.sax.saxutils import escape
 
-from whorl.arrays_and_batches import batches
-from whorl.engine.configured_and_guessed_fields import SAMPLED, FieldNames, TextField, longest_first
+from whorl.engine.check_findings import is_tested, version_numbers
+from whorl.engine.configured_and_guessed_fields import SAMPLED, FieldNames, TextField, rank_text_fields
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme, scheme_value
-from whorl.engine.solr.request_body import EVERYTHING, SolrFields, escape_field_names, exists
+from whorl.engine.solr.request_body import SolrFields, escape_field_names, exists
 from whorl.engine.word_and_value_terms import PROBE
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, Spelling
@@ -34,7 +34,7 @@ TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterF
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
 #: Oldest Solr version with the query parser `min_hash`, and the tested versions.
 _OLDEST = (8,)
-_TESTED_VERSIONS = ((8, 11), (9,))
+_TESTED_VERSIONS = ("8.11", "9")
 #: Parameters of MinHashFilterFactory with their defaults.
 _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
@@ -254,30 +254,21 @@ def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
     return documents, with_values, deleted
 
 
-#: Maximum number of fields to count in one request.
-_COUNTED_AT_ONCE = 100
-
-
 def find_stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
     """Return the stored text fields that have values, except the name field; the field with the most text comes first.
 
     Omit fields that are not indexed, because no query can count their documents.
     """
     names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
-    texts = []
-    for batch in batches([name for name in names if name != wanted.name or name == wanted.content], _COUNTED_AT_ONCE):
-        queries = [exists(name)["lucene"]["query"] for name in batch]
-        facets = {f"field{number}": {"type": "query", "q": query} for number, query in enumerate(queries)}
-        results = client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).facets
-        for number, name in enumerate(batch):
-            if count := int(results.get(f"field{number}", {}).get("count", 0)):
-                texts.append(TextField(name, count))
+
+    def count(names: Sequence[str]) -> list[int]:
+        return client.counts([exists(name)["lucene"]["query"] for name in names])
 
     def sample(name: str) -> list[str]:
         body = {"query": exists(name)["lucene"]["query"], "limit": SAMPLED, "fields": escape_field_names([name])}
         return [whole_text(document.get(name)) for document in client.select(body).documents]
 
-    return longest_first(texts, sample)
+    return rank_text_fields(names, wanted, count, sample)
 
 
 def _is_stored_text(name: str, schema: Schema) -> bool:
@@ -310,11 +301,11 @@ class SolrVersion:
 
     @property
     def is_tried(self) -> bool:
-        return numbers_of(self.solr) in _TESTED_VERSIONS or numbers_of(self.solr)[:1] in _TESTED_VERSIONS
+        return is_tested(self.solr, _TESTED_VERSIONS)
 
     def require(self) -> None:
         """Raise SchemaError if Solr is older than 8: it lacks the query parser that every search needs."""
-        if (0,) < numbers_of(self.solr) < _OLDEST:
+        if (0,) < version_numbers(self.solr) < _OLDEST:
             raise SchemaError(
                 f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "
                 f"fingerprint; whorl needs Solr {_OLDEST[0]} or newer, and is tried with 8.11 and 9"
@@ -326,21 +317,9 @@ def read_version(client: SolrClient) -> SolrVersion:
     return SolrVersion(str(versions["solr-spec-version"]), str(versions["lucene-spec-version"]))
 
 
-def numbers_of(version: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version, or () if it does not begin with two numbers.
-
-    >>> numbers_of("8.11.4"), numbers_of("nightly")
-    ((8, 11), ())
-    """
-    try:
-        return tuple(int(part) for part in version.split(".")[:2])
-    except ValueError:
-        return ()
-
-
 def profile_of(version: str) -> str:
     """Return the word-break profile of a Lucene version. Versions differ in ICU's rules for colons and dictionaries."""
-    numbers = numbers_of(version)
+    numbers = version_numbers(version)
     if not numbers:
         return DEFAULT_PROFILE
     if numbers < (9, 11):
