@@ -22,7 +22,7 @@ from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
 from whorl.errors import DocumentError, ParameterError, StoppedError, StoreError
-from whorl.fingerprint.fingerprint_texts import HashBatch, Parts, hash_in_batches, hash_texts
+from whorl.fingerprint.fingerprint_texts import HashBatch, Outputs, hash_in_batches, hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import new_request
 
@@ -257,7 +257,7 @@ def test_short_and_repeated_texts(texts: list[str], size: int) -> None:
         there = duplicates.members(range(len(documents)))
         sizes = {member.id: member.size for member in there.values()}
         together = duplicates.count_pairs()
-    hashes = [signature.hashes.tolist() for signature in hash_texts(texts, scheme, Parts.HASHES, workers=1)]
+    hashes = [signature.hashes.tolist() for signature in hash_texts(texts, scheme, Outputs.HASHES, workers=1)]
     assert sizes == {str(at): len(hash_list) for at, hash_list in enumerate(hashes + hashes)}
     alike = Counter(tuple(hash_list) for hash_list in hashes + hashes if hash_list)
     assert together == sum(count * (count - 1) // 2 for count in alike.values())

@@ -17,7 +17,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint import fingerprint_texts as bulk
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.fingerprint_texts import (
-    Parts,
+    Outputs,
     as_json,
     as_npy,
     as_text,
@@ -25,7 +25,7 @@ from whorl.fingerprint.fingerprint_texts import (
     hash_in_batches,
     hash_texts,
     index_numbers,
-    index_parts,
+    index_outputs,
     signatures_of,
     sized_signatures_of,
 )
@@ -109,7 +109,7 @@ def test_texts_together(scheme: Scheme) -> None:
     """
     texts = [*TEXTS[:20], "", "one two three four five", " ".join(f"word{n}" for n in range(9000)), "naïve", ""]
     for batch in (texts, texts[2:3], ["", ""], texts[-2:]):
-        actual = [signature.minima for signature in hash_texts(batch, scheme, Parts.ALL)]
+        actual = [signature.minima for signature in hash_texts(batch, scheme, Outputs.ALL)]
         words = [tokens(text, scheme.profile) for text in batch]
         assert [row.tolist() for row in actual] == [full_minima(word, scheme).tolist() for word in words]
         assert {row.shape[1:] for row in actual} == {(2,)}
@@ -121,7 +121,7 @@ def test_numbers_of_an_index(scheme: Scheme) -> None:
     The tokens of many texts at once equal the distinct plain minima and the look-up numbers of each text.
     """
     sketch_scheme = SketchScheme()
-    hashed = list(hash_texts(TEXTS, scheme, index_parts(scheme), workers=1))
+    hashed = list(hash_texts(TEXTS, scheme, index_outputs(scheme), workers=1))
     minima, lookups = index_numbers(hashed, scheme, sketch_scheme)
     for text, own, numbers, found in zip(TEXTS, hashed, minima, lookups, strict=True):
         assert numbers.tolist() == sorted(
@@ -143,20 +143,22 @@ def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_numba
-@pytest.mark.parametrize("parts", [Parts.HASHES, Parts.HASHES | Parts.WORDS, Parts.MINIMA | Parts.HASHES, Parts.ALL])
-def test_words_and_hashes_of_long_texts(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "outputs", [Outputs.HASHES, Outputs.HASHES | Outputs.WORDS, Outputs.MINIMA | Outputs.HASHES, Outputs.ALL]
+)
+def test_words_and_hashes_of_long_texts(outputs: Outputs, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Only the requested parts are computed, and they are equal with and without the compiled loops, for any window.
+    Only the requested outputs are computed, and they are equal with and without the compiled loops, for any window.
     """
     texts = [*TEXTS[:20], " ".join(f"word{n % 3000}" for n in range(9000)), "", "naïve " * 4000, "a b c d e"]
     monkeypatch.setattr(kernel, "WINDOW", 4096)
     use_loops(monkeypatch, True)
-    compiled = list(hash_texts(texts, parts=parts, workers=1))
+    compiled = list(hash_texts(texts, outputs=outputs, workers=1))
     use_loops(monkeypatch, False)
-    for one, other, text in zip(compiled, hash_texts(texts, parts=parts, workers=1), texts, strict=True):
+    for one, other, text in zip(compiled, hash_texts(texts, outputs=outputs, workers=1), texts, strict=True):
         assert one.minima.tolist() == other.minima.tolist()
         assert one.hashes.tolist() == other.hashes.tolist()
-        expected_words = [*map(well_formed, tokens(text))] if parts & Parts.WORDS else []
+        expected_words = [*map(well_formed, tokens(text))] if outputs & Outputs.WORDS else []
         assert one.words.words() == other.words.words() == expected_words
 
 

@@ -36,7 +36,7 @@ from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore
 from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, bits_of, part_of
 from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
-from whorl.fingerprint.fingerprint_texts import Hashed, Parts, hash_texts
+from whorl.fingerprint.fingerprint_texts import Outputs, TextHashes, hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import hashes_of_runs, mix_bits, window_minima, word_hashes
 from whorl.fingerprint.words.tokenizer import spans
@@ -98,13 +98,13 @@ def _read_words(
     """Convert documents to batches for a sketch store, with word hashes and the text in place of a sketch."""
     read = with_made(
         chain.from_iterable(portions),
-        lambda ahead: hash_texts((document.text for document in ahead), scheme, Parts.WORDS, workers=1),
+        lambda ahead: hash_texts((document.text for document in ahead), scheme, Outputs.WORDS, workers=1),
     )
     for together in batches(read, AT_ONCE):
         yield [document for document, _ in together], _batch_of_words(within, together)
 
 
-def _batch_of_words(within: str | None, together: Sequence[tuple[Document, Hashed]]) -> SketchBatch:
+def _batch_of_words(within: str | None, together: Sequence[tuple[Document, TextHashes]]) -> SketchBatch:
     documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
     counts = np.array([len(own.starts) - 1 for own in words])
     columns, sizes = [], []

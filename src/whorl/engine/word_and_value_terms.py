@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
+from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.model import Document
 from whorl.query.ast import Pattern, WildcardCharacter
@@ -130,7 +130,7 @@ def property_words(
     texts_of_documents = [[(name, text) for name, text in texts(document) if text] for document in documents]
     flat = (text for named in texts_of_documents for _, text in named)
     # Split all texts in one call, because each call of the compiled loops has a fixed cost.
-    hashed = hash_texts(flat, scheme, Parts.WORDS, workers=1)
+    hashed = hash_texts(flat, scheme, Outputs.WORDS, workers=1)
     for named in texts_of_documents:
         yield [(name, next(hashed).words) for name, _ in named]
 

@@ -55,7 +55,7 @@ _Result = TypeVar("_Result")
 _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.uint64), join([])
 
 
-class Parts(Flag):
+class Outputs(Flag):
     """Flags for the results to compute for each text: bucket minima (MinHash), shingle hashes, words."""
 
     MINIMA = auto()
@@ -64,7 +64,7 @@ class Parts(Flag):
     ALL = MINIMA | HASHES | WORDS
 
 
-class Hashed(NamedTuple):
+class TextHashes(NamedTuple):
     """Results for one text: bucket minima, hashes and words; empty if the caller did not request them.
 
     Attributes:
@@ -80,13 +80,13 @@ class Hashed(NamedTuple):
         return sketch_of_distinct(self.hashes, scheme)
 
 
-def index_parts(scheme: Scheme) -> Parts:
+def index_outputs(scheme: Scheme) -> Outputs:
     """Return the flags of the results that an index needs: words, and the results for `index_numbers`."""
-    return Parts.HASHES | Parts.WORDS if scheme.fills_every_bucket else Parts.ALL
+    return Outputs.HASHES | Outputs.WORDS if scheme.fills_every_bucket else Outputs.ALL
 
 
 def index_numbers(
-    fingerprints: Sequence[Hashed], scheme: Scheme, sketch_scheme: SketchScheme
+    fingerprints: Sequence[TextHashes], scheme: Scheme, sketch_scheme: SketchScheme
 ) -> tuple[list[_Row], list[_Row]]:
     """Return the MinHash tokens (high halves) and the look-up numbers of many texts, ascending and distinct."""
     sizes = np.array([hashed.hashes.size for hashed in fingerprints], np.int64)
@@ -139,7 +139,7 @@ def fingerprint(text: str, scheme: Scheme = DEFAULT_SCHEME) -> _Row:
 
 
 def _minima(text: str, scheme: Scheme) -> _Row:
-    return next(hash_texts([text], scheme, Parts.MINIMA, workers=1)).minima
+    return next(hash_texts([text], scheme, Outputs.MINIMA, workers=1)).minima
 
 
 def signatures_of(
@@ -153,7 +153,7 @@ def signatures_of(
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
     """
-    results = hash_texts(texts, scheme, Parts.MINIMA, workers=workers)
+    results = hash_texts(texts, scheme, Outputs.MINIMA, workers=workers)
     return (result.minima[:, 0].copy() for result in results)
 
 
@@ -161,7 +161,7 @@ def sized_signatures_of(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> Iterator[Sized]:
     """Return each text's tokens with all 128 bits and its number of distinct shingles, like `signatures_of`."""
-    results = hash_texts(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
+    results = hash_texts(texts, scheme, Outputs.MINIMA | Outputs.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
 
 
@@ -194,9 +194,13 @@ def fingerprints(
 
 
 def hash_texts(
-    texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, parts: Parts = Parts.HASHES, *, workers: int | None = None
-) -> Iterator[Hashed]:
-    """Yield the results that `parts` selects for each text, in the order of the texts.
+    texts: Iterable[str],
+    scheme: Scheme = DEFAULT_SCHEME,
+    outputs: Outputs = Outputs.HASHES,
+    *,
+    workers: int | None = None,
+) -> Iterator[TextHashes]:
+    """Yield the results that `outputs` selects for each text, in the order of the texts.
 
     Arguments and errors are as for `signatures_of`. Hashes depend only on the profile and the shingle size.
     """
@@ -210,8 +214,8 @@ def hash_texts(
         _process(
             chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS),
             scheme,
-            lambda kernel, batch: _hash_in_loops(kernel, batch, parts),
-            lambda batch: (_hash_plainly(text, scheme, parts) for text in batch),
+            lambda kernel, batch: _hash_in_loops(kernel, batch, outputs),
+            lambda batch: (_hash_plainly(text, scheme, outputs) for text in batch),
             workers or processors(),
         )
     )
@@ -236,7 +240,8 @@ def hash_in_batches(
 
 def _hash_batch_plainly(texts: Sequence[str], scheme: Scheme, *, in_order: bool) -> HashBatch:
     hashes = [
-        _hash_in_order(text, scheme) if in_order else _hash_plainly(text, scheme, Parts.HASHES).hashes for text in texts
+        _hash_in_order(text, scheme) if in_order else _hash_plainly(text, scheme, Outputs.HASHES).hashes
+        for text in texts
     ]
     return HashBatch(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
 
@@ -256,14 +261,14 @@ def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[n
     return tokens_and_spans(text, scheme.profile)
 
 
-def _hash_plainly(text: str, scheme: Scheme, parts: Parts) -> Hashed:
-    if parts == Parts.MINIMA:  # piece by piece, to save memory on a long text
-        return Hashed(text_minima(text, scheme), _NO_HASHES, _NO_WORDS)
+def _hash_plainly(text: str, scheme: Scheme, outputs: Outputs) -> TextHashes:
+    if outputs == Outputs.MINIMA:  # piece by piece, to save memory on a long text
+        return TextHashes(text_minima(text, scheme), _NO_HASHES, _NO_WORDS)
     words = list(pieces(text, scheme.profile))
-    halves = [] if parts == Parts.WORDS else list(murmur_pieces(words, scheme.shingle_size))
-    minima = minima_of(halves, scheme) if parts & Parts.MINIMA else _NO_MINIMA
-    hashes = sort_distinct([lucene_hashes(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
-    return Hashed(minima, hashes, JoinedWords.concatenate(words) if parts & Parts.WORDS else _NO_WORDS)
+    halves = [] if outputs == Outputs.WORDS else list(murmur_pieces(words, scheme.shingle_size))
+    minima = minima_of(halves, scheme) if outputs & Outputs.MINIMA else _NO_MINIMA
+    hashes = sort_distinct([lucene_hashes(piece, 0)[0] for piece in halves]) if outputs & Outputs.HASHES else _NO_HASHES
+    return TextHashes(minima, hashes, JoinedWords.concatenate(words) if outputs & Outputs.WORDS else _NO_WORDS)
 
 
 def _hash_in_order(text: str, scheme: Scheme) -> _Row:
@@ -271,18 +276,18 @@ def _hash_in_order(text: str, scheme: Scheme) -> _Row:
     return np.concatenate([_NO_HASHES, *(lucene_hashes(halves, 0)[0] for halves in read)])
 
 
-def _hash_in_loops(kernel: Kernel, texts: Sequence[str], parts: Parts) -> Iterable[Hashed]:
+def _hash_in_loops(kernel: Kernel, texts: Sequence[str], outputs: Outputs) -> Iterable[TextHashes]:
     minima: Iterable[_Row] = repeat(_NO_MINIMA)
     hashes: Iterable[_Row] = repeat(_NO_HASHES)
     words: Iterable[JoinedWords] = repeat(_NO_WORDS)
-    if parts & Parts.MINIMA:
+    if outputs & Outputs.MINIMA:
         rows, counts = kernel.bucket_minima(texts)
         minima = [row if count else _NO_MINIMA for row, count in zip(rows, counts.tolist(), strict=True)]
-    if parts != Parts.MINIMA:
-        together, sizes, joined = kernel.distinct_hashes(texts, with_words=bool(parts & Parts.WORDS))
+    if outputs != Outputs.MINIMA:
+        together, sizes, joined = kernel.distinct_hashes(texts, with_words=bool(outputs & Outputs.WORDS))
         # Copy each part, because a slice would keep the hashes of all texts in memory.
         hashes, words = [own.copy() for own in _split(together, sizes)], joined or words
-    return list(map(Hashed, minima, hashes, words))
+    return list(map(TextHashes, minima, hashes, words))
 
 
 class _Amount:
@@ -390,7 +395,7 @@ def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signatu
 def signatures_by_id(
     texts: Mapping[str, str], scheme: Scheme, spelling: Spelling | None = None
 ) -> dict[str, Signature]:
-    made = hash_texts(texts.values(), scheme, Parts.MINIMA, workers=1)
+    made = hash_texts(texts.values(), scheme, Outputs.MINIMA, workers=1)
     return {name: signature_of(own.minima, scheme, spelling) for name, own in zip(texts, made, strict=True)}
 
 

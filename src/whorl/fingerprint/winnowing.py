@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks, sort_distinct
 from whorl.errors import ParameterError, SchemeMismatchError, shorten_repr
-from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
+from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.words.tokenizer import without_line_end_hyphens
 from whorl.request_context import require_time
@@ -123,7 +123,7 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
     numbers, whole = winnow(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:
         return numbers
-    (rejoined,) = hash_texts([whole], scheme, Parts.WORDS, workers=1)
+    (rejoined,) = hash_texts([whole], scheme, Outputs.WORDS, workers=1)
     return sort_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnow(rejoined.words, passage_scheme)])
 
 

@@ -38,7 +38,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     word_terms,
 )
 from whorl.engine.word_and_value_terms import BETWEEN_WORDS
-from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, least_stored_size
+from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_tokens
 from whorl.model import Document
@@ -94,7 +94,7 @@ def test_documents_of_another_program(
 
 
 def fields_of(documents: list[Document], features: IndexFeatures = IndexFeatures()) -> list[Json]:  # noqa: B008 - frozen
-    fingerprints = hash_texts((document.text for document in documents), Scheme(), Parts.ALL)
+    fingerprints = hash_texts((document.text for document in documents), Scheme(), Outputs.ALL)
     return list(own_fields(documents, fingerprints, (Scheme(), SketchScheme()), FieldNames(), features))
 
 
@@ -105,7 +105,7 @@ def test_each_document_of_a_batch_has_its_own_tokens() -> None:
     lengths = [300, 0, 5, 4, 12, *range(6, 80), 3_000]
     texts = [" ".join(f"w{at * at % 977}of{number}" for at in range(n)) for number, n in enumerate(lengths)]
     fields = fields_of([Document(str(number), text) for number, text in enumerate(texts)])
-    for own, fingerprints in zip(fields, hash_texts(texts, Scheme(), Parts.ALL), strict=True):
+    for own, fingerprints in zip(fields, hash_texts(texts, Scheme(), Outputs.ALL), strict=True):
         numbers = sorted(set(fingerprints.minima[:, 0].tolist()))
         assert own[MINHASH] == [base64.b64encode(number.to_bytes(8, "big")).decode().rstrip("=") for number in numbers]
         assert tuple(own[SAMPLE]) == lookup_tokens(fingerprints.sketch(SketchScheme()))

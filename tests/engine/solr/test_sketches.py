@@ -55,7 +55,7 @@ def test_a_batch_is_read_together(
     monkeypatch.setattr(fingerprint_texts._Amount, "seen", 0)
     calls: list[int] = []
 
-    def counted(texts: list[str], *arguments: Any, **more: Any) -> Iterator[fingerprint_texts.Hashed]:
+    def counted(texts: list[str], *arguments: Any, **more: Any) -> Iterator[fingerprint_texts.TextHashes]:
         calls.append(len(texts))
         return fingerprint_texts.hash_texts(texts, *arguments, **more)
 

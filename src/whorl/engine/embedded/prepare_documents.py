@@ -18,11 +18,11 @@ from whorl.engine.word_and_value_terms import OWN_FIELDS, join_terms, presence_t
 from whorl.fingerprint.fingerprint_texts import (
     BATCH_CHARACTERS,
     BATCH_TEXTS,
-    Hashed,
-    Parts,
+    Outputs,
+    TextHashes,
     hash_texts,
     index_numbers,
-    index_parts,
+    index_outputs,
     least_stored_size,
 )
 from whorl.fingerprint.shingling import Scheme, read_joined_words
@@ -94,17 +94,17 @@ class DocumentPreparation:
 
     def minhash_tokens(self, texts: Iterable[str]) -> Iterator[Numbers]:
         """Yield the whole MinHash tokens of each text; distinct uint64 arrays, ascending."""
-        for hashed in hash_texts(texts, self.scheme, Parts.MINIMA, workers=1):
+        for hashed in hash_texts(texts, self.scheme, Outputs.MINIMA, workers=1):
             yield sort_distinct([hashed.minima[:, 0]])
 
     def words(self, text: str) -> list[str]:
         return read_joined_words(text, self.scheme.profile).words()
 
-    def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:
-        parts = index_parts(self.scheme) if self.keeps_texts else Parts.WORDS
-        return hash_texts((document.text for document in documents), self.scheme, parts, workers=1)
+    def _hash(self, documents: Sequence[Document]) -> Iterator[TextHashes]:
+        outputs = index_outputs(self.scheme) if self.keeps_texts else Outputs.WORDS
+        return hash_texts((document.text for document in documents), self.scheme, outputs, workers=1)
 
-    def _passages(self, document: Document, fingerprints: Hashed) -> Numbers:
+    def _passages(self, document: Document, fingerprints: TextHashes) -> Numbers:
         assert self.passage_scheme is not None
         return passage_numbers(document.text, fingerprints.words, self.scheme, self.passage_scheme)
 
@@ -115,7 +115,7 @@ class DocumentPreparation:
             kinds = (_NO_TOKENS, _NO_TOKENS, _NO_TOKENS if hashes is None else hashes)
             yield IndexEntry(DocumentTokens(0, kinds), values, document.wholes())
 
-    def _entries(self, documents: Sequence[Document], fingerprints: Sequence[Hashed]) -> Iterator[IndexEntry]:
+    def _entries(self, documents: Sequence[Document], fingerprints: Sequence[TextHashes]) -> Iterator[IndexEntry]:
         minima, lookups = index_numbers(fingerprints, self.scheme, self.sketch_scheme)
         if self.minhash == "short":
             dropped_bits = np.uint64(MINHASH_BITS - self.sketch_scheme.bits)

@@ -43,7 +43,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.errors import DocumentError, SchemaError
-from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts
+from whorl.fingerprint.fingerprint_texts import hash_texts, index_outputs
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
@@ -148,7 +148,7 @@ def updates(
 ) -> list[tuple[Json, Json | None]]:
     """Return bulk updates that add whorl's fields to hits. The cluster skips documents that have changed."""
     read = [document for _, document in documents]
-    fingerprints = hash_texts((document.text for document in read), Scheme(), index_parts(Scheme()), workers=1)
+    fingerprints = hash_texts((document.text for document in read), Scheme(), index_outputs(Scheme()), workers=1)
     fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
     return [(_update(hit), {"doc": changed}) for (hit, _), changed in zip(documents, fields, strict=True)]
 

@@ -67,7 +67,7 @@ from whorl.engine.server_engine import Holders, ServerEngine, TtlCache, explain_
 from whorl.engine.stored_sketches_and_passages import StoredSketch, decode_sketches, finds_only_short
 from whorl.engine.word_and_value_terms import places_by_field
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
-from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts, sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import hash_texts, index_outputs, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
@@ -120,7 +120,7 @@ class OpenSearchEngine(ServerEngine):
         # Check the fields at every call, because the cluster would create a missing index with default mappings.
         features = require_fields(self._client, self._names)
         fingerprints = hash_texts(
-            (document.text for document in batch), self._scheme, index_parts(self._scheme), workers=1
+            (document.text for document in batch), self._scheme, index_outputs(self._scheme), workers=1
         )
         fields = own_fields(batch, fingerprints, (self._scheme, self._sketch_scheme), self._names, features)
         changes: list[tuple[Json, Json]] = [

@@ -38,7 +38,7 @@ from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.stored_sketches_and_passages import encode_sketch, passage_terms
 from whorl.engine.word_and_value_terms import BETWEEN_WORDS, plain_words, property_words, value_term
-from whorl.fingerprint.fingerprint_texts import Hashed, index_numbers
+from whorl.fingerprint.fingerprint_texts import TextHashes, index_numbers
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme
@@ -114,7 +114,7 @@ class IndexFeatures:
 
 def own_fields(
     documents: Iterable[Document],
-    fingerprints: Iterable[Hashed],
+    fingerprints: Iterable[TextHashes],
     schemes: tuple[Scheme, SketchScheme],
     names: FieldNames,
     features: IndexFeatures,

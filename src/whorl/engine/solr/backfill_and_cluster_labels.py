@@ -51,7 +51,7 @@ from whorl.engine.solr.request_body import (
 )
 from whorl.engine.stored_sketches_and_passages import passage_terms
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
+from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.query.plan.nodes import BoundPlan
@@ -144,8 +144,8 @@ def _fill(client: SolrClient, collection: Collection, documents: list[Json]) -> 
     content = collection.content or ""
     # An empty text is a text, because queries cannot tell it from others.
     texts = [whole_text(document[content]) if content in document else None for document in documents]
-    parts = Parts.HASHES | Parts.WORDS if passages else Parts.HASHES
-    hashes = hash_texts((text for text in texts if text is not None), collection.scheme, parts, workers=1)
+    outputs = Outputs.HASHES | Outputs.WORDS if passages else Outputs.HASHES
+    hashes = hash_texts((text for text in texts if text is not None), collection.scheme, outputs, workers=1)
     for document, text in zip(documents, texts, strict=True):
         is_empty = first_text(document.get(SIZE)) == "0"
         if text is not None:
@@ -454,7 +454,7 @@ class SolrLabels(ServerLabels):
         """Yield for each document the fields that Solr cannot read, and would lose in an atomic update."""
         if scheme := collection.schema.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
-            words = (hashes.words for hashes in hash_texts(texts, collection.scheme, Parts.WORDS, workers=1))
+            words = (hashes.words for hashes in hash_texts(texts, collection.scheme, Outputs.WORDS, workers=1))
             passages = [
                 passage_terms(text, joined, collection.scheme, scheme)
                 for text, joined in zip(texts, words, strict=True)

@@ -83,7 +83,7 @@ from whorl.engine.solr.request_body import (
 )
 from whorl.engine.stored_sketches_and_passages import finds_only_short, passage_terms
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
-from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Signature,
     from_distinct,
@@ -594,15 +594,15 @@ class SolrEngine(ServerEngine):
         collection = self.collection
         # Solr itself makes the tokens of a text field, but not of a string field.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
-        parts = Parts.MINIMA if wants_tokens else Parts(0)
+        outputs = Outputs.MINIMA if wants_tokens else Outputs(0)
         if collection.schema.has_sketches:
-            parts |= Parts.HASHES
+            outputs |= Outputs.HASHES
         if collection.schema.passage_scheme:
-            parts |= Parts.WORDS
-        if not parts:
+            outputs |= Outputs.WORDS
+        if not outputs:
             yield from ({} for _ in texts)
             return
-        for text, fingerprints in zip(texts, hash_texts(texts, collection.scheme, parts, workers=1), strict=True):
+        for text, fingerprints in zip(texts, hash_texts(texts, collection.scheme, outputs, workers=1), strict=True):
             fields: Json = {}
             if wants_tokens:
                 signature = signature_of(fingerprints.minima, collection.scheme, collection.names.spelling)
