@@ -17,7 +17,7 @@ from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError
-from whorl.ingest.rows.row_format import RowColumns
+from whorl.ingest.rows.protocol import RowColumns
 
 
 def written(path: Path, *rows: dict[str, object]) -> str:

@@ -11,7 +11,7 @@ from whorl.arrays_and_batches import batches
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.duplicates.sketching import Sketching, no_date, part_of
+from whorl.duplicates.sketching import Sketching, group_of, no_date
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -72,6 +72,6 @@ def test_equal_numbers_are_one_part() -> None:
     """
     values: list[Any] = [7, 7.0, "7", 7.5, "7.0", True, -0.0, 0, (1, 2.0), (1.0, 2), 1e300]
     documents = [Document(str(at), "text", properties={"site": value}) for at, value in enumerate(values)]
-    parts = [part_of(document, "site") for document in documents]
+    parts = [group_of(document, "site") for document in documents]
     assert parts == ["7", "7", "7", "7.5", "7.0", "True", "0", "0", "1\0002", "1\0002", str(int(1e300))]
-    assert (part_of(Document("a", "text"), "site"), part_of(documents[0], None)) == ("", "")
+    assert (group_of(Document("a", "text"), "site"), group_of(documents[0], None)) == ("", "")

@@ -338,7 +338,7 @@ def test_repeated_ids_are_refused(tmp_path: Path) -> None:
         ):
             pass
     file.write_text(json.dumps({"id": "x", "text": PAGE}) + "\n")
-    assert len(InputReader([str(file), str(tmp_path / "a.*")]).places) == 1
+    assert len(InputReader([str(file), str(tmp_path / "a.*")]).files) == 1
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet", "arrow"])

@@ -22,8 +22,8 @@ from tests.limited import whorl
 from whorl import Document, open_store
 from whorl.cli.render.plans_and_progress import problem_lines
 from whorl.errors import ParameterError
-from whorl.ingest.find_and_read_files import Place, Problem, Problems, documents_in, files_under, places
-from whorl.ingest.rows.row_format import RowColumns
+from whorl.ingest.find_and_read_files import FoundFile, Problem, Problems, documents_in, files_under, find_files
+from whorl.ingest.rows.protocol import RowColumns
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
 
@@ -355,21 +355,23 @@ def test_problems_of_many_rows_are_counted_but_not_kept() -> None:
 LINE = b'{"id": "a", "text": "one"}\n'
 
 
-def places_of(*words: str) -> tuple[list[Place], list[Problem]]:
+def places_of(*words: str) -> tuple[list[FoundFile], list[Problem]]:
     problems: list[Problem] = []
-    return list(places(words, problems.append)), problems
+    return list(find_files(words, problems.append)), problems
 
 
 def inside(*words: str) -> list[str]:
     there, problems = places_of(*words)
     assert problems == []
-    return [str(file.inside) for file in there]
+    return [str(file.relative_path) for file in there]
 
 
 def documents(*words: str) -> list[Document]:
     problems: list[Problem] = []
     read = [
-        document for place in places(words, problems.append) for document in documents_in(place.file, problems.append)
+        document
+        for found in find_files(words, problems.append)
+        for document in documents_in(found.file, problems.append)
     ]
     assert problems == []
     return read
@@ -387,7 +389,7 @@ def test_files_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert inside("data/b/2.txt", "data/[x].jsonl") == ["2.txt", "[x].jsonl"]
     assert inside("data/**/*.jsonl") == ["[x].jsonl", "a/1.jsonl", "b/1.jsonl"]
     assert inside("data/?/1.jsonl") == ["a/1.jsonl", "b/1.jsonl"]
-    assert [place.size for place in places_of("data/b")[0]] == [len(LINE)] * 2
+    assert [found.size for found in places_of("data/b")[0]] == [len(LINE)] * 2
     assert places_of("*.none")[1][0].documents is None
     first, second = (
         places_of(word)[0][0].identity for word in ("data/a/1.jsonl", str(tmp_path / "data/a/../a/1.jsonl"))
@@ -425,10 +427,10 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.BytesIO()
     pq.write_table(pa.table({"text": ["one", "two"]}), out)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(out.getvalue())))
-    (place,), _ = places_of("-")
+    (found,), _ = places_of("-")
     for _ in range(2):
-        assert [document.id for document in documents_in(place.file, lambda problem: None)] == ["-:1", "-:2"]
-    assert place.size == len(out.getvalue())
+        assert [document.id for document in documents_in(found.file, lambda problem: None)] == ["-:1", "-:2"]
+    assert found.size == len(out.getvalue())
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ParameterError, match="closed"):
         documents("-")
@@ -443,7 +445,7 @@ def memory() -> Iterator[fsspec.AbstractFileSystem]:
 
 
 @pytest.mark.process
-def test_remote_places(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> None:
+def test_find_remote_files(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> None:
     """
     Files, folders and patterns on any fsspec file system are read; their ids are their addresses.
     """
@@ -466,7 +468,7 @@ def test_remote_places(memory: fsspec.AbstractFileSystem, tmp_path: Path) -> Non
     ]
     (tmp_path / "4.txt").write_text("four")
     assert [document.text for document in documents(f"file://{tmp_path}")] == ["four"]
-    assert [place.size for place in places_of("memory://bucket/b/2.txt")[0]] == [3]
+    assert [found.size for found in places_of("memory://bucket/b/2.txt")[0]] == [3]
 
 
 @pytest.mark.parametrize("address", ["nothing://x/y", "s3://bucket/x"])
@@ -515,10 +517,10 @@ def test_a_missing_remote_file(memory: fsspec.AbstractFileSystem) -> None:
     A file deleted between listing and reading is a problem.
     """
     memory.pipe("/a.jsonl", LINE)
-    (place,), _ = places_of("memory://a.jsonl")
+    (found,), _ = places_of("memory://a.jsonl")
     memory.rm("/a.jsonl")
     problems: list[Problem] = []
-    assert list(documents_in(place.file, problems.append, RowColumns())) == []
+    assert list(documents_in(found.file, problems.append, RowColumns())) == []
     assert "a.jsonl" in problems[0].where
 
 
@@ -540,19 +542,19 @@ def test_links_that_lead_out(tmp_path: Path) -> None:
     message = "this link leads out of the folder; --follow-links follows it"
     for word in (str(inner), f"{inner}/*", f"file://{inner}", f"{inner}/**/*.txt"):
         there, problems = places_of(word)
-        names = {str(file.inside) for file in there}
+        names = {str(file.relative_path) for file in there}
         assert names == {"inside.txt", "own/1.txt"}
         outside = {Path(problem.where).relative_to(inner).parts[0] for problem in problems if problem.reason == message}
         assert outside >= {"file.txt", "folder", "beside.txt", "over.txt"} - ({"folder"} if "**" in word else set())
         assert {problem.documents for problem in problems if problem.reason == message} == {0}
     problems = []
-    followed = {str(place.inside) for place in places([str(inner)], problems.append, follow_links=True)}
+    followed = {str(found.relative_path) for found in find_files([str(inner)], problems.append, follow_links=True)}
     assert followed == {
         *("inside.txt", "own/1.txt", "file.txt", "folder/2.txt", "folder/below/3.txt", "beside.txt", "over.txt")
     }
     assert [problem.reason for problem in problems] == ["this is neither a file nor a folder"]
-    assert [str(place.inside) for place in places_of(str(inner / "folder"))[0]] == ["2.txt", "below/3.txt"]
-    assert [str(place.inside) for place in places_of(str(inner / "file.txt"))[0]] == ["file.txt"]
+    assert [str(found.relative_path) for found in places_of(str(inner / "folder"))[0]] == ["2.txt", "below/3.txt"]
+    assert [str(found.relative_path) for found in places_of(str(inner / "file.txt"))[0]] == ["file.txt"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
@@ -569,5 +571,5 @@ def test_devices_pipes_and_sockets_behind_links(tmp_path: Path) -> None:
         for word in (str(tmp_path / "links"), f"{tmp_path}/links/*", f"file://{tmp_path}/links"):
             for follow_links in (False, True):
                 problems: list[Problem] = []
-                assert list(places([word], problems.append, follow_links=follow_links)) == []
+                assert list(find_files([word], problems.append, follow_links=follow_links)) == []
                 assert len(problems) == 4

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from whorl.cli.main import main
 from whorl.errors import ParameterError
-from whorl.ingest.find_and_read_files import Problem, documents_in, places
+from whorl.ingest.find_and_read_files import Problem, documents_in, find_files
 
 LINE = b'{"id": "a", "text": "one"}\n'
 
@@ -77,8 +77,8 @@ def read(*words: str) -> tuple[list[tuple[str, str]], list[str]]:
     problems: list[Problem] = []
     documents = [
         (document.id, document.text)
-        for place in places(words, problems.append)
-        for document in documents_in(place.file, problems.append)
+        for found in find_files(words, problems.append)
+        for document in documents_in(found.file, problems.append)
     ]
     return documents, [str(problem) for problem in problems]
 

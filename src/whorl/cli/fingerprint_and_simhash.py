@@ -59,10 +59,10 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     """
     from whorl.cli.open_store_and_documents import print_notes, print_problems, table_notes
     from whorl.hamming.simhash import DEFAULT_SCHEME, full_scheme_name, simhashes_of
-    from whorl.ingest.find_and_read_files import Problem, Problems, documents_in, places
-    from whorl.ingest.rows.row_format import RowColumns
+    from whorl.ingest.find_and_read_files import Problem, Problems, documents_in, find_files
+    from whorl.ingest.rows.protocol import RowColumns
 
-    columns = RowColumns.from_names(options.text_column, options.id_column, further=frozenset())
+    columns = RowColumns.from_names(options.text_column, options.id_column, properties=frozenset())
     scheme = full_scheme_name(options.scheme) if options.scheme else DEFAULT_SCHEME
     problems = Problems()
     text_tables: list[str] = []
@@ -70,8 +70,8 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     printed = 0
 
     def texts() -> Iterator[str]:
-        for place in places(paths, problems.append, follow_links=options.follow_links):
-            for document in documents_in(place.file, problems.append, columns, on_text_table=text_tables.append):
+        for found in find_files(paths, problems.append, follow_links=options.follow_links):
+            for document in documents_in(found.file, problems.append, columns, on_text_table=text_tables.append):
                 waiting.append(document.id)
                 yield document.text
 

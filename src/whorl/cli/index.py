@@ -14,8 +14,8 @@ from whorl.cli.open_store_and_documents import file_documents, file_text, print_
 from whorl.cli.render.plans_and_progress import progress_bar, show_progress
 from whorl.errors import WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
-from whorl.ingest.find_and_read_files import Problem, Problems, places
-from whorl.ingest.rows.row_format import RowColumns
+from whorl.ingest.find_and_read_files import Problem, Problems, find_files
+from whorl.ingest.rows.protocol import RowColumns
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
@@ -52,7 +52,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     problems = Problems()
     text_tables: list[str] = []
     columns = RowColumns.from_names(options.text_column, options.id_column)
-    files = [place.file for place in places(paths, problems.append, follow_links=options.follow_links)]
+    files = [found.file for found in find_files(paths, problems.append, follow_links=options.follow_links)]
     if problems and not files:
         # Create no store for a mistyped path.
         print_problems(problems, _NOT_STORED)
@@ -135,6 +135,6 @@ def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: Inde
     click.echo(f"{count:,} of {plural(len(stored), 'document')} stored repeat others by {about} or more.")
 
 
-def _counts(done: Indexed, place: str = "") -> str:
+def _counts(done: Indexed, found: str = "") -> str:
     unchanged = f", {done.unchanged:,} unchanged and left alone" if done.unchanged else ""
-    return f"{plural(done.stored, 'document')} stored{place and f' in {place}'}{unchanged}"
+    return f"{plural(done.stored, 'document')} stored{found and f' in {found}'}{unchanged}"

@@ -20,7 +20,7 @@ from whorl.output.formatting import printable
 # Importing these modules takes longer than comparing two files, so they are imported when needed.
 if TYPE_CHECKING:
     from whorl.ingest.find_and_read_files import Problem
-    from whorl.ingest.rows.row_format import File, RowColumns
+    from whorl.ingest.rows.protocol import File, RowColumns
     from whorl.model import Document
     from whorl.search.document_references import Referent
     from whorl.store import Store
@@ -95,15 +95,15 @@ def open_store_or_files(searched: Searched) -> Iterator[Store]:
     if searched.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
     from whorl.cli.render.plans_and_progress import progress_bar
-    from whorl.ingest.find_and_read_files import Problem, Problems, places
-    from whorl.ingest.rows.row_format import RowColumns
+    from whorl.ingest.find_and_read_files import Problem, Problems, find_files
+    from whorl.ingest.rows.protocol import RowColumns
     from whorl.store import open_store
 
     with TemporaryDirectory(prefix="whorl-") as made, open_store(Path(made) / "store", passages=True) as store:
         problems = Problems()
         store.engine.file_base(Path.cwd)
         store.read_files(Path.cwd(), file_text, f"name a file, or a document in {', '.join(folders)}")
-        files = [place.file for place in places(folders, problems.append)]
+        files = [found.file for found in find_files(folders, problems.append)]
         text_tables: list[str] = []
         with progress_bar("files") as bar:
             read = bar.track(files, total=len(files), description="reading")

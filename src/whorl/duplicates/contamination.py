@@ -26,7 +26,7 @@ from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import IdFile
-from whorl.duplicates.sketching import part_of
+from whorl.duplicates.sketching import group_of
 from whorl.duplicates.worker_pool import AT_ONCE, check_documents, map_in_processes, start_method
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches, words_and_spans
@@ -70,13 +70,12 @@ def without_numbers(texts: Sequence[str]) -> list[str]:
 class ReferenceIndex:
     """Inverted index of reference texts: finds the texts with a given shingle, and its positions there.
 
-    `sizes` has the number of distinct shingles of each text. `parts` has each text's value of the property `within`
-    (see `part_of`).
+    `sizes` has the number of distinct shingles of each text. `groups` has each text's group (see `group_of`).
     """
 
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
         self.documents, self.scheme = documents, scheme
-        self.parts = np.array([part_of(document, within) for document in documents], np.object_)
+        self.groups = np.array([group_of(document, within) for document in documents], np.object_)
         portions = map(without_numbers, batches([document.text for document in documents], AT_ONCE))
         together = list(hash_in_batches(portions, scheme, in_order=True))
         ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
@@ -248,8 +247,8 @@ def _matches_in_batch(
     for row, text, shared in index.count_shared(rows, numbers):
         is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
         if options.within is not None:
-            own = np.array([part_of(document, options.within) for document in documents], np.object_)
-            is_possible &= own[row] == index.parts[text]
+            own = np.array([group_of(document, options.within) for document in documents], np.object_)
+            is_possible &= own[row] == index.groups[text]
         row, text, shared = row[is_possible], text[is_possible], shared[is_possible]
         sizes = {
             at: sort_distinct([together.hashes[ends[at] - together.sizes[at] : ends[at]]]).size

@@ -13,16 +13,16 @@ from whorl.duplicates.retention import seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.find_and_read_files import (
-    Place,
+    FoundFile,
     Problem,
     Problems,
     StandardInput,
     documents_in,
     file_text,
-    places,
+    find_files,
     spans_in,
 )
-from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
+from whorl.ingest.rows.protocol import File, FileSpan, RowColumns
 from whorl.model import RESERVED_FIELDS, Document
 
 _LISTED_COLUMNS = 20
@@ -65,16 +65,18 @@ class InputReader:
         self._keep = options.policy
         needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
         _require_possible(needed, columns)
-        self.columns = replace(columns, further=needed, is_text_optional=True)
+        self.columns = replace(columns, properties=needed, is_text_optional=True)
         #: Columns that a later step adds. A row that already has one is an error.
         self.added = frozenset[str]()
         #: Files whose rows have no text column.
         self.without_texts = set[str]()
         known = set[object]()
-        self._reference = list(_skip_known(places(reference, self.problems.append, follow_links=follow_links), known))
+        self._reference = list(
+            _skip_known(find_files(reference, self.problems.append, follow_links=follow_links), known)
+        )
         #: Files to search, without files of the reference.
-        self.places = list(_skip_known(places(named, self.problems.append, follow_links=follow_links), known))
-        self._bytes = sum(place.size for place in [*self._reference, *self.places])
+        self.files = list(_skip_known(find_files(named, self.problems.append, follow_links=follow_links), known))
+        self._bytes = sum(found.size for found in [*self._reference, *self.files])
         self._done = self._at = 0
 
     @property
@@ -87,22 +89,22 @@ class InputReader:
         return InputDocuments(self, self._reference, is_reference=True)
 
     def documents(self) -> InputDocuments:
-        return InputDocuments(self, self.places)
+        return InputDocuments(self, self.files)
 
-    def make_part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
-        columns, texts = self._columns_to_read(place, is_reference=is_reference)
+    def make_part(self, found: FoundFile, span: FileSpan | None, *, is_reference: bool) -> InputPart:
+        columns, texts = self._columns_to_read(found, is_reference=is_reference)
         added = frozenset() if is_reference else self.added
-        return InputPart(place.file, span, columns, self.options, is_reference, texts, added)
+        return InputPart(found.file, span, columns, self.options, is_reference, texts, added)
 
-    def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
+    def _columns_to_read(self, found: FoundFile, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
         """Return the columns to read from a file, and the text columns whose texts become separate documents."""
         if not is_reference:
-            return replace(self.columns, further=(self.columns.further or frozenset()) | self.added), ()
+            return replace(self.columns, properties=(self.columns.properties or frozenset()) | self.added), ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
         if names:
-            present = self.columns_of(place)
+            present = self.columns_of(found)
             names = tuple(name for name in names if name in present) or names
-            columns = replace(columns, text=names[0], further=frozenset({*(columns.further or ()), *names[1:]}))
+            columns = replace(columns, text=names[0], properties=frozenset({*(columns.properties or ()), *names[1:]}))
         return columns, names
 
     def note_bytes(self, done: int, at: int = 0) -> None:
@@ -113,21 +115,21 @@ class InputReader:
         self.count += report.count
         self.problems.extend(report.problems)
 
-    def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
+    def note_without_text(self, found: FoundFile, rows: int, *, is_reference: bool) -> None:
         """Report a file whose rows lack the text column, and do not count these rows as documents."""
         try:
-            names = self.columns_of(place)
+            names = self.columns_of(found)
             if names:
-                self._columns_to_read(place, is_reference=is_reference)[0].require(names)
+                self._columns_to_read(found, is_reference=is_reference)[0].require(names)
         except DocumentError as error:
-            self.problems.append(Problem(str(place.file), str(error), None))
-            self.without_texts.add(place.file.as_posix())
+            self.problems.append(Problem(str(found.file), str(error), None))
+            self.without_texts.add(found.file.as_posix())
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
         """Raise ParameterError if the reference, or one of its columns, has no text: items would be ignored."""
         is_lost = bool(self._reference) and all(
-            place.file.as_posix() in self.without_texts for place in self._reference
+            found.file.as_posix() in self.without_texts for found in self._reference
         )
         if is_lost and not self.reference_columns:
             raise ParameterError(f"no row of the reference has a text; {self._reference_advice('name its column')}")
@@ -138,7 +140,7 @@ class InputReader:
 
     def _reference_advice(self, advice: str) -> str:
         columns = ", ".join(
-            sorted({name for place in self._reference for name in self.columns_of(place)})[:_LISTED_COLUMNS]
+            sorted({name for found in self._reference for name in self.columns_of(found)})[:_LISTED_COLUMNS]
         )
         return f"{advice} (--reference-column COLUMN{columns and ', of '}{columns})"
 
@@ -159,7 +161,7 @@ class InputReader:
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
         within = self.options.within
-        if within and not noted.has_part and self.count and not any(within in self.columns_of(p) for p in self.places):
+        if within and not noted.has_group and self.count and not any(within in self.columns_of(p) for p in self.files):
             raise ParameterError(
                 f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
             )
@@ -178,9 +180,9 @@ class InputReader:
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
-        for files, is_reference in ((self._reference, True), (self.places, False)):
-            for place in files:
-                for document in self.make_part(place, None, is_reference=is_reference):
+        for files, is_reference in ((self._reference, True), (self.files, False)):
+            for found in files:
+                for document in self.make_part(found, None, is_reference=is_reference):
                     if document.id in wanted:
                         texts[document.id] = document.text
                         wanted.discard(document.id)
@@ -190,7 +192,7 @@ class InputReader:
 
     @cached_property
     def _files(self) -> dict[str, File]:
-        return {place.file.as_posix(): place.file for place in self.places}
+        return {found.file.as_posix(): found.file for found in self.files}
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
@@ -218,17 +220,17 @@ class InputReader:
         return f"name the column (--keep {self._keep.by}:COLUMN{self._columns()}), or --keep first or longest"
 
     def _columns(self) -> str:
-        header = next(filter(None, map(self.columns_of, self.places)), [])
+        header = next(filter(None, map(self.columns_of, self.files)), [])
         names = sorted(set(header) - {self.columns.text, self.columns.id_column})
         return f", of {', '.join(names[:_LISTED_COLUMNS])}" if names else ""
 
-    def columns_of(self, place: Place) -> list[str]:
+    def columns_of(self, found: FoundFile) -> list[str]:
         """Return the columns of a file's first row; an empty list if the file has no row or cannot be read."""
         from whorl.ingest.rows.detect_row_format import column_names
 
         try:
             # The file may lack the id column or the text column, so require neither of them.
-            return column_names(place.file, replace(self.columns, text="", id=None), file_text)
+            return column_names(found.file, replace(self.columns, text="", id=None), file_text)
         except (DocumentError, OSError):
             return []
 
@@ -251,7 +253,7 @@ class ReadReport:
     Attributes:
         count: Number of documents.
         has_worth: Whether any document has a rank by the retention policy.
-        has_part: Whether any document has a value in the column `within`.
+        has_group: Whether any document has a value in the column `within`.
         columns: Text columns that have a text in at least one document.
     """
 
@@ -259,7 +261,7 @@ class ReadReport:
     problems: Problems = field(default_factory=Problems)
     has_worth: bool = False
     has_date: bool = False
-    has_part: bool = False
+    has_group: bool = False
     has_text: bool = False
     columns: set[str] = field(default_factory=set)
     file: str = ""
@@ -309,8 +311,8 @@ class InputPart:
                 report.has_worth = policy.rank_of(document.properties.get(column)) is not None
             if dates and not report.has_date:
                 report.has_date = seconds_of(document.properties.get(dates)) is not None
-            if within and not report.has_part:
-                report.has_part = document.properties.get(within) is not None
+            if within and not report.has_group:
+                report.has_group = document.properties.get(within) is not None
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
             try:
@@ -342,31 +344,31 @@ class InputPart:
 class InputDocuments:
     """The documents of several files. One process reads all files, or several read parts of them."""
 
-    def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
-        self._reading, self._places, self._is_reference = reading, of, is_reference
+    def __init__(self, reading: InputReader, of: Sequence[FoundFile], *, is_reference: bool = False) -> None:
+        self._reading, self._files, self._is_reference = reading, of, is_reference
         self._noted = ReadReport()
         #: For each file without any text so far, the number of its rows.
         self._without_text: dict[str, int] = {}
         self._with_text: set[str] = set()
 
     def __iter__(self) -> Iterator[Document]:
-        for place in self._places:
-            part = self._reading.make_part(place, None, is_reference=self._is_reference)
+        for found in self._files:
+            part = self._reading.make_part(found, None, is_reference=self._is_reference)
             part.at_byte = partial(self._reading.note_bytes, 0)
             yield from part
             self.note(part.report)
-            self._reading.note_bytes(place.size)
+            self._reading.note_bytes(found.size)
         self.finish()
 
     @property
     def is_portable(self) -> bool:
-        return not any(isinstance(place.file, StandardInput) for place in self._places)
+        return not any(isinstance(found.file, StandardInput) for found in self._files)
 
     def parts(self) -> Iterator[InputPart]:
-        for place in self._places:
-            left = place.size
-            for span in spans_in(place.file, self._reading.columns):
-                yield self._reading.make_part(place, span, is_reference=self._is_reference)
+        for found in self._files:
+            left = found.size
+            for span in spans_in(found.file, self._reading.columns):
+                yield self._reading.make_part(found, span, is_reference=self._is_reference)
                 own = 0 if span is None else min(left, span.end - span.begin)
                 left -= own
                 self._reading.note_bytes(own)
@@ -376,7 +378,7 @@ class InputDocuments:
         self._reading.note(report)
         self._noted.has_worth |= report.has_worth
         self._noted.has_date |= report.has_date
-        self._noted.has_part |= report.has_part
+        self._noted.has_group |= report.has_group
         self._noted.columns |= report.columns
         if report.has_text:
             self._with_text.add(report.file)
@@ -386,9 +388,9 @@ class InputDocuments:
 
     def finish(self) -> None:
         """Report files without text; raise ParameterError if a required column has no value."""
-        for place in self._places:
-            if rows := self._without_text.get(place.file.as_posix()):
-                self._reading.note_without_text(place, rows, is_reference=self._is_reference)
+        for found in self._files:
+            if rows := self._without_text.get(found.file.as_posix()):
+                self._reading.note_without_text(found, rows, is_reference=self._is_reference)
         if self._is_reference:
             self._reading.require_reference_columns(self._noted.columns)
         else:
@@ -418,13 +420,13 @@ def require_free_columns(file: File, names: Collection[str], added: Iterable[str
         )
 
 
-def _skip_known(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
+def _skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[FoundFile]:
     """Yield the files that are not yet in `known`, and add them.
 
     A user may name a file twice, by two paths or by a link. Without this function, the file would be deleted as a
     duplicate of itself.
     """
-    for place in named:
-        if (identity := place.identity) not in known:
+    for found in named:
+        if (identity := found.identity) not in known:
             known.add(identity)
-            yield place
+            yield found

@@ -33,7 +33,7 @@ from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_arrays import HASH, Numbers
 from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore
-from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, bits_of, part_of
+from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, bits_of_group, group_of
 from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import Outputs, TextHashes, hash_texts
@@ -109,7 +109,7 @@ def _batch_of_words(within: str | None, together: Sequence[tuple[Document, TextH
     counts = np.array([len(own.starts) - 1 for own in words])
     columns, sizes = [], []
     for document, own in zip(documents, np.split(word_hashes(words), np.cumsum(counts)[:-1]), strict=True):
-        own ^= bits_of(part_of(document, within))
+        own ^= bits_of_group(group_of(document, within))
         raw = document.text.encode()
         text = np.frombuffer(raw + bytes(-len(raw) % HASH.itemsize), HASH).astype(np.uint64, copy=False)
         columns += [own, np.array([len(raw)], np.uint64), text]

@@ -22,7 +22,7 @@ from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.retention import UnreadValues, seconds_of
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore
-from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, no_date, part_of, sketch_digest
+from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, no_date, sketch_digest
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
 from whorl.duplicates.worker_pool import AT_ONCE, check_documents, sketch_in_processes, start_method
@@ -344,8 +344,8 @@ def _load_changed(
 
 
 def _digest(document: Document, sketching: Sketching) -> bytes:
-    part = part_of(document, sketching.within)
-    return hashlib.blake2b(document.text.encode(), digest_size=16, key=part.encode()[-64:]).digest()
+    group = group_of(document, sketching.within)
+    return hashlib.blake2b(document.text.encode(), digest_size=16, key=group.encode()[-64:]).digest()
 
 
 def _set_options(store: SketchStore, options: DuplicatesOptions) -> None:

@@ -117,7 +117,7 @@ class Sketching:
         distinct = (_distinct(batch, self.within) for batch in portions)
         read = with_made(distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.scheme))
         for batch, together in read:
-            _separate_parts(together, batch.parts)
+            _separate_groups(together, batch.groups)
             yield batch.documents, self._make_batch(batch.documents, together, batch.text_indices)
 
     def _make_batch(self, documents: Sequence[Document], batch: HashBatch, text_indices: Numbers) -> SketchBatch:
@@ -145,14 +145,14 @@ class _Distinct(NamedTuple):
     """The distinct texts of a batch of documents.
 
     Attributes:
-        texts: Distinct texts. A text that several parts of the collection contain (see `part_of`) occurs once per part.
-        parts: Part of the collection for each text.
+        texts: Distinct texts. A text that several groups contain (see `group_of`) occurs once per group.
+        groups: Group of each text.
         text_indices: Index of each document's text in `texts`.
     """
 
     documents: Sequence[Document]
     texts: list[str]
-    parts: list[str]
+    groups: list[str]
     text_indices: Numbers
 
 
@@ -162,15 +162,17 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
         indices = [known.setdefault(document.text, len(known)) for document in documents]
         return _Distinct(documents, list(known), [""] * len(known), np.array(indices, np.int64))
     distinct: dict[tuple[str, str], int] = {}
-    keys = ((document.text, part_of(document, within)) for document in documents)
+    keys = ((document.text, group_of(document, within)) for document in documents)
     indices = [distinct.setdefault(key, len(distinct)) for key in keys]
     return _Distinct(
-        documents, [text for text, _ in distinct], [part for _, part in distinct], np.array(indices, np.int64)
+        documents, [text for text, _ in distinct], [group for _, group in distinct], np.array(indices, np.int64)
     )
 
 
-def part_of(document: Document, within: str | None) -> str:
-    """Return the name of a document's part of the collection: its value of the property `within`, or "".
+def group_of(document: Document, within: str | None) -> str:
+    """Return the name of a document's group: its value of the property `within`, or "".
+
+    Only documents of one group are compared with each other.
 
     A float that is a whole number is named like the integer: pandas converts integers to floats if a value is missing.
     """
@@ -179,22 +181,22 @@ def part_of(document: Document, within: str | None) -> str:
     return "\0".join(str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in values)
 
 
-def bits_of(part: str) -> np.uint64:
-    """Return the bits to flip in all hashes of a part (see `part_of`), so that different parts share no hash."""
-    return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
+def bits_of_group(group: str) -> np.uint64:
+    """Return the bits to flip in all hashes of a group (see `group_of`), so that different groups share no hash."""
+    return np.uint64(int.from_bytes(hashlib.blake2b(group.encode(), digest_size=8).digest()) if group else 0)
 
 
 def no_date(document: Document) -> float | None:
     return None
 
 
-def _separate_parts(batch: HashBatch, parts: Sequence[str]) -> None:
-    """Change the hashes of texts in place, so that texts of different parts of the collection share no hash."""
+def _separate_groups(batch: HashBatch, groups: Sequence[str]) -> None:
+    """Change the hashes of texts in place, so that texts of different groups share no hash."""
     ends = np.cumsum(batch.sizes)
-    for part, end, size in zip(parts, ends.tolist(), batch.sizes.tolist(), strict=True):
-        if part:
+    for group, end, size in zip(groups, ends.tolist(), batch.sizes.tolist(), strict=True):
+        if group:
             own = batch.hashes[end - size : end]
-            own ^= bits_of(part)
+            own ^= bits_of_group(group)
             own.sort()
 
 

@@ -18,9 +18,9 @@ from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.extraction.detect_format_and_encoding import decode
 from whorl.ingest.extraction.detect_format_and_encoding import format_of as format_of_file
-from whorl.ingest.find_and_read_files import Place, Problem, file_text, without_metadata
+from whorl.ingest.find_and_read_files import FoundFile, Problem, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of, is_columnar
-from whorl.ingest.rows.row_format import Added, Row, RowFormat, UncopiedRowsError, UnreadRowsError
+from whorl.ingest.rows.protocol import Added, Row, RowFormat, UncopiedRowsError, UnreadRowsError
 
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
 #: and Jaccard similarity to the kept document.
@@ -74,46 +74,47 @@ def require_room(reading: InputReader, target: Path) -> None:
         partial.rmdir()
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
-    taken: dict[PurePosixPath, Place] = {}
-    for place in reading.places:
-        other = taken.setdefault(place.inside, place)
-        if other is not place:
+    taken: dict[PurePosixPath, FoundFile] = {}
+    for found in reading.files:
+        other = taken.setdefault(found.relative_path, found)
+        if other is not found:
             raise ParameterError(
-                f"{other.file} and {place.file} would both be {target / place.inside}; name the folder that both are in"
+                f"{other.file} and {found.file} would both be {target / found.relative_path}; name the folder that "
+                "both are in"
             )
 
 
 def require_columns(reading: InputReader) -> None:
     """Raise ParameterError if a file, such as a text, cannot get the columns of ADDED, or already has one of them."""
-    for place, form, _ in _formats(reading):
+    for found, form, _ in _formats(reading):
         if form is None or not form.takes_columns:
-            raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
-        require_free_columns(place.file, reading.columns_of(place), ADDED)
+            raise ParameterError(f"{found.file} has no rows that columns could be added to; leave it out")
+        require_free_columns(found.file, reading.columns_of(found), ADDED)
 
 
 def require_texts(reading: InputReader) -> None:
     """Raise ParameterError if the format of a file, such as a web archive or a PDF, does not allow removing text."""
-    for place, form, is_text in _formats(reading):
+    for found, form, is_text in _formats(reading):
         if not (is_text if form is None else form.takes_columns):
             raise ParameterError(
-                f"{place.file} has no text that a {reading.options.level} could be taken out of; leave it out"
+                f"{found.file} has no text that a {reading.options.level} could be taken out of; leave it out"
             )
 
 
-def _formats(reading: InputReader) -> Iterator[tuple[Place, RowFormat | None, bool]]:
+def _formats(reading: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None, bool]]:
     """Yield each readable file with its row format, and whether it is a plain text; the reader reports other files."""
-    for place in reading.places:
+    for found in reading.files:
         try:
-            with place.file.open("rb") as opened:
-                form = _format_of(place, opened, reading)
-                is_text = form is None and format_of_file(opened.read(), PurePath(place.file.name)) is None
+            with found.file.open("rb") as opened:
+                form = _format_of(found, opened, reading)
+                is_text = form is None and format_of_file(opened.read(), PurePath(found.file.name)) is None
         except (OSError, DocumentError):
             continue
-        yield place, form, is_text
+        yield found, form, is_text
 
 
-def _format_of(place: Place, opened: IO[bytes], reading: InputReader) -> RowFormat | None:
-    return format_of(opened, PurePath(place.file.name), reading.columns, file_text)
+def _format_of(found: FoundFile, opened: IO[bytes], reading: InputReader) -> RowFormat | None:
+    return format_of(opened, PurePath(found.file.name), reading.columns, file_text)
 
 
 def write_filtered(
@@ -133,18 +134,18 @@ def write_filtered(
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        for place in reading.places:
-            if place.file.as_posix() in reading.without_texts:
+        for found in reading.files:
+            if found.file.as_posix() in reading.without_texts:
                 continue
             try:
-                writing.write(place, partial / place.inside)
+                writing.write(found, partial / found.relative_path)
             except UnreadRowsError as error:
                 # The copy has the rows before the error. Report the error, unless the reader has already reported an
                 # error of this file: a column that only the copy needs may be damaged.
-                problem = Problem(str(place.file), str(error), None)
+                problem = Problem(str(found.file), str(error), None)
                 if all(known.where != problem.where for known in reading.problems):
                     reading.problems.append(problem)
-        _write_notes(reading.places, partial, with_columns=with_columns)
+        _write_notes(reading.files, partial, with_columns=with_columns)
         if target.exists():
             target.rmdir()
         partial.replace(target)
@@ -176,18 +177,18 @@ class _OutputWriter:
         elif self._takes_pieces:
             self._added = {reading.columns.text: str}
 
-    def write(self, place: Place, target: Path) -> None:
+    def write(self, found: FoundFile, target: Path) -> None:
         """Write a file; skip a text file if no text remains."""
-        file, before = place.file.as_posix(), (self.read, self.written)
+        file, before = found.file.as_posix(), (self.read, self.written)
 
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
-            values = [self._values(row, place) for row in rows]
+            values = [self._values(row, found) for row in rows]
             self.read += sum(not isinstance(row.values, DocumentError) for row in rows)
             self.written += sum(row_values is not None for row_values in values)
             return values
 
-        with place.file.open("rb") as opened:
-            form = _format_of(place, opened, self._reading)
+        with found.file.open("rb") as opened:
+            form = _format_of(found, opened, self._reading)
             left = self._filter_text(opened.read(), file) if form is None else b""
             if left is None:
                 return
@@ -240,13 +241,13 @@ class _OutputWriter:
             return without_ranges(text, self._passages.get(document_id, ()))
         return remove_pieces(text, document_id, self._decisions.to_delete, self._reading.options.level)
 
-    def _values(self, row: Row, place: Place) -> Mapping[str, object] | None:
+    def _values(self, row: Row, found: FoundFile) -> Mapping[str, object] | None:
         """Return the values of a row's changed or added columns, or None to leave out the row."""
         columns = self._reading.columns
         try:
             if isinstance(row.values, DocumentError):
                 return None
-            document = columns.document(row.values, place.file.as_posix(), row.number)
+            document = columns.document(row.values, found.file.as_posix(), row.number)
         except DocumentError:
             return None
         if self._takes_pieces:
@@ -257,7 +258,7 @@ class _OutputWriter:
             return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}
-        require_free_columns(place.file, row.values, ADDED)
+        require_free_columns(found.file, row.values, ADDED)
         added = self._decisions.added_columns.get(document.id, _UNIQUE)
         has_whole_numbers = self._added.get("cluster") is int and not self._has_text_ids
         if has_whole_numbers and added["cluster"]:
@@ -275,13 +276,13 @@ def _is_whole_number(document_id: str) -> bool:
     return str(number) == document_id and _SMALLEST <= number <= _LARGEST
 
 
-def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:
+def _write_notes(files: Sequence[FoundFile], target: Path, *, with_columns: bool) -> None:
     seen: set[Path] = set()
-    for place in places:
-        if not isinstance(place.file, Path):
+    for found in files:
+        if not isinstance(found.file, Path):
             continue
-        for inside in place.inside.parents:
-            folder = place.file.parents[len(place.inside.parts) - len(inside.parts) - 1]
+        for inside in found.relative_path.parents:
+            folder = found.file.parents[len(found.relative_path.parts) - len(inside.parts) - 1]
             if folder in seen:
                 continue
             seen.add(folder)

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.detect_format_and_encoding import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
-from whorl.ingest.rows.row_format import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
+from whorl.ingest.rows.protocol import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
 from whorl.redaction import public_address
 
 if TYPE_CHECKING:
@@ -326,14 +326,14 @@ _LOCAL = re.compile("^(?:file|local)://")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FoundFile:
     """An input file, with its path relative to the folder that the user named.
 
     If the user named a pattern, the path is relative to the fixed part of the pattern.
     """
 
     file: File
-    inside: PurePosixPath
+    relative_path: PurePosixPath
 
     @property
     def identity(self) -> object:
@@ -386,9 +386,9 @@ class StandardInput:
         return io.BufferedReader(io.FileIO(os.dup(self._copy.fileno()), "r"))
 
 
-def places(
+def find_files(
     named: Iterable[str], on_problem: Callable[[Problem], None], *, follow_links: bool = False
-) -> Iterator[Place]:
+) -> Iterator[FoundFile]:
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
     Links out of the named folder, or out of the fixed part of a pattern, are followed only with `follow_links`.
@@ -398,10 +398,10 @@ def places(
     for word in named:
         local = _LOCAL.sub("", word)
         if local == "-":
-            yield Place(StandardInput(), PurePosixPath("standard-input"))
+            yield FoundFile(StandardInput(), PurePosixPath("standard-input"))
             continue
         if "://" in local:
-            yield from _remote_places(local, addresses, on_problem)
+            yield from _find_remote_files(local, addresses, on_problem)
             continue
         if any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
             base = within = Path(*fixed_parts(Path(local).parts))
@@ -412,10 +412,12 @@ def places(
             within = Path(local)
             base, paths = within if os.path.isdir(local) else within.parent, [within]
         for file in files_under(paths, on_problem, within=None if follow_links else within):
-            yield Place(file, PurePosixPath(file.relative_to(base).as_posix()))
+            yield FoundFile(file, PurePosixPath(file.relative_to(base).as_posix()))
 
 
-def _remote_places(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
+def _find_remote_files(
+    word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]
+) -> Iterator[FoundFile]:
     """Yield the files of an address; `addresses` maps the ids of earlier remote files to their addresses."""
     shown = public_address(word)
     try:
@@ -433,7 +435,7 @@ def _remote_places(word: str, addresses: dict[str, str], on_problem: Callable[[P
         for name in sorted(without_metadata(names)):
             file = files[folder / name]
             if addresses.setdefault(file.as_posix(), file.address) == file.address:
-                yield Place(file, folder / name)
+                yield FoundFile(file, folder / name)
             else:
                 problem = "an earlier address differs from this one in login or signature only"
                 on_problem(Problem(file.as_posix(), problem))

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 from whorl.errors import ParameterError, WhorlError
-from whorl.ingest.rows.row_format import ReadableStream
+from whorl.ingest.rows.protocol import ReadableStream
 from whorl.redaction import public_address, public_text
 
 #: Characters that turn an address or a path into a pattern.

@@ -239,11 +239,8 @@ def write_pairs(
     """
     count, width = 0, 20 if with_residual else 10
     columns = _columns(_PAIR_COLUMNS, with_residual=with_residual, with_spans=with_spans)
-    if form == "parquet":
-        return _write_parquet(columns, (_pair_row(pair, with_spans=with_spans) for pair in pairs), out)
-    rows = csv.writer(out, lineterminator="\n")
-    if form == "csv":
-        rows.writerow(columns)
+    if form in ("csv", "parquet"):
+        return _write_rows(columns, (_pair_row(pair, with_spans=with_spans) for pair in pairs), form, out)
     if form == "table":
         heads = "".join(f"{name:>{width}}" for name in ("jaccard", "A in B", "B in A"))
         out.write(f"{heads}  A | B\n")
@@ -251,8 +248,6 @@ def write_pairs(
         if form == "json":
             spans = zip(_SPAN_COLUMNS, _spans(pair), strict=True) if with_spans else ()
             out.write(_line(values(MatchedPair(pair)) | dict(spans)))
-        elif form == "csv":
-            rows.writerow(map(cell, _pair_row(pair, with_spans=with_spans)))
         else:
             shares = "".join(f"{_percent(pair, name):>{width}}" for name in Shares.NAMES)
             out.write(f"{shares}  {printable(pair.a.id)} | {printable(pair.b.id)}\n")
@@ -296,19 +291,21 @@ def write_clusters(
         first = list(islice(remaining, preview.clusters))
         texts, clusters = preview.texts([cluster.principal.id for cluster in first]), chain(first, remaining)
     width = 16 if with_residual else 8
-    columns = _columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual)
-    if form == "parquet":
-        return _write_clusters_parquet(clusters, columns, out)
-    rows = csv.writer(out, lineterminator="\n")
-    if form == "csv":
-        rows.writerow(columns)
+    if form in ("csv", "parquet"):
+
+        def rows() -> Iterator[list[object]]:
+            nonlocal count, documents
+            for cluster in clusters:
+                count, documents = count + 1, documents + len(cluster.matches)
+                yield from _cluster_rows(cluster)
+
+        _write_rows(_columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual), rows(), form, out)
+        return count, documents
     for count, cluster in enumerate(clusters, start=1):
         size = len(cluster.matches)
         documents += size
         if form == "json":
             out.write(_line(values(DescribedCluster(cluster))))
-        elif form == "csv":
-            rows.writerows(map(cell, row) for row in _cluster_rows(cluster))
         elif preview is None or count <= preview.clusters:
             heading = f"cluster {count:,}: {plural(size, 'document')}{_snippet(texts.get(cluster.principal.id, ''))}"
             out.write(f"{chr(10) if count > 1 else ''}{heading}\n")
@@ -379,20 +376,14 @@ def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep
     return line + (f", about {text_share * size / unit:,.1f} of {size / unit:,.1f} {name}" if size else "")
 
 
-def _write_clusters_parquet(clusters: Iterable[Cluster], columns: tuple[str, ...], out: IO[bytes]) -> tuple[int, int]:
-    count = 0
-
-    def rows() -> Iterator[list[object]]:
-        nonlocal count
-        for cluster in clusters:
-            count += 1
-            yield from _cluster_rows(cluster)
-
-    documents = _write_parquet(columns, rows(), out)
-    return count, documents
-
-
-def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: IO[bytes]) -> int:
+def _write_rows(columns: tuple[str, ...], rows: Iterable[list[object]], form: str, out: IO[Any]) -> int:
+    """Write rows as CSV or Parquet, and return their number."""
+    if form == "csv":
+        table, count = csv.writer(out, lineterminator="\n"), 0
+        table.writerow(columns)
+        for count, row in enumerate(rows, start=1):  # noqa: B007 - the last one is returned
+            table.writerow(map(cell, row))
+        return count
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -80,9 +80,9 @@ def test_format_by_suffix(path: str, kind: str) -> None:
     The last suffix decides, or the one before a compression suffix; an unknown suffix means text.
     """
     pytest.importorskip("pyspark")
-    from whorl.duplicates.spark.documents import _kind_of
+    from whorl.duplicates.spark.documents import _format_of
 
-    assert _kind_of(path) == kind
+    assert _format_of(path) == kind
 
 
 def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: Path) -> None:

@@ -301,8 +301,8 @@ def test_other_options_find_all_pairs_again(spark: SparkSession, tmp_path: Path)
     folder = tmp_path / "seen"
     opened(spark, folder).keep(*run_frames(spark, 1))
     same, other = opened(spark, folder), opened(spark, folder, links=False)
-    assert same.run == RunNumber(2, 2, lasts=True)
-    assert other.run == RunNumber(2, 1, lasts=True)
+    assert same.run == RunNumber(2, 2, is_saved=True)
+    assert other.run == RunNumber(2, 1, is_saved=True)
     assert same.pairs is not None
     assert other.blocks is not None
     assert other.pairs is None

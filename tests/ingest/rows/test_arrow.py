@@ -15,7 +15,7 @@ from tests.sampling import thorough
 from whorl.errors import DocumentError
 from whorl.ingest.rows.arrow import Arrow, Parquet, _count_nested_values
 from whorl.ingest.rows.compression import open_compressed
-from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
+from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError
 
 SCHEMA = pa.schema(
     [
@@ -47,7 +47,7 @@ def test_types_stay(compression: str) -> None:
     source, out = io.BytesIO(), io.BytesIO()
     pq.write_table(TABLE, source, compression=compression, row_group_size=700)
     source.seek(0)
-    columns = RowColumns(further=frozenset())
+    columns = RowColumns(properties=frozenset())
     Parquet().rewrite(source, out, columns, lambda rows: [{} if row.number % 2 else None for row in rows], {})
     written = pq.ParquetFile(io.BytesIO(out.getvalue()))
     assert written.schema_arrow.equals(pq.ParquetFile(source).schema_arrow, check_metadata=True)
@@ -112,7 +112,7 @@ def test_a_file_that_is_broken_within() -> None:
     raw[at : at + 60] = b"\xff" * 60
     numbers: list[int] = []
     with pytest.raises(UnreadRowsError, match="this Parquet cannot be read, or not completely"):
-        numbers.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), RowColumns(further=frozenset())))
+        numbers.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), RowColumns(properties=frozenset())))
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def test_lists_count_by_their_values() -> None:
     content = io.BytesIO()
     pq.write_table(pa.table({"text": ["a b c d e f"] * 2_000, "numbers": lists}), content)
     assert len(content.getvalue()) < 100_000
-    groups = Parquet().groups(content, RowColumns(further=None))
+    groups = Parquet().groups(content, RowColumns(properties=None))
     rows: list[int] = []
     with pytest.raises(UnreadRowsError, match=r"200 times its size and more than 1,000,000,000 bytes"):
         rows.extend(len(group) for _, group in groups)

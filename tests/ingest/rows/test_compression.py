@@ -9,7 +9,7 @@ import zstandard
 
 from whorl.ingest.rows.compression import Packed, open_compressed, packing_of
 from whorl.ingest.rows.json_and_csv import JsonLinesFormat
-from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
+from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError
 
 TEXT = b"".join(b"%d\n" % (at * at) for at in range(100_000))
 

@@ -23,7 +23,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.find_and_read_files import Problem, documents_in, file_text
 from whorl.ingest.rows.detect_row_format import detect, format_of
 from whorl.ingest.rows.json_and_csv import JsonLinesFormat
-from whorl.ingest.rows.row_format import Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.protocol import Row, RowColumns, RowFormat, UnreadRowsError
 
 # Compressed and columnar files are read in another process.
 pytestmark = pytest.mark.process
@@ -142,20 +142,22 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
     """
     file = tmp_path / f"rows.{kind}"
     file.write_bytes(MADE[kind])
-    for columns in (RowColumns(further=frozenset()), RowColumns(further=frozenset({"year"}), id="id")):
+    for columns in (RowColumns(properties=frozenset()), RowColumns(properties=frozenset({"year"}), id="id")):
         problems: list[Problem] = []
         documents = list(documents_in(file, problems.append, columns, on_text_table=None))
         assert ([(document.id, document.text) for document in documents], problems) == (TEXTS, [])
     assert str(documents[0].properties["year"][0]) == "2020"  # type: ignore[index]
     places = [
         document.id
-        for document in documents_in(file, problems.append, RowColumns(id="", further=frozenset()), on_text_table=None)
+        for document in documents_in(
+            file, problems.append, RowColumns(id="", properties=frozenset()), on_text_table=None
+        )
     ]
     first = 2 if "sv" in kind else 1
     assert places == [f"{file}:{first + at}" for at in range(3)]
     if not any(ending in kind for ending in ("sv", "json")):
         file.rename(tmp_path / "part-0")
-        assert len(list(documents_in(tmp_path / "part-0", problems.append, RowColumns(further=frozenset())))) == 3
+        assert len(list(documents_in(tmp_path / "part-0", problems.append, RowColumns(properties=frozenset())))) == 3
 
 
 @pytest.mark.parametrize("kind", MADE)
@@ -184,7 +186,7 @@ def test_rows_that_stay_in_every_format(kind: str, more: dict[str, Any]) -> None
         return [None if isinstance(row.values, DocumentError) or row.values["id"] == "b" else more for row in rows]
 
     opened, out = io.BytesIO(MADE[kind]), io.BytesIO()
-    form_in(opened, kind).rewrite(opened, out, RowColumns(further=frozenset()), decide, added)
+    form_in(opened, kind).rewrite(opened, out, RowColumns(properties=frozenset()), decide, added)
     again = io.BytesIO(out.getvalue())
     rows = [row.values for row in form_in(again, kind).rows(again, RowColumns())]
     wanted: list[dict[str, Any]] = [{**row, **more} for row in ROWS if row["id"] != "b"]

@@ -16,7 +16,7 @@ from whorl import Document
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest import file_limits
 from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, json_document
-from whorl.ingest.rows.row_format import Added, Decide, Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.protocol import Added, Decide, Row, RowColumns, UnreadRowsError
 
 
 def test_of_a_repeated_key_the_last_counts() -> None:
@@ -437,7 +437,7 @@ def test_columns_of_one_name_are_refused() -> None:
     with pytest.raises(UnreadRowsError, match="several columns are called 'a'; rename all but one"):
         list(TableFormat().rows(properties, RowColumns()))
     properties.seek(0)
-    assert len(list(TableFormat().rows(properties, RowColumns(further=frozenset())))) == 1
+    assert len(list(TableFormat().rows(properties, RowColumns(properties=frozenset())))) == 1
     assert len(read(b"id,text,,\n1,one,4,5\n")) == 1
 
 

@@ -21,7 +21,7 @@ from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
 #: Input formats with their file name suffixes.
-KINDS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
+INPUT_FORMATS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Column that describes the position of a row without an id, and number of characters of the row's line or text in this
@@ -47,7 +47,7 @@ class ColumnNames:
 def read(
     session: SparkSession,
     paths: Sequence[str],
-    kind: str | None = None,
+    form: str | None = None,
     columns: ColumnNames = ColumnNames(),
     *,
     excluded: frozenset[str] = frozenset(),
@@ -55,10 +55,10 @@ def read(
 ) -> DataFrame:
     """Read documents into the columns id, name, text and content; either text or content is null.
 
-    Paths are files and folders on any file system that Spark reads. The format is one of KINDS: Parquet, JSON lines, or
-    text and HTML files; a text file is one document, with its path as the id. If no format is given, the suffix of each
-    path decides. `excluded` files are left out. The ids of reference rows begin with their file's path, so that they
-    differ from other ids.
+    Paths are files and folders on any file system that Spark reads. The format is one of INPUT_FORMATS: Parquet, JSON
+    lines, or text and HTML files; a text file is one document, with its path as the id. If no format is given, the
+    suffix of each path decides. `excluded` files are left out. The ids of reference rows begin with their file's path,
+    so that they differ from other ids.
 
     Raises:
         ParameterError: No paths are given.
@@ -66,15 +66,15 @@ def read(
     """
     if not paths:
         raise ParameterError("name at least one file or folder to read")
-    by_kind: dict[str, list[str]] = {}
+    by_format: dict[str, list[str]] = {}
     for path in paths:
-        by_kind.setdefault(kind or _kind_of(path), []).append(path)
+        by_format.setdefault(form or _format_of(path), []).append(path)
     frames = []
-    for form, paths_of_form in by_kind.items():
-        if form == "text":
-            frames.append(_files(session, paths_of_form, excluded))
+    for form_of_paths, own in by_format.items():
+        if form_of_paths == "text":
+            frames.append(_files(session, own, excluded))
             continue
-        rows = session.read.parquet(*paths_of_form) if form == "parquet" else _json(session, paths_of_form, columns)
+        rows = session.read.parquet(*own) if form_of_paths == "parquet" else _json(session, own, columns)
         documents = documents_of(_add_places(_without_files(rows, excluded), columns), columns)
         frames.append(documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents)
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
@@ -107,10 +107,10 @@ def _path() -> Column:
     return f.regexp_replace(f.url_decode(address), _LOCAL, "")
 
 
-def _kind_of(path: str) -> str:
+def _format_of(path: str) -> str:
     name = PurePosixPath(path.rstrip("/"))
     suffix = PurePosixPath(name.stem).suffix if name.suffix.lower() in _PACKED else name.suffix
-    return next((kind for kind, suffixes in KINDS.items() if suffix.lower() in suffixes), "text")
+    return next((form for form, suffixes in INPUT_FORMATS.items() if suffix.lower() in suffixes), "text")
 
 
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
@@ -160,17 +160,17 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
     )
 
 
-def require_rows(paths: Sequence[str], kind: str | None) -> None:
+def require_rows(paths: Sequence[str], form: str | None) -> None:
     """Raise ParameterError if the files are texts, which have no rows to remove, or have several formats."""
-    kinds = {kind or _kind_of(path) for path in paths}
-    if len(kinds) > 1 or "text" in kinds:
+    forms = {form or _format_of(path) for path in paths}
+    if len(forms) > 1 or "text" in forms:
         raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
 
 
 def read_without(
     session: SparkSession,
     paths: Sequence[str],
-    kind: str | None,
+    form: str | None,
     columns: ColumnNames,
     ids: DataFrame,
     *,
@@ -180,15 +180,15 @@ def read_without(
 
     Lines of JSON are returned unchanged, as text. All paths have one format. The other arguments are as for `read`.
     """
-    if "parquet" in {kind or _kind_of(path) for path in paths}:
+    if "parquet" in {form or _format_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
     else:
         rows = session.read.text(list(paths))
         own = f.from_json("value", f"`{columns.id}` string")[columns.id]
     rows = _without_files(rows, excluded)
     removed = ids.select(f.col("id").alias("whorl_id")).distinct()
-    form = "text" if rows.columns == ["value"] else "parquet"
-    return rows.join(removed, own == f.col("whorl_id"), "left_anti"), form
+    written = "text" if rows.columns == ["value"] else "parquet"
+    return rows.join(removed, own == f.col("whorl_id"), "left_anti"), written
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:

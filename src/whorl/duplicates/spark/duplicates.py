@@ -244,15 +244,17 @@ class SparkDuplicates:
         """
         hash_blocks = self.materialise(hash_blocks)
         known = components(reduce(DataFrame.unionByName, self._found), self._documents.cache)
-        placed = self.materialise(hash_blocks.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
-        counts = placed.groupBy("hash_block", "root").count().groupBy("hash_block")
+        with_roots = self.materialise(
+            hash_blocks.join(known, "key", "left").withColumn("root", f.coalesce("root", "key"))
+        )
+        counts = with_roots.groupBy("hash_block", "root").count().groupBy("hash_block")
         most = self.materialise(
             counts.agg(f.max(f.struct("count", "root")).alias("most"), f.sum("count").alias("all")).select(
                 "hash_block", f.col("most.root").alias("most"), (f.col("all") - f.col("most.count")).alias("outside")
             )
         )
         decided = most.where(f.col("outside") <= _PIVOTS) if is_open else most
-        outside = placed.join(decided, "hash_block").where(f.col("root") != f.col("most"))
+        outside = with_roots.join(decided, "hash_block").where(f.col("root") != f.col("most"))
         senders = outside.select("hash_block", f.col("key").alias("sender"), f.col("is_new").alias("is_other_new"))
         together = hash_blocks.join(senders, "hash_block").where("key <> sender and (is_new or is_other_new)")
         left = together.select("sender", f.col("key").alias("receiver"))

@@ -61,7 +61,7 @@ class SearchState:
             raise StoreError(_FOREIGN.format(path))
         before = self._read(last) if last else self._description
         answers = before["question"] == self._description["question"]
-        self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
+        self.run = RunNumber(last + 1, last + 1 if answers else 1, is_saved=True)
         #: Blocks of earlier documents; None in the first run.
         self.blocks: DataFrame | None = None
         #: Pairs of earlier documents, in the columns of `verify.PAIRS`; None if the search must find all pairs again.

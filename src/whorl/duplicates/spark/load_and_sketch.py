@@ -69,12 +69,12 @@ class RunNumber:
     Args:
         since: Number of the first run whose documents are treated as new. If the stored pairs were found with other
             options, this is run 1, so that all documents are compared again.
-        lasts: Whether a later run continues from this one and needs digests of the texts.
+        is_saved: Whether the run is saved for a later run, which needs digests of the texts.
     """
 
     number: int = 1
     since: int = 1
-    lasts: bool = False
+    is_saved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, ru
     for portion, made in sketching.sketch(portions()):
         numbers = [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion]
         texts = (document.text for document in portion)
-        digests = hash_texts(texts) if run.lasts else np.zeros(len(portion), np.uint64)
+        digests = hash_texts(texts) if run.is_saved else np.zeros(len(portion), np.uint64)
         waiting.append((made, np.array(numbers, np.uint32), digests))
         count, hashes = (
             sum(numbers) for numbers in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
@@ -259,12 +259,12 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     order = np.lexsort((keys, sizes, runs, identities))
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
-    lasts = np.append(starts[1:], order.size) - 1
+    ends = np.append(starts[1:], order.size) - 1
     # Documents with one id and equal texts are one document; none of them is replaced.
-    is_lost = keys != np.repeat(keys[lasts], np.diff(starts, append=order.size))
+    is_lost = keys != np.repeat(keys[ends], np.diff(starts, append=order.size))
     counts = {
         "documents": starts.size,
-        "too_short": int(np.count_nonzero(sizes[lasts] == 0)),
+        "too_short": int(np.count_nonzero(sizes[ends] == 0)),
         "repeated": int(np.count_nonzero(np.diff(of_runs, append=order.size) > 1)),
         "lost": int(np.count_nonzero(is_lost)),
         "again": of_runs.size - starts.size,

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
-from whorl.ingest.rows.row_format import (
+from whorl.ingest.rows.protocol import (
     AT_ONCE,
     GROUP_BYTES,
     Added,
@@ -312,15 +312,15 @@ def _add_columns(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Sch
     from the metadata, because `datasets` would refuse it. If a column is replaced, drop all metadata, because they may
     describe the old column.
     """
-    further = {name: kind for name, kind in added.items() if name != columns.text}
-    if not further:
+    new_columns = {name: kind for name, kind in added.items() if name != columns.text}
+    if not new_columns:
         return schema
     at = schema.get_field_index(columns.id_column)
     if at < 0 or not pa.types.is_integer(schema.field(at).type):
-        further = {name: str if kind is int else kind for name, kind in further.items()}
-    own = [field for field in schema if field.name not in further]
+        new_columns = {name: str if kind is int else kind for name, kind in new_columns.items()}
+    own = [field for field in schema if field.name not in new_columns]
     metadata = {name: value for name, value in (schema.metadata or {}).items() if name != b"huggingface"}
-    new = [pa.field(name, _TYPES[kind]) for name, kind in further.items()]
+    new = [pa.field(name, _TYPES[kind]) for name, kind in new_columns.items()]
     return pa.schema([*own, *new], metadata=metadata if len(own) == len(schema) else None)
 
 

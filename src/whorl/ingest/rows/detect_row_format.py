@@ -22,8 +22,8 @@ from whorl.ingest.rows.json_and_csv import (
     is_table,
     require_no_nested_rows,
 )
+from whorl.ingest.rows.protocol import Extract, File, RowColumns, RowFormat, UnreadRowsError
 from whorl.ingest.rows.reader_client import ConfinedFormat
-from whorl.ingest.rows.row_format import Extract, File, RowColumns, RowFormat, UnreadRowsError
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
@@ -111,7 +111,7 @@ def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]
     """Return the column names of the first readable row; an empty list if the file has no rows."""
     with file.open("rb") as opened:
         form = format_of(opened, PurePath(file.name), columns, extract)
-        rows = () if form is None else form.rows(opened, replace(columns, further=None))
+        rows = () if form is None else form.rows(opened, replace(columns, properties=None))
         return next((list(row.values) for row in rows if not isinstance(row.values, DocumentError)), [])
 
 

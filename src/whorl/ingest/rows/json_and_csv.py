@@ -17,7 +17,7 @@ import orjson
 from whorl.errors import DocumentError, invalid_byte
 from whorl.ingest.extraction.detect_format_and_encoding import EXAMINED_BYTES, encoding_of_mark, probable_encoding
 from whorl.ingest.file_limits import file_limits
-from whorl.ingest.rows.row_format import (
+from whorl.ingest.rows.protocol import (
     CELL_BYTES,
     MOST_BYTES,
     Added,
@@ -407,16 +407,16 @@ class TableFormat(RowFormat):
                 lines.truncate()
 
             # A new text column takes the position of the old one.
-            further = [name for name in added if name != columns.text]
-            own = [at for at, name in enumerate(cells.names) if name not in further]
+            new_names = [name for name in added if name != columns.text]
+            own = [at for at, name in enumerate(cells.names) if name not in new_names]
             text.write(cells.separator_line)
-            write([*(cells.names[at] for at in own), *further])
+            write([*(cells.names[at] for at in own), *new_names])
             try:
                 for group in portions(cells, lambda pair: pair[0].weight):
                     for (_, values), more in zip(group, decide([row for row, _ in group]), strict=True):
                         if more is not None and values:
                             own_values = [more.get(cells.names[at], values[at]) for at in own]
-                            write([*own_values, *(_cell(more.get(name)) for name in further)])
+                            write([*own_values, *(_cell(more.get(name)) for name in new_names)])
             finally:
                 text.flush()
                 text.detach()

@@ -16,7 +16,7 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
-from whorl.ingest.rows.row_format import (
+from whorl.ingest.rows.protocol import (
     MOST_BYTES,
     Added,
     Decide,

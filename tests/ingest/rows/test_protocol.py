@@ -11,7 +11,7 @@ import pytest
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError, portions
+from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError, portions
 
 
 def test_rows_before_an_error_are_yielded_first() -> None:
@@ -60,7 +60,7 @@ def test_unused_columns_may_hold_anything() -> None:
     Only requested columns become properties; others may have any values.
     """
     row = {**ROW, "name": {"a": 1}, "meta": {"b": [{}]}, "": 3}
-    assert RowColumns(further=frozenset({"made"})).document(row, "x", 1) == Document(
+    assert RowColumns(properties=frozenset({"made"})).document(row, "x", 1) == Document(
         "7", "some text", "", {"made": "2020-05-01"}
     )
     with pytest.raises(DocumentError):
@@ -71,7 +71,7 @@ def test_columns_of_other_names() -> None:
     """
     Columns can have other names, and one column can be both the name and a property.
     """
-    columns = RowColumns(text="body", id="url", name="title", further=frozenset({"title"}))
+    columns = RowColumns(text="body", id="url", name="title", properties=frozenset({"title"}))
     row = {"body": "b", "url": "u", "title": "t", "text": 1, "id": 2}
     assert columns.document(row, "", 1) == Document("u", "b", "t", {"title": "t"})
     assert columns.select(list(row)) == ["body", "url", "title"]

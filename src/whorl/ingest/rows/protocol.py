@@ -1,4 +1,4 @@
-"""Base class of all formats of row files, and the classes for files, rows and columns."""
+"""What all formats of row files share: their methods (`RowFormat`), and the classes for files, rows and columns."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class RowColumns:
         id: Column of the ids; None for the column `id` if it exists, "" for no column. The id of a row without an id is
             its file and row number.
         name: Optional column of the names.
-        further: Other columns to read as properties, with values of any type; None for all columns.
+        properties: Other columns to read as properties, with values of any type; None for all columns.
         is_text_optional: Whether a row without a text is a document with an empty text, instead of an error.
         text_option: Name of the option for the text column, for error messages.
         is_text_named: Whether the user named the text column, so that standard input has rows, not one text.
@@ -168,18 +168,18 @@ class RowColumns:
     text: str = "text"
     id: str | None = None
     name: str = "name"
-    further: frozenset[str] | None = None
+    properties: frozenset[str] | None = None
     is_text_optional: bool = False
     text_option: str = "--text-column"
     is_text_named: bool = False
 
     @classmethod
-    def from_names(cls, text: str | None, id: str | None, *, further: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
+    def from_names(cls, text: str | None, id: str | None, *, properties: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
         """Return the columns, given the user's names of the text column and the id column.
 
         A name is None if the user has not given it.
         """
-        return cls(text or "text", id, further=further, is_text_named=text is not None)
+        return cls(text or "text", id, properties=properties, is_text_named=text is not None)
 
     @property
     def id_column(self) -> str:
@@ -196,7 +196,7 @@ class RowColumns:
             self.require(names)
         except DocumentError as error:
             raise UnreadRowsError(str(error)) from None
-        wanted = {*names} if self.further is None else {self.text, self.id_column, self.name, *self.further}
+        wanted = {*names} if self.properties is None else {self.text, self.id_column, self.name, *self.properties}
         counts = Counter(name for name in names if name in wanted)
         # Allow repeated empty headings: they are common, and their cells are usually empty.
         if repeated := [name for name, count in counts.items() if name and count > 1]:
@@ -214,9 +214,9 @@ class RowColumns:
         """Build the documents of consecutive rows together, which is faster; return None if a row may be invalid."""
         from whorl.model import documents_of
 
-        if self.further is None:
+        if self.properties is None:
             return None
-        further, named, id_column = self.further, self.name, self.id_column
+        named, id_column = self.name, self.id_column
         texts = [row.get(self.text) for row in rows]
         if self.is_text_optional:
             texts = ["" if text is None else text for text in texts]
@@ -229,7 +229,7 @@ class RowColumns:
                 for number, document_id in enumerate(map(row_id, ids), first)
             ]
         names = [name if isinstance(name := row.get(named), str) else "" for row in rows]
-        properties = [self._properties(row) for row in rows] if further else []
+        properties = [self._property_values(row) for row in rows] if self.properties else []
         return documents_of(ids, texts, names, properties)
 
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
@@ -242,12 +242,12 @@ class RowColumns:
         if (self.text not in row and not self.is_text_optional) or (self.id and self.id not in row):
             self.require({*row, self.text} if self.is_text_optional else row)
         document_id, name = row_id(row.get(self.id_column)), row.get(self.name)
-        if self.further is None:
+        if self.properties is None:
             own = {self.text, self.id_column, self.name}
             properties = {key: _to_plain(value) for key, value in row.items() if value is not None and key not in own}
         else:
             # The retention policy may need the name column, so also read it as a property.
-            properties = self._properties(row)
+            properties = self._property_values(row)
             name = name if isinstance(name, str) else None
         return Document(
             f"{file}:{number}" if document_id is None else document_id,  # type: ignore[arg-type]
@@ -256,9 +256,9 @@ class RowColumns:
             properties,  # type: ignore[arg-type]
         )
 
-    def _properties(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of the columns in `further`, which are compared but never stored."""
-        values = ((key, _to_comparable(row[key])) for key in self.further or () if row.get(key) is not None)
+    def _property_values(self, row: Mapping[str, object]) -> dict[str, object]:
+        """Return the values of the columns in `properties`, which are compared but never stored."""
+        values = ((key, _to_comparable(row[key])) for key in self.properties or () if row.get(key) is not None)
         return {key: value for key, value in values if value is not None}
 
 
