@@ -19,10 +19,15 @@ from whorl.fingerprint.compare_texts import TextWords
 from whorl.request_context import timely
 
 #: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.
-_MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", "”": "”", '"': '"'}
+_MARKS = {
+    **{"“": "”", "„": "“”", "«": "»", "»": "«»", "「": "」", "『": "』", "｢": "｣", "〝": "〟〞", "❝": "❞", "”": "”"},
+    '"': '"',
+}
+#: Opening and closing marks, also the full-width straight mark, which is read like the usual one.
+MARKS = "".join(sorted({*_MARKS, *"".join(_MARKS.values()), "＂"}))
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
 #: A ditto mark ("the same as above") in a column of a table.
-_DITTO = re.compile(r'(?:^|(?<=\n)|(?<=\t)|(?<=\s\s))"(?=\s\s|\t|\n|\Z)')
+_DITTO = re.compile(r'(?:(?<=\t)|(?<=[^\S\n]{2}))"(?=\s\s|\t|\n|\Z)|(?:^|(?<=\n))"(?=[^\S\n]{2}|\t)')
 #: Characters of a class in a regular expression: numbers, and letters of scripts with upper and lower case. Other
 #: scripts, such as Arabic, Chinese and Thai, put an opening mark right after a letter.
 CASED_OR_NUMBER = r"\dA-Za-z\xaa\xb2\xb3\xb5\xb9\xba\xbc-\xbe\xc0-\u058f\u10a0-\u10ff\u1e00-\u1fff\u2070-\u218f"
@@ -91,15 +96,18 @@ def find_excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterat
 
 def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the quotations in quotation marks within each paragraph, as ranges of characters that include the marks."""
-    text, start = replace_gershayim(text), 0
+    text, start = unify_marks(text), 0
     for end in timely([*(blank.start() for blank in _PARAGRAPH_END.finditer(text)), len(text)]):
         yield from _find_quotations(text, start, end)
         start = end
 
 
-def replace_gershayim(text: str) -> str:
-    """Replace the straight marks of Hebrew abbreviations by the character for them; the length stays the same."""
-    return _GERSHAYIM.sub("\u05f4", text)
+def unify_marks(text: str) -> str:
+    """Replace the straight marks of Hebrew abbreviations by the character for them, and full-width by straight marks.
+
+    The length stays the same.
+    """
+    return _GERSHAYIM.sub("\u05f4", text).replace("＂", '"')
 
 
 def is_inch_or_ditto(text: str, at: int) -> bool:

@@ -20,9 +20,10 @@ from whorl.errors import ParameterError, shorten_repr
 from whorl.request_context import require_time, timely
 from whorl.search.attribution.excluded_parts import (
     CASED_OR_NUMBER,
+    MARKS,
     is_inch_or_ditto,
     quotations_between_marks,
-    replace_gershayim,
+    unify_marks,
 )
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
@@ -44,7 +45,8 @@ _SINGLE_MARKS = re.compile(
 )
 #: Quotation marks of LaTeX.
 _LATEX_MARKS = re.compile(r"(?<!`)``(?!`)((?:[^`\n]|\n(?![^\S\n]*\n))+?)''")
-_ANY_MARK = re.compile('[“”„«»「」『』"]')
+_ANY_MARK = re.compile(f"[{MARKS}]")
+_NUMBER_BEFORE = re.compile(r"\d\s{,3}\Z")
 _AFTER_SENTENCE = r"['\"”’»)\]」』）】》〉]*"
 #: Marks that end a sentence even without a blank after them.
 _SENTENCE_MARKS = "。！？｡‼⁇-⁉؟۔।॥։።፧།။។"
@@ -130,8 +132,9 @@ def _is_html(text: str) -> bool:
 
 def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
     """Return the number of quotation marks that belong to no quotation; inch and ditto marks are not counted."""
-    text = replace_gershayim(text)
-    places = [*(quotation.place for quotation in quotations if quotation.place), *quotations_between_marks(text)]
+    text = unify_marks(text)
+    found = (place for place in quotations_between_marks(text) if not _has_stray_marks(text, *place))
+    places = [*(quotation.place for quotation in quotations if quotation.place), *found]
     at, count = 0, 0
     for start, end in [*sorted(places), (len(text), len(text))]:
         for mark in timely(_ANY_MARK.finditer(text, at, max(at, start))):
@@ -201,13 +204,23 @@ def read_given_quotations(listed: object) -> list[Quotation]:
 def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the quotations in quotation marks, each with its range of characters, which includes the marks."""
     for start, end in quotations_between_marks(text):
-        if not (text[start] == '"' and text[start + 1 : start + 2].isspace()):
+        if not _has_stray_marks(text, start, end):
             # If the quotation continues in the next paragraph, this paragraph has no closing mark.
             is_closed = end - start > 1 and _ANY_MARK.match(text[end - 1]) is not None
             yield text[start + 1 : end - is_closed], (start, end)
     for pattern in (_SINGLE_MARKS, _LATEX_MARKS):
         for found in timely(pattern.finditer(text)):
             yield next(filter(None, found.groups())), found.span()
+
+
+def _has_stray_marks(text: str, start: int, end: int) -> bool:
+    """Check whether a straight mark with a blank after it begins no quotation, such as the sign of inches after a number.
+
+    A quotation has blanks after its first and before its last mark, or at neither.
+    """
+    is_after_number = _NUMBER_BEFORE.search(text, max(0, start - 4), start) is not None
+    has_blank = text[start] == '"' and text[start + 1 : start + 2].isspace()
+    return has_blank and (is_after_number or not text[end - 2].isspace())
 
 
 def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
