@@ -261,7 +261,7 @@ def test_footer_of_a_block_quote() -> None:
         ('A 5" pipe', 0),
         ('rent\t"\t5', 0),
         ('ד"ר', 0),
-        ('a " b "c d', 2),
+        ('a " b" c', 2),
         ("＂房东", 1),
         ("“all” and «all»", 0),
         ("> a “block\n\nend”", 1),

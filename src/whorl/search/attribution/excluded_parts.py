@@ -19,10 +19,7 @@ from whorl.fingerprint.compare_texts import TextWords
 from whorl.request_context import timely
 
 #: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.
-_MARKS = {
-    **{"“": "”", "„": "“”", "«": "»", "»": "«»", "「": "」", "『": "』", "｢": "｣", "〝": "〟〞", "❝": "❞", "”": "”"},
-    '"': '"',
-}
+_MARKS = dict(zip('“„«»「『｢〝❝”"', ("”", "“”", "»", "«»", "」", "』", "｣", "〟〞", "❞", "”", '"'), strict=True))
 #: Opening and closing marks, also the full-width straight mark, which is read like the usual one.
 MARKS = "".join(sorted({*_MARKS, *"".join(_MARKS.values()), "＂"}))
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")

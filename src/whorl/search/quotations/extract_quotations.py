@@ -214,7 +214,7 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _has_stray_marks(text: str, start: int, end: int) -> bool:
-    """Check whether a straight mark with a blank after it begins no quotation, such as the sign of inches after a number.
+    """Check whether a straight mark with a blank after it begins no quotation, as the sign of inches after a number.
 
     A quotation has blanks after its first and before its last mark, or at neither.
     """
