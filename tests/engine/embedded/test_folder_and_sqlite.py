@@ -46,6 +46,7 @@ def test_an_empty_folder_may_become_a_store(path):
     path.mkdir(parents=True)
     (path / RECORDS).touch()
     (path / LOCK).touch()
+    (path / f"{RECORDS}-wal").touch()
     with pytest.raises(StoreError, match="no store at"):
         opened(path, create=False)
     with opened(path) as engine:
@@ -71,6 +72,18 @@ def test_other_things_are_left_alone(path, tmp_path):
         opened(tmp_path / "a\0b")
     with pytest.raises(StoreError, match="cannot be used as a store"):
         opened(tmp_path / ("n" * 300))
+
+
+@pytest.mark.parametrize("name", [f"{RECORDS}.backup", f"{RECORDS}-old", f"{LOCK}ed"])
+def test_names_that_begin_like_those_of_a_store(path, name):
+    """
+    The folder is refused and stays unchanged.
+    """
+    path.mkdir(parents=True)
+    (path / name).touch()
+    with pytest.raises(StoreError, match=f"holds other things and no store .{name}"):
+        opened(path)
+    assert [child.name for child in path.iterdir()] == [name]
 
 
 def test_other_databases_are_refused(path):

@@ -16,6 +16,8 @@ from whorl.errors import StoreError
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
 #: File with the path of the base folder: ids of indexed files are paths relative to the base folder.
 BASE = "base"
+#: Names of files in the folder of a store that has no tables yet. SQLite adds files next to its databases.
+_UNFINISHED = {f"{database}{ending}" for database in (LOCK, RECORDS) for ending in ("", "-journal", "-shm", "-wal")}
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
 
@@ -44,8 +46,7 @@ def prepare_folder(path: Path, *, create: bool) -> bool:
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return True
         # An empty database is allowed: another process may be creating the store, or was stopped while creating it.
-        # SQLite adds files next to its databases.
-        if others := [name for name in names if not name.startswith((LOCK, RECORDS))]:
+        if others := [name for name in names if name not in _UNFINISHED]:
             advice = (
                 "name an empty or a new folder" if create else f"make one by indexing: whorl index --store NEW {path}"
             )
