@@ -9,6 +9,7 @@ from tests.sampling import thorough
 from whorl.errors import ParameterError
 from whorl.request_context import new_request
 from whorl.search.quotations.extract_quotations import (
+    _quotations_of_html,
     count_unpaired_marks,
     quotations_in_json,
     quotations_of,
@@ -239,6 +240,25 @@ def test_notations(text: str, quotes: list[str]) -> None:
     Other notations of quotations, next to signs of inches and ditto marks.
     """
     assert [quotation.quote for quotation in quotations_of(text)[1]] == quotes
+
+
+@pytest.mark.parametrize("end", ["", "</blockquote>" * 3_000])
+def test_nested_block_quotes_are_not_copied(end: str) -> None:
+    """
+    Quotations in other quotations are dropped before their texts are copied, because that takes quadratic memory.
+    """
+    html = "<q>a</q>" + "<blockquote>b" * 3_000 + end
+    assert [quotation.quote[:3] for quotation in _quotations_of_html(html)[1]] == ["a", "b\nb"]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"), [("<blockquote><q>a</q> b</blockquote>", "a b"), ("<q>“a” or “b”</q>", "“a” or “b”")]
+)
+def test_the_outermost_quotation_counts(text: str, quote: str) -> None:
+    """
+    A quotation with another one at its beginning is one quotation.
+    """
+    assert quotes(text) == [(quote, None)]
 
 
 def test_footer_of_a_block_quote() -> None:

@@ -108,7 +108,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
 
     between = ((quote, place) for quote, place in _find_between_marks(text) if not is_in_name(place[0]))
     found += [Quotation(quote, place) for quote, place in between]
-    ordered = sorted(found, key=lambda each: (each.place or (0, 0), -len(each.quote)))
+    ordered = sorted(found, key=_place_outermost_first)
     kept: list[Quotation] = []
     for quotation in timely(ordered):
         start, end = quotation.place or (0, 0)
@@ -116,6 +116,11 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
             continue
         kept.append(quotation if quotation.source else _with_source(quotation, text, end, notes))
     return text, kept
+
+
+def _place_outermost_first(quotation: Quotation) -> tuple[int, int]:
+    start, end = quotation.place or (0, 0)
+    return start, -end
 
 
 def _is_html(text: str) -> bool:
@@ -330,7 +335,7 @@ class _QuoteParser(HTMLParser):
             while self._open:
                 opened, start, cite = self._open.pop()
                 self._open_count[opened] -= 1
-                self.quotes.append((start, self._length, cite))
+                self._add_quote(start, cite)
                 if opened == tag:
                     break
         if tag in _LINES:
@@ -338,7 +343,15 @@ class _QuoteParser(HTMLParser):
 
     def close_blocks(self) -> None:
         """End the block quotes that the HTML leaves open."""
-        self.quotes += [(start, self._length, cite) for tag, start, cite in self._open if tag == "blockquote"]
+        for tag, start, cite in reversed(self._open):
+            if tag == "blockquote":
+                self._add_quote(start, cite)
+
+    def _add_quote(self, start: int, cite: str) -> None:
+        """Add a quotation that ends here, and drop those inside it, whose texts could take quadratic memory."""
+        while self.quotes and self.quotes[-1][0] >= start:
+            self.quotes.pop()
+        self.quotes.append((start, self._length, cite))
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
