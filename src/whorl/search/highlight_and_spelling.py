@@ -19,7 +19,7 @@ from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.model import Stored
 from whorl.query.ast import WildcardCharacter
-from whorl.query.plan.fields_and_values import Places, split_name, value_named
+from whorl.query.plan.fields_and_values import FieldsByKind, split_name, value_named
 from whorl.query.plan.nodes import Bool, BoundPlan, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words
 from whorl.query.plan.planner import MOST_EDITS, edit_distance
 from whorl.request_context import require_time, timely
@@ -156,7 +156,7 @@ class Highlights:
 def highlights(
     engine: Engine,
     plan: ResolvedPlan,
-    places_of: Callable[[str], Places | None],
+    fields_of: Callable[[str], FieldsByKind | None],
     documents: Mapping[str, Stored],
     fields: Mapping[str, Marking],
     names: Mapping[str, str],
@@ -167,7 +167,7 @@ def highlights(
 
     Args:
         plan: Plan of the query, without its filters.
-        places_of: Returns the types and engine fields of a field name, like `QueryReader.places`.
+        fields_of: Returns the types and engine fields of a field name, like `QueryReader.fields_by_kind`.
         fields: Options by field name, in the order of the result.
         names: Maps field names used in queries to field names in the store.
     """
@@ -177,24 +177,24 @@ def highlights(
             plan,
             engine.scheme.profile,
             has_phrases=marking.has_phrases,
-            splits=not split.isdisjoint((places_of(field) or {}).values()),
+            splits=not split.isdisjoint((fields_of(field) or {}).values()),
         )
         for field, marking in fields.items()
     }
 
     def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
-        places = places_of(field)
-        if places is None:
+        by_kind = fields_of(field)
+        if by_kind is None:
             warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
             return lambda _: ""
-        if places == places_of("content"):
+        if by_kind == fields_of("content"):
             try:
                 texts = engine.texts(list(batch))
             except SchemaError as error:
                 warnings.append(f"nothing is marked in {field!r:.80}: {error}")
                 return lambda _: ""
             return lambda document_id: texts.get(document_id, "")
-        if places == places_of("name"):
+        if by_kind == fields_of("name"):
             return lambda document_id: batch[document_id].name
         return lambda document_id: "\n".join(map(str, value_named(field, names, batch[document_id].properties) or ()))
 

@@ -21,7 +21,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import estimate
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, CommonOptions, QueryPlan, Reading
-from whorl.query.plan.fields_and_values import Places
+from whorl.query.plan.fields_and_values import FieldsByKind
 from whorl.query.plan.nodes import (
     Bool,
     BoundPlan,
@@ -154,35 +154,35 @@ class QueryReader:
         bound = bind(plan, Sources(self._engine, references=self._documents).signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
-    def places(self, field: str) -> Places | None:
+    def fields_by_kind(self, field: str) -> FieldsByKind | None:
         """Return the types and engine fields of a field name in a query; None if the store lacks the field."""
         named = self._defaults.named(field)
-        places = self._engine.fields().resolve_name(named, self.names)
-        return places or self._engine.fields(latest=True).resolve_name(named, self.names)
+        by_kind = self._engine.fields().resolve_name(named, self.names)
+        return by_kind or self._engine.fields(latest=True).resolve_name(named, self.names)
 
     def sortable(self, key: Order) -> Order:
         """Return a sort key with the engine's fields and types; raise ParameterError if the store cannot sort by it."""
         if key.field is None:
             return key
-        places = self.places(key.field) or self.places(key.field.removeprefix("@"))
-        if places is None:
+        by_kind = self.fields_by_kind(key.field) or self.fields_by_kind(key.field.removeprefix("@"))
+        if by_kind is None:
             hint = "".join(f"; did you mean {near!r}?" for near in self._engine.fields().nearest(key.field)[:1])
             missed = "".join(f"; {gap}" for gap in self._engine.gaps("words"))
             raise ParameterError(f"the store has no field {key.field!r:.80} to sort by{hint}{missed}")
         # Prefer dates and numbers if some documents have them.
-        kinds = next((kinds for kinds in _SORTED_BY if not places.keys().isdisjoint(kinds)), None)
+        kinds = next((kinds for kinds in _SORTED_BY if not by_kind.keys().isdisjoint(kinds)), None)
         if kinds is None:
             raise ParameterError(
                 f"field {key.field!r:.80} holds words, which have no order; sort by one with whole values"
             )
-        return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
+        return replace(key, places=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
 
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
         """Yield a warning for each field that also has values of types that the sort does not compare."""
         for key in keys:
-            places = (self.places(key.field) if key.field else None) or {}
+            by_kind = (self.fields_by_kind(key.field) if key.field else None) or {}
             sorted_kinds = [kind for kind, _ in key.places]
-            others = [kind for kinds in _SORTED_BY for kind in kinds if kind in places and kind not in sorted_kinds]
+            others = [kind for kinds in _SORTED_BY for kind in kinds if kind in by_kind and kind not in sorted_kinds]
             if others:
                 names = " and ".join(kind.value for kind in others)
                 yield f"sort: {key.field!r:.80} also has {names}; documents that have only that come last"
@@ -302,7 +302,7 @@ class PreparedQuery:
         self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}
         trace().record_search(clause_kinds(root), self._length, page.total)
         warnings = [*gaps, *self.reader.sort_warnings(keys)]
-        if isinstance(sort, str) and any(key.field is None for key in keys) and self.reader.places(_SCORE):
+        if isinstance(sort, str) and any(key.field is None for key in keys) and self.reader.fields_by_kind(_SCORE):
             warnings.append("sort: 'score' is the score of a hit; '@score' sorts by the field of that name")
         if warnings:
             page = replace(page, warnings=(*page.warnings, *warnings))
@@ -428,7 +428,7 @@ def highlight_hits(
     from whorl.search.highlight_and_spelling import highlights
 
     reader = prepared.reader
-    return highlights(prepared.engine, prepared.resolved, reader.places, documents, fields, reader.names)
+    return highlights(prepared.engine, prepared.resolved, reader.fields_by_kind, documents, fields, reader.names)
 
 
 def measure(

@@ -262,7 +262,7 @@ def _family(host: str) -> socket.AddressFamily:
 def _run_workers(store: Store, settings: Settings) -> None:
     """Serve with several processes, supervised by uvicorn; this process holds their shared state."""
     state = SharedState(Tickets(), DuplicateSearches(store))
-    _StateManager.register("parts", lambda: _Parts(state), exposed=["call"])
+    _StateManager.register("calls", lambda: _StateCalls(state), exposed=["call"])
     server = _StateManager().get_server()
     threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
     with _claim(*settings.listen), tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
@@ -312,8 +312,11 @@ def worker_app() -> FastAPI:
     folder = shared_folder()
     manager = _StateManager((folder / _ADDRESS).read_text(encoding="utf-8"))
     manager.connect()
-    parts = manager.parts()  # type: ignore[attr-defined]  # made by `register`
-    tickets, searches = cast(Tickets, _Remote(parts, "tickets")), cast(DuplicateSearches, _Remote(parts, "searches"))
+    calls = manager.calls()  # type: ignore[attr-defined]  # made by `register`
+    tickets, searches = (
+        cast(Tickets, _RemoteState(calls, "tickets")),
+        cast(DuplicateSearches, _RemoteState(calls, "searches")),
+    )
     app = create_configured_app(store, _share(settings), SharedState(tickets, searches, folder))
     lifespan = app.router.lifespan_context
 
@@ -354,10 +357,10 @@ class _StateManager(BaseManager):
     """Gives worker processes access to the shared state in the supervisor's process."""
 
 
-_StateManager.register("parts", exposed=["call"])
+_StateManager.register("calls", exposed=["call"])
 
 
-class _Parts:
+class _StateCalls:
     """Calls methods on parts of the shared state (tickets, duplicate searches) for other processes."""
 
     def __init__(self, state: SharedState) -> None:
@@ -369,17 +372,17 @@ class _Parts:
             return getattr(getattr(self._state, part), method)(*args)
 
 
-class _Remote:
+class _RemoteState:
     """Proxy for a part of the shared state in another process: sends each method call to that process."""
 
-    def __init__(self, parts: _Parts, part: str) -> None:
-        self._parts, self._part = parts, part
+    def __init__(self, calls: _StateCalls, part: str) -> None:
+        self._calls, self._part = calls, part
 
     def __getattr__(self, method: str) -> Callable[..., object]:
         def call(*args: object) -> object:
             seconds = seconds_left()
             request = trace().request_id, math.inf if seconds is None else seconds
-            return self._parts.call(request, self._part, method, *args)
+            return self._calls.call(request, self._part, method, *args)
 
         return call
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.query.plan.fields_and_values import Fields, Places, convert_qualified_name
+from whorl.query.plan.fields_and_values import Fields, FieldsByKind, convert_qualified_name
 from whorl.query.plan.nodes import Kind
 
 CONTENT = "{http://www.alfresco.org/model/content/1.0}"
@@ -42,7 +42,7 @@ FIELDS = Fields(
         ("", None),
     ],
 )
-def test_fields_of_a_store(name: str, places: Places | None) -> None:
+def test_fields_of_a_store(name: str, places: FieldsByKind | None) -> None:
     """
     A field is found by its own name, by an alternative name of the collection, or by a pattern.
     """

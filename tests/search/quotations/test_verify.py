@@ -166,7 +166,7 @@ def test_holders_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """
     If more documents than the limit have the words, the answer counts the others and proves no absence.
     """
-    monkeypatch.setattr(verify, "MOST_HOLDERS", 20)
+    monkeypatch.setattr(verify, "MOST_READ", 20)
     with open_store(tmp_path / "store") as store:
         store.index([Document(f"{number:03}", COMMENTED.format(number)) for number in range(250)])
         absent = judged(store, "in the second +clause of this lease")

@@ -108,11 +108,11 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
             cheap = make_plan(
                 source,
                 SimilarCriteria(metric, threshold, recall),
-                asks=2,
+                requests=2,
                 costs=Costs(200.0, 150.0),
                 largest_size=30_000,
             )
-            precise = make_plan(source, SimilarCriteria(metric, threshold, recall), asks=2, largest_size=30_000)
+            precise = make_plan(source, SimilarCriteria(metric, threshold, recall), requests=2, largest_size=30_000)
             assert (
                 cheap.promised
                 == make_plan(source, SimilarCriteria(metric, threshold, recall), largest_size=30_000).promised

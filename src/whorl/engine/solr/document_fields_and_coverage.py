@@ -34,7 +34,7 @@ from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
-from whorl.query.plan.fields_and_values import Fields, Places, date_of, encode_keyword, format_date
+from whorl.query.plan.fields_and_values import Fields, FieldsByKind, date_of, encode_keyword, format_date
 from whorl.query.plan.nodes import Kind, Value
 
 _KINDS = {
@@ -139,7 +139,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
     return text
 
 
-def original_value(value: PropertyValue, places: Places) -> PropertyValue:
+def original_value(value: PropertyValue, places: FieldsByKind) -> PropertyValue:
     """Convert a stored text to the property's value; the keys of `places` are the types of its values."""
     kinds = places.keys() - {Kind.TEXT}
     if not isinstance(value, str) or Kind.KEYWORD in kinds:

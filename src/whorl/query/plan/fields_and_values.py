@@ -30,7 +30,7 @@ from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
 #: For each type of value, the engine's field that contains a field's values of this type.
-Places: TypeAlias = Mapping[Kind, str]
+FieldsByKind: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
 #: Aliases of field names, if the settings define no others.
@@ -121,13 +121,13 @@ class Fields:
         split: The engine's fields whose words are also split at `_` and `.`, as by `split_name`.
     """
 
-    known: Mapping[str, Places]
+    known: Mapping[str, FieldsByKind]
     patterns: Mapping[str, Kind] = field(default_factory=dict)
     called: Mapping[str, str] = field(default_factory=dict)
     profile: str = DEFAULT_PROFILE
     split: Collection[str] = ()
 
-    def find(self, name: str) -> Places | None:
+    def find(self, name: str) -> FieldsByKind | None:
         """Return the types and engine fields of a field by its name in the store, or None."""
         for alias in (name, self.called.get(name, name)):
             if alias in self.known:
@@ -138,7 +138,7 @@ class Fields:
                 return {self.patterns[max(fitting, key=len)]: alias}
         return None
 
-    def resolve_name(self, typed: str, names: Mapping[str, str]) -> Places | None:
+    def resolve_name(self, typed: str, names: Mapping[str, str]) -> FieldsByKind | None:
         """Return the types and engine fields of the field that a query calls `typed`; None if no field has this name.
 
         `names` maps the aliases in the settings to names of fields.
@@ -149,10 +149,10 @@ class Fields:
         known = (*self.known, *self.called)
         return next(filter(None, (nearest(meaning, known) for meaning in (typed, *_local_name(typed)))), [])
 
-    def find_by_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[Places]:
-        for places in self.known.values():
-            if not set(kinds).isdisjoint(places):
-                yield places
+    def find_by_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[FieldsByKind]:
+        for by_kind in self.known.values():
+            if not set(kinds).isdisjoint(by_kind):
+                yield by_kind
 
 
 def split_name(name: str) -> str:
@@ -240,30 +240,30 @@ def encode_keyword(text: str) -> str:
     return f"{text[:_BEGINNING]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
-def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
+def value_of(kind: Kind, field: str, text: str, now: datetime) -> Test:
     """Return a test for the value in `text`, with weight 0; raise UnreadableError if it is not a value of `kind`."""
     match kind:
         case Kind.DATE:
             moments = read_date(text, now)
-            return Between(place, kind, moments.first, moments.last, weight=0.0)
+            return Between(field, kind, moments.first, moments.last, weight=0.0)
         case Kind.INTEGER:
             number = _read_number(text)
             if number != number.to_integral_value():
                 raise UnreadableError(f"{text!r:.80} is no whole number")
             if not _SMALLEST <= number <= _LARGEST:
                 raise UnreadableError(f"{text!r:.80} has more than 64 bits")
-            return Equal(place, kind, int(number), 0.0)
+            return Equal(field, kind, int(number), 0.0)
         case Kind.FLOAT:
-            return Equal(place, kind, _read_float(text), 0.0)
+            return Equal(field, kind, _read_float(text), 0.0)
         case Kind.BOOLEAN:
             if text.strip().lower() not in ("true", "false"):
                 raise UnreadableError(f"{text!r:.80} is neither true nor false")
-            return Equal(place, kind, text.strip().lower() == "true", 0.0)
+            return Equal(field, kind, text.strip().lower() == "true", 0.0)
         case _:
-            return Equal(place, Kind.KEYWORD, well_formed(text), 0.0)
+            return Equal(field, Kind.KEYWORD, well_formed(text), 0.0)
 
 
-def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now: datetime) -> Test:
+def range_of(kind: Kind, field: str, low: Bound | None, high: Bound | None, now: datetime) -> Test:
     """Return a test for the values of a range, with weight 0.
 
     Raise UnreadableError if a bound is not a value of this type, or the type has no order.
@@ -272,7 +272,7 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
         (None, True) if end is None else _read_bound(kind, end, now, is_low=is_low)
         for end, is_low in ((low, True), (high, False))
     )
-    return Between(place, kind, lowest, highest, includes_low, includes_high, 0.0)
+    return Between(field, kind, lowest, highest, includes_low, includes_high, 0.0)
 
 
 def _read_bound(kind: Kind, end: Bound, now: datetime, *, is_low: bool) -> tuple[Value | None, bool]:

@@ -40,7 +40,7 @@ from whorl.query.plan.fields_and_values import (
     QUALIFIED_NAME_FIELDS,
     REPOSITORY_FIELDS,
     Fields,
-    Places,
+    FieldsByKind,
     UnreadableError,
     convert_qualified_name,
     date_of,
@@ -187,13 +187,14 @@ def _set_field(node: FieldClause, name: str) -> FieldClause:
     return replace(node, clause=replace(node.clause, field=name))
 
 
-def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
+def make_plan(node: ast.Node, plan_clause: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
     """Return the plan of a syntax tree.
 
-    `placed` returns the plan of a clause that searches a field: for the field that it names, or for the default fields.
+    `plan_clause` returns the plan of a clause that searches a field: for the field that it names, or for the default
+    fields.
     """
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
-    return _Planner(placed, float(counts_words), 1.0).plan(node)
+    return _Planner(plan_clause, float(counts_words), 1.0).plan(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +202,12 @@ class _Planner:
     """Plans a syntax tree.
 
     Args:
-        placed: Returns the plan of a clause on a field. A clause that names no field is for the default fields.
+        plan_clause: Returns the plan of a clause on a field. A clause that names no field is for the default fields.
         word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
         scale: Factor of every boost; also the score of a FINGERPRINT without a boost. It is 0 in a filter, otherwise 1.
     """
 
-    placed: Callable[[FieldClause], Plan]
+    plan_clause: Callable[[FieldClause], Plan]
     word_weight: float
     scale: float
 
@@ -219,7 +220,7 @@ class _Planner:
             case ast.Template(fields=fields):
                 raise ParameterError(f"%({' '.join(fields)}) asks for nothing outside a template")
             case ast.Term() | ast.Phrase() | ast.Wildcard() | ast.Fuzzy() | ast.Range() | ast.Proximity():
-                return self.placed(FieldClause(node, word_weight))
+                return self.plan_clause(FieldClause(node, word_weight))
             case ast.Everything():
                 return MatchAll(word_weight)
             case ast.Fingerprint():
@@ -318,14 +319,14 @@ class _Resolver:
             return self._combine_tests([*self._word_tests(clause, None), *self._split_name_tests(clause)], weight)
         if name in _PRESENCE:
             return self._presence_plan(clause, weight, is_wanted=_PRESENCE[name])
-        places = self._find_places(name, clause.span)
-        if not places:
+        fields = self._find_fields(name, clause.span)
+        if not fields:
             return Nothing(_missing_field_message(name))
         return self._combine_tests(
-            [*self._valid_field_tests(clause, places), *self._other_form_tests(clause, places)], weight
+            [*self._valid_field_tests(clause, fields), *self._other_form_tests(clause, fields)], weight
         )
 
-    def _other_form_tests(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
+    def _other_form_tests(self, clause: ast.Leaf, fields: list[FieldsByKind]) -> list[_FieldTest]:
         """Return additional tests: for the other form of a qualified name, and for node references.
 
         An id that is a node reference is also searched in the field LID.
@@ -333,26 +334,26 @@ class _Resolver:
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := convert_qualified_name(clause.text)):
-            return self._valid_field_tests(replace(clause, text=other), places)
+            return self._valid_field_tests(replace(clause, text=other), fields)
         if clause.field == "ID" and "://" in clause.text:
             by_reference = self._fields.resolve_name("LID", self._names)
             return self._valid_field_tests(clause, [by_reference]) if by_reference else []
         return []
 
-    def _valid_field_tests(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
+    def _valid_field_tests(self, clause: ast.Leaf, all_fields: list[FieldsByKind]) -> list[_FieldTest]:
         """Return the tests of a clause in every field that supports it. If no field does, raise the first error."""
         tests: list[_FieldTest] = []
         errors = []
-        for places in all_places:
+        for by_kind in all_fields:
             try:
-                tests += self._field_tests(clause, places)
+                tests += self._field_tests(clause, by_kind)
             except FieldError as error:
                 errors.append(error)
         if errors and not tests:
             raise errors[0]
         return tests
 
-    def _find_places(self, name: str, span: Span) -> list[Places]:
+    def _find_fields(self, name: str, span: Span) -> list[FieldsByKind]:
         """Return the types and engine fields of each field that a name refers to.
 
         If a field that the store may lack is missing, return no fields and add a warning. If any other field is
@@ -360,16 +361,16 @@ class _Resolver:
         """
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
-                if places_of_type := list(self._fields.find_by_kinds(DATA_TYPES[name])):
-                    return places_of_type
+                if fields_of_type := list(self._fields.find_by_kinds(DATA_TYPES[name])):
+                    return fields_of_type
                 raise self._error(f"no field of this store is of the type {name}", span)
             if name == "CLASS" and self._fields.find(name) is None:
                 type_and_aspect = [self._fields.resolve_name(part, self._names) for part in ("TYPE", "ASPECT")]
-                if known := [places for places in type_and_aspect if places]:
+                if known := [by_kind for by_kind in type_and_aspect if by_kind]:
                     return known
-        places = self._fields.resolve_name(name, self._names)
-        if places is not None:
-            return [places]
+        by_kind = self._fields.resolve_name(name, self._names)
+        if by_kind is not None:
+            return [by_kind]
         if name in self._empty:
             self.warnings.append(_missing_field_message(name))
             return []
@@ -388,7 +389,9 @@ class _Resolver:
     def _presence_plan(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
         if not isinstance(clause, ast.Term | ast.Phrase):
             raise self._error(f"{_field(clause)} takes the name of a field", clause.span, 'Write EXISTS:"cm:title".')
-        present = [test for places in self._find_places(clause.text, clause.span) for test in _existence_tests(places)]
+        present = [
+            test for by_kind in self._find_fields(clause.text, clause.span) for test in _existence_tests(by_kind)
+        ]
         if is_wanted:
             return self._combine_tests(present, weight) if present else Nothing(_missing_field_message(clause.text))
         return Bool(must=(MatchAll(weight),), must_not=tuple(present))
@@ -406,78 +409,78 @@ class _Resolver:
 
     # Methods for clauses in one field, or in the default fields. Their tests have weight 0.
 
-    def _field_tests(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
+    def _field_tests(self, clause: ast.Leaf, by_kind: FieldsByKind) -> list[_FieldTest]:
         """Return tests of a clause in a field; tests of words only match documents with a text in the field.
 
         The index also contains the words of numbers and dates: the number -5 matches the word 5. So a test of words
         excludes documents with only numbers, dates or truth values in the field. It does not require a whole text
         value, because documents that other programs wrote to Solr may have only words.
         """
-        tests = self._tests_of_all_values(clause, places)
-        others = tuple(Exists(places[kind], kind, 0.0) for kind in places if kind not in (Kind.TEXT, Kind.KEYWORD))
-        if Kind.KEYWORD not in places or not others:
+        tests = self._tests_of_all_values(clause, by_kind)
+        others = tuple(Exists(by_kind[kind], kind, 0.0) for kind in by_kind if kind not in (Kind.TEXT, Kind.KEYWORD))
+        if Kind.KEYWORD not in by_kind or not others:
             return tests
-        has_text = Exists(places[Kind.KEYWORD], Kind.KEYWORD, 0.0)
+        has_text = Exists(by_kind[Kind.KEYWORD], Kind.KEYWORD, 0.0)
         has_no_text = Bool(should=others, must_not=(has_text,), min_should_match=1)
         return [
             Bool(must=(test,), must_not=(has_no_text,)) if isinstance(test, _WORD_TESTS) else test for test in tests
         ]
 
-    def _tests_of_all_values(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
+    def _tests_of_all_values(self, clause: ast.Leaf, by_kind: FieldsByKind) -> list[_FieldTest]:
         match clause:
             case ast.Range():
-                return self._range_tests(clause, places)
+                return self._range_tests(clause, by_kind)
             case ast.Term(text=text, form=form) | ast.Phrase(text=text, form=form):
-                return self._text_tests(clause, text, form, places)
+                return self._text_tests(clause, text, form, by_kind)
             case ast.Wildcard(pattern=pattern, form=form):
                 if pattern == _JUST_ANY:
-                    return _existence_tests(places)
-                kinds = [kind for kind in (Kind.TEXT, Kind.KEYWORD) if kind in places]
+                    return _existence_tests(by_kind)
+                kinds = [kind for kind in (Kind.TEXT, Kind.KEYWORD) if kind in by_kind]
                 if not kinds:
-                    raise self._mismatch_error(clause, places, "wildcards need text", "Write a range: [2020 TO 2022].")
+                    raise self._mismatch_error(clause, by_kind, "wildcards need text", "Write a range: [2020 TO 2022].")
                 wanted = {ast.Form.EXACT: Kind.KEYWORD, ast.Form.TOKENISED: Kind.TEXT}.get(form)
                 chosen = [wanted] if wanted in kinds else kinds
                 tests: list[_FieldTest] = []
                 if Kind.TEXT in chosen:
                     # Whole values can match patterns that words cannot express, so do not raise an error for these.
-                    tests += self._word_tests(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
+                    tests += self._word_tests(clause, by_kind[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
-                    tests.append(WildcardValue(places[Kind.KEYWORD], pattern, 0.0))
+                    tests.append(WildcardValue(by_kind[Kind.KEYWORD], pattern, 0.0))
                 return tests
             case _:
-                if Kind.TEXT in places:
-                    return self._word_tests(clause, places[Kind.TEXT])
-                if isinstance(clause, ast.Fuzzy) and Kind.KEYWORD in places:
-                    return [self._fuzzy_test(clause.text, clause, places[Kind.KEYWORD], Kind.KEYWORD)]
-                raise self._mismatch_error(clause, places, "this needs words")
+                if Kind.TEXT in by_kind:
+                    return self._word_tests(clause, by_kind[Kind.TEXT])
+                if isinstance(clause, ast.Fuzzy) and Kind.KEYWORD in by_kind:
+                    return [self._fuzzy_test(clause.text, clause, by_kind[Kind.KEYWORD], Kind.KEYWORD)]
+                raise self._mismatch_error(clause, by_kind, "this needs words")
 
-    def _text_tests(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
+    def _text_tests(self, clause: ast.Leaf, text: str, form: ast.Form, by_kind: FieldsByKind) -> list[_FieldTest]:
         """Return tests for words, or tests for whole values if the field has no words or the form is EXACT."""
         tests: list[_FieldTest] = []
-        is_exact = form is ast.Form.EXACT and Kind.KEYWORD in places
-        if Kind.TEXT in places and not is_exact:
-            tests += self._word_tests(clause, places[Kind.TEXT])
-        elif Kind.KEYWORD in places:
-            tests.append(Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
+        is_exact = form is ast.Form.EXACT and Kind.KEYWORD in by_kind
+        if Kind.TEXT in by_kind and not is_exact:
+            tests += self._word_tests(clause, by_kind[Kind.TEXT])
+        elif Kind.KEYWORD in by_kind:
+            tests.append(Equal(by_kind[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
         if is_exact:
             # Engines store a text that is a date as a date. Quotes mark a text: `=n:"7"` does not find the number 7.
             others = {Kind.DATE} if date_of(text) is not None else set()
             if isinstance(clause, ast.Term):
                 others |= {Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN}
-            places = {kind: place for kind, place in places.items() if kind in others}
-        return self._tests_by_kind(places, lambda kind, place: value_of(kind, place, text, self._now), clause, tests)
+            by_kind = {kind: field for kind, field in by_kind.items() if kind in others}
+        return self._tests_by_kind(by_kind, lambda kind, field: value_of(kind, field, text, self._now), clause, tests)
 
-    def _range_tests(self, clause: ast.Range, places: Places) -> list[_FieldTest]:
+    def _range_tests(self, clause: ast.Range, by_kind: FieldsByKind) -> list[_FieldTest]:
         if clause.low is None and clause.high is None:
-            return _existence_tests(places)
-        if places.keys() == {Kind.TEXT}:
-            raise self._mismatch_error(clause, places, "a range needs whole values")
-        typed: Places = {kind: place for kind, place in places.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
+            return _existence_tests(by_kind)
+        if by_kind.keys() == {Kind.TEXT}:
+            raise self._mismatch_error(clause, by_kind, "a range needs whole values")
+        typed: FieldsByKind = {kind: field for kind, field in by_kind.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
 
-        def read(kind: Kind, place: str) -> Test:
-            return range_of(kind, place, clause.low, clause.high, self._now)
+        def read(kind: Kind, field: str) -> Test:
+            return range_of(kind, field, clause.low, clause.high, self._now)
 
-        if Kind.KEYWORD not in places:
+        if Kind.KEYWORD not in by_kind:
             return self._tests_by_kind(typed, read, clause, [])
         with suppress(FieldError):
             if tests := self._tests_by_kind(typed, read, clause, []):
@@ -486,22 +489,22 @@ class _Resolver:
                     f"field {_field(clause)!r:.80} holds {what}, and text as well, which the range leaves out"
                 )
                 return tests
-        return self._tests_by_kind({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
+        return self._tests_by_kind({Kind.KEYWORD: by_kind[Kind.KEYWORD]}, read, clause, [])
 
     def _tests_by_kind(
-        self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
+        self, by_kind: FieldsByKind, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
     ) -> list[_FieldTest]:
         """Add a test for each type of the field that supports the clause; raise an error if no type does."""
         reasons = []
-        for kind, place in places.items():
+        for kind, name in by_kind.items():
             if kind is Kind.TEXT or (kind is Kind.KEYWORD and tests):
                 continue
             try:
-                tests.append(read(kind, place))
+                tests.append(read(kind, name))
             except UnreadableError as error:
                 reasons.append(str(error))
         if reasons and not tests:
-            raise self._mismatch_error(clause, places, reasons[0])
+            raise self._mismatch_error(clause, by_kind, reasons[0])
         return tests
 
     def _split_name_tests(self, clause: ast.Leaf) -> list[_FieldTest]:
@@ -509,10 +512,10 @@ class _Resolver:
         if _split_clause(clause) == clause:
             return []
         tests: list[_FieldTest] = []
-        for place in self._fields.split:
+        for name in self._fields.split:
             # If the clause is invalid, the tests of the unsplit clause raise the error.
             with suppress(FieldError):
-                tests += self._word_tests(clause, place, is_lenient=True)
+                tests += self._word_tests(clause, name, is_lenient=True)
         return tests
 
     def _word_tests(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_FieldTest]:
@@ -578,8 +581,8 @@ class _Resolver:
     def _tokens(self, text: str) -> list[str]:
         return [word for word in tokens(well_formed(text), self._fields.profile) if word]
 
-    def _mismatch_error(self, clause: ast.Leaf, places: Places, reason: str, hint: str = "") -> FieldError:
-        holds = " and ".join(kind.value for kind in Kind if kind in places)
+    def _mismatch_error(self, clause: ast.Leaf, by_kind: FieldsByKind, reason: str, hint: str = "") -> FieldError:
+        holds = " and ".join(kind.value for kind in Kind if kind in by_kind)
         return self._error(f"field {_field(clause)!r:.80} holds {holds}: {reason}", clause.span, hint)
 
     def _error(self, message: str, span: Span, hint: str = "") -> FieldError:
@@ -601,11 +604,11 @@ def _split_clause(clause: ast.Leaf) -> ast.Leaf:
             return clause
 
 
-def _existence_tests(places: Places) -> list[_FieldTest]:
+def _existence_tests(by_kind: FieldsByKind) -> list[_FieldTest]:
     """Return a test for the presence of a value, for each type of the field."""
     # Whole values are stored in addition to the words, so the words need no test.
-    whole = [kind for kind in places if kind is not Kind.TEXT]
-    return [Exists(places[kind], kind, 0.0) for kind in whole or places]
+    whole = [kind for kind in by_kind if kind is not Kind.TEXT]
+    return [Exists(by_kind[kind], kind, 0.0) for kind in whole or by_kind]
 
 
 def _field(clause: ast.Leaf) -> str:

@@ -2,7 +2,7 @@
 
 A quotation is first compared with its named source. If the source does not contain the quotation, runs of the
 quotation's words are looked up as phrases, and the documents with the most runs are read. If none of these documents
-contains the quotation, other documents with its words are read, at most `MOST_HOLDERS`. The comparison uses canonical
+contains the quotation, other documents with its words are read, at most `MOST_READ`. The comparison uses canonical
 words, never hashes. Verdicts:
 
 - *exact*: a document contains all words of the quotation in one run.
@@ -71,7 +71,7 @@ MOST_UNEXPLAINED = 0.2
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum number of documents that are read because they contain words of the quotation, and number of documents to
 #: read at once.
-MOST_HOLDERS, _HOLDERS_AT_ONCE = 500, 20
+MOST_READ, _READ_AT_ONCE = 500, 20
 #: Limits for the words of a quotation that a document must contain to be read: number of words chosen from the
 #: quotation, number of chosen words with a digit, and number of characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
@@ -187,7 +187,7 @@ class _Documents:
         self._names |= {hit.id: hit.name for hit in hits}
         return [hit.id for hit in hits if hit.id not in self.own_ids][:_ROWS]
 
-    def holders(self, clause: Bool[BoundLeaf], seen: Collection[str], most: int) -> tuple[list[str], int]:
+    def find_with_words(self, clause: Bool[BoundLeaf], seen: Collection[str], most: int) -> tuple[list[str], int]:
         """Return the ids of at most `most` matching documents not in `seen`, and the number of further matches."""
         left_out = tuple(self.own_ids.union(seen))
         without = (DocumentIds("read documents", ((0.0, left_out),)),) if left_out else ()
@@ -269,8 +269,8 @@ class _Verifier:
             # The brackets after the quotation name no other document, so they probably contain no source; drop them.
             self._quotation = replace(quotation, source=None, references=())
         self._runs: dict[str, None] = {}
-        self._holders_unread = 0
-        self._holders_read: set[str] = set()
+        self._unread = 0
+        self._read_by_words: set[str] = set()
         self._is_complete = True
 
     @property
@@ -290,17 +290,16 @@ class _Verifier:
                 if self._decides_verdict(match):
                     break
             if not any(match.at for match in others):
-                others += self._find_holder([*([own] if own else []), *others])
+                others += self._find_exact_by_words([*([own] if own else []), *others])
         verdict, places = self._verdict(own, others)
-        read = len({*self._holders_read, *(match.id for match in others)})
+        read = len({*self._read_by_words, *(match.id for match in others)})
         looked_up = LookUp(tuple(self._runs), self._store.count, read, self._is_complete) if self._runs else None
         notes = []
         if verdict is Verdict.EXACT and any(match.ignores_numbers for match in (own, *others) if match):
             notes.append("numbers in brackets after words were taken for footnote marks")
-        if self._holders_unread:
+        if self._unread:
             notes.append(
-                f"{self._holders_unread:,} more documents with its words were not read; one of them may have it word "
-                "for word"
+                f"{self._unread:,} more documents with its words were not read; one of them may have it word for word"
             )
         elif not self._is_complete and verdict is Verdict.ABSENT:
             notes.append("its words cannot all be looked up, so its absence is not proved")
@@ -457,7 +456,7 @@ class _Verifier:
             require_time()
             yield self._compare(document_id, document)
 
-    def _find_holder(self, read: Sequence[_Match]) -> list[_Match]:
+    def _find_exact_by_words(self, read: Sequence[_Match]) -> list[_Match]:
         """Read more documents with words of the quotation; return a list with the first exact match, if any."""
         words, self._is_complete = _choose_required_words(self._words)
         if not words and self._is_complete:
@@ -467,26 +466,26 @@ class _Verifier:
             for part in self._parts[:_RANKING_PHRASES]
         ]
         seen = {match.id for match in read}
-        most = max(0, MOST_HOLDERS - len(seen))
+        most = max(0, MOST_READ - len(seen))
         pairs = sorted({at for word in words for at in (word - 1, word) if self._is_pair(at)})
         if len(pairs) < _FEWEST_PAIRS:
             required = Bool(must=_clauses_of_all_spellings(self._words, words, self._store.profile))
             clause: Bool[BoundLeaf] = Bool(should=(required, *phrases), min_should_match=1)
-            ids, left = self._store.holders(clause, seen, most)
+            ids, left = self._store.find_with_words(clause, seen, most)
         else:
             half = len(pairs) // 2
             intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
-            ids, left = self._store.holders(Bool(must=intact), seen, _HOLDERS_AT_ONCE)
+            ids, left = self._store.find_with_words(Bool(must=intact), seen, _READ_AT_ONCE)
             if left:
                 # Many documents contain enough pairs, so also require pairs that none of the documents read so far
                 # contains.
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))
-                ids, left = self._store.holders(clause, seen, most)
-        for start in range(0, len(ids), _HOLDERS_AT_ONCE):
-            if match := self._first_exact(ids[start : start + _HOLDERS_AT_ONCE]):
+                ids, left = self._store.find_with_words(clause, seen, most)
+        for start in range(0, len(ids), _READ_AT_ONCE):
+            if match := self._first_exact(ids[start : start + _READ_AT_ONCE]):
                 return [match]
-        self._holders_unread, self._is_complete = left, self._is_complete and not left
+        self._unread, self._is_complete = left, self._is_complete and not left
         return []
 
     def _is_pair(self, at: int) -> bool:
@@ -529,7 +528,7 @@ class _Verifier:
             require_time()
             if match := self._exact_match(document_id, document):
                 return match
-            self._holders_read.add(document_id)
+            self._read_by_words.add(document_id)
         return None
 
     def _exact_match(self, document_id: str, document: CanonicalText) -> _Match | None:

@@ -121,9 +121,9 @@ class SketchSearch:
         self.most_verified = MOST_VERIFIED
 
     def _make_plan(self, costs: Costs | None) -> SketchPlan:
-        asks = 1 if self._costs is None else 2
+        requests = 1 if self._costs is None else 2
         plan = _plan(
-            self._sketch, self.criteria, budget=self._budget, asks=asks, costs=costs, largest_size=self._largest
+            self._sketch, self.criteria, budget=self._budget, requests=requests, costs=costs, largest_size=self._largest
         )
         if plan.promised or not self.criteria.metric.allows_larger or plan.source_size > MOST_PHRASES:
             return plan

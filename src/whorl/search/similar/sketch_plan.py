@@ -186,7 +186,7 @@ def make_plan(
     *,
     budget: int = BUDGET_OF_TWO_PHASES,
     phases: Literal[1, 2] = 2,
-    asks: Literal[1, 2] = 1,
+    requests: Literal[1, 2] = 1,
     costs: Costs | None = None,
     largest_size: int | None = None,
 ) -> SketchPlan:
@@ -198,7 +198,7 @@ def make_plan(
             plan uses up to four times the budget if the recall requires it, and all tokens if the metric allows smaller
             hits.
         phases: 1 for look-ups only, 2 to compare the sketches of the candidates afterwards.
-        asks: Maximum number of queries to the index: 2 if a plan with more tokens may follow this one.
+        requests: Maximum number of queries to the index: 2 if a plan with more tokens may follow this one.
         costs: Costs of a look-up and a candidate. If given, the plan has the cheapest number of tokens; if None, the
             number that gives the fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
@@ -208,7 +208,7 @@ def make_plan(
     require_fraction("recall", recall)
     if budget < 1 or phases not in (1, 2):
         raise ParameterError(f"budget must be at least 1 and phases 1 or 2, got {budget} and {phases}")
-    first, second = _phase_recalls(recall, asks) if phases == 2 else (recall, None)
+    first, second = _phase_recalls(recall, requests) if phases == 2 else (recall, None)
     plan = SketchPlan(metric, threshold, recall, first, second, source, ())
     if not source.size:
         return plan
@@ -244,9 +244,9 @@ def with_phrases(plan: SketchPlan) -> SketchPlan:
 
 
 @lru_cache
-def _phase_recalls(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
+def _phase_recalls(recall: Fraction, requests: int) -> tuple[Fraction, Fraction]:
     """Return the recall of the first and of the second phase."""
-    return 1 - _FIRST_SHARE / asks * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
+    return 1 - _FIRST_SHARE / requests * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
 
 
 class _SizeRange(NamedTuple):

@@ -107,9 +107,9 @@ class FacetCounter:
 
         Raise ParameterError if a field holds words, which cannot be counted.
         """
-        places = self._places(facet.field)
+        by_kind = self._whole_value_fields(facet.field)
         if facet.prefix:
-            places = {kind: place for kind, place in places.items() if kind is Kind.KEYWORD}
+            by_kind = {kind: field for kind, field in by_kind.items() if kind is Kind.KEYWORD}
         nested = FacetCounter(self._prepared)
         read_within = nested._nested_facet(*inner) if inner else None
         self.warnings += nested.warnings
@@ -117,12 +117,12 @@ class FacetCounter:
         is_by_value, within = facet.sort == "INDEX", tuple(nested._facets)
         # A number may be an integer in one document and a float in another, and the minimum count applies to the sum of
         # both counts. So request all counts of both types.
-        least = 1 if places.keys() >= {*_NUMBERS} else facet.mincount
+        least = 1 if by_kind.keys() >= {*_NUMBERS} else facet.mincount
         first = len(self._facets)
         self._facets += [
-            ValueFacet(kind, place, most, least, is_by_value, facet.prefix, within) for kind, place in places.items()
+            ValueFacet(kind, field, most, least, is_by_value, facet.prefix, within) for kind, field in by_kind.items()
         ]
-        read_missing = self._count_matches(_missing(places)) if facet.missing else None
+        read_missing = self._count_matches(_missing(by_kind)) if facet.missing else None
 
         def bucket(kind: Kind, counted: ValueCount) -> Bucket:
             query = value_query(facet.field, kind, counted.value)
@@ -130,7 +130,7 @@ class FacetCounter:
             return Bucket(_text(kind, counted.value), query, counted.count, within)
 
         def read(results: Sequence[FacetResult]) -> tuple[Bucket, ...]:
-            counts = zip(places, results[first:], strict=False)
+            counts = zip(by_kind, results[first:], strict=False)
             merged = _merge_kinds([(kind, values) for kind, values in counts if isinstance(values, tuple)])
             counted = [pair for pair in merged if pair[1].count >= facet.mincount]
             counted.sort(key=_value_sort_key if is_by_value else _count_sort_key)
@@ -143,15 +143,15 @@ class FacetCounter:
 
     def statistics(self, field: str) -> Callable[[Sequence[FacetResult]], FieldStatistics]:
         """Compute the statistics of a numeric field; raise ParameterError if the field holds no numbers."""
-        places = self._places(field)
-        numbers = {kind: place for kind, place in places.items() if kind in _NUMBERS}
-        if places and not numbers:
-            held = " and ".join(kind.value for kind in places)
+        by_kind = self._whole_value_fields(field)
+        numbers = {kind: own for kind, own in by_kind.items() if kind in _NUMBERS}
+        if by_kind and not numbers:
+            held = " and ".join(kind.value for kind in by_kind)
             raise ParameterError(
                 f"field {field!r:.80} holds {held}, of which there are no statistics; name one of numbers"
             )
         first = len(self._facets)
-        self._facets += [StatisticsFacet(kind, place) for kind, place in numbers.items()]
+        self._facets += [StatisticsFacet(kind, own) for kind, own in numbers.items()]
         read_missing = self._count_matches(_missing(numbers))
 
         def read(results: Sequence[FacetResult]) -> FieldStatistics:
@@ -178,12 +178,12 @@ class FacetCounter:
 
         return read
 
-    def _places(self, field: str) -> dict[Kind, str]:
-        places = self._prepared.reader.places(field)
-        if places is None:
+    def _whole_value_fields(self, field: str) -> dict[Kind, str]:
+        by_kind = self._prepared.reader.fields_by_kind(field)
+        if by_kind is None:
             self.warnings.append(f"the store has no field {field!r:.80}, so no hit is counted by it")
             return {}
-        whole: dict[Kind, str] = {kind: place for kind, place in places.items() if kind is not Kind.TEXT}
+        whole: dict[Kind, str] = {kind: own for kind, own in by_kind.items() if kind is not Kind.TEXT}
         if not whole:
             raise ParameterError(f"field {field!r:.80} holds words, which are not counted; name one with whole values")
         return whole
@@ -215,8 +215,8 @@ def _text(kind: Kind, value: Value) -> str:
             return str(value)
 
 
-def _missing(places: dict[Kind, str]) -> MatchCount:
-    present = tuple(Exists(place, kind, 0.0) for kind, place in places.items())
+def _missing(by_kind: dict[Kind, str]) -> MatchCount:
+    present = tuple(Exists(field, kind, 0.0) for kind, field in by_kind.items())
     return MatchCount(Bool(must=(MatchAll(),), must_not=present))
 
 

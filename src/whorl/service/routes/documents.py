@@ -269,14 +269,16 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
 def _name_query(typed: str, store: Store) -> str:
     """Return the query for documents whose name or id contains each word that the user has typed."""
-    places = {field: store.engine.fields().resolve_name(field, store.names) or {} for field in ("name", "id")}
+    by_kind = {field: store.engine.fields().resolve_name(field, store.names) or {} for field in ("name", "id")}
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
         # If the store indexes names only by their words, search for the words of the typed text.
-        is_whole = Kind.KEYWORD in places["name"]
+        is_whole = Kind.KEYWORD in by_kind["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
-        in_name = [_join([_contains_text(word, "name") for word in words], ast.And)] if words and places["name"] else []
+        in_name = (
+            [_join([_contains_text(word, "name") for word in words], ast.And)] if words and by_kind["name"] else []
+        )
         # Ids are case-sensitive, so also try the typed text in other cases.
         variants = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
         queries.append(_join([*in_name, *(_contains_text((text,), "id") for text in variants)], ast.Or))
