@@ -7,6 +7,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import requests
+
 from whorl.engine.local.server import RunningServer, find_server
 from whorl.engine.local.solr import JETTY, SOLR, admin, start_jetty, stop_on_error
 from whorl.errors import ParameterError
@@ -64,9 +66,18 @@ def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, 
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted((configset / "conf").rglob("*")):
             archive.write(path, path.relative_to(configset / "conf"))
-    admin(url, "configs", packed.getvalue(), action="UPLOAD", name=name)
+    with requests.Session() as session:
+        # Requests to this machine use no proxy.
+        session.trust_env = False
+        session.post(
+            f"{url}/admin/configs",
+            params={"action": "UPLOAD", "name": name},
+            data=packed.getvalue(),
+            headers={"Content-Type": "application/octet-stream"},
+            timeout=180,
+        ).raise_for_status()
     placement = {"collection.configName": name, "numShards": str(shards), "replicationFactor": str(replicas)}
-    admin(url, "collections", None, action="CREATE", name=name, **placement)
+    admin(url, "collections", action="CREATE", name=name, **placement)
 
 
 def delete_collection(url: str, name: str) -> None:

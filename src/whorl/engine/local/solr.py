@@ -15,8 +15,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import requests
-
 from whorl.engine.local.server import (
     RunningServer,
     Server,
@@ -27,6 +25,8 @@ from whorl.engine.local.server import (
     start,
     tail,
 )
+from whorl.engine.server_engine import ServerAccess
+from whorl.engine.solr.client import SolrClient
 from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError
 
 _HOST = "127.0.0.1"
@@ -101,31 +101,10 @@ def lay_core(home: Path, name: str, configset: Path) -> None:
         (core / "core.properties").write_text(f"name={name}\n", encoding="utf-8")
 
 
-def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> dict[str, Any]:
+def admin(url: str, handler: str, **params: str) -> dict[str, Any]:
     """Call one of Solr's administration handlers, for example `/admin/cores`, and return its response."""
-    address = f"{url}/admin/{handler}"
-    try:
-        with requests.Session() as session:
-            # Requests to this machine use no proxy.
-            session.trust_env = False
-            response = session.request(
-                "GET" if body is None else "POST", address, params={**params, "wt": "json"}, data=body,
-                headers={"Content-Type": "application/octet-stream"} if body is not None else None, timeout=180,
-            )  # fmt: skip
-    except requests.RequestException as error:
-        raise EngineUnavailableError(f"{address} gives no answer: {error}") from error
-    try:
-        answer = response.json()
-        detail = str(answer.get("error", {}).get("msg", ""))
-    except (ValueError, AttributeError):
-        answer, detail = None, response.text[:500]
-    if not response.ok or not isinstance(answer, dict):
-        raise EngineResponseError(
-            f"{address} answers {response.status_code} to {params.get('action', 'the request')}: {detail}",
-            status=response.status_code,
-            detail=detail,
-        )
-    return answer
+    with contextlib.closing(SolrClient(f"{url}/admin", ServerAccess(timeout_seconds=180.0, retries=0))) as client:
+        return client.get(handler, **params)
 
 
 def _free_to_bind(port: int) -> int:
