@@ -315,13 +315,7 @@ class SolrEngine(ServerEngine):
         return {str(row[key]): row[VERSION] for row in documents if isinstance(row.get(VERSION), int)}
 
     def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
-        key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
-
-        def fetch(values: Mapping[str, list[str]]) -> list[Json]:
-            documents, term_frequencies = self._sources(values, with_text=with_text)
-            repeats.update(term_frequencies)
-            return documents
-
+        key, fetch = self.collection.names.key, partial(self._fetch_tokens, with_text=any(wanted.values()))
         named = {
             reference: (str(document[key]), document) for reference, document in self._match_references(wanted, fetch)
         }
@@ -329,7 +323,7 @@ class SolrEngine(ServerEngine):
         order_matters = {document_id: False for document_id, _ in named.values()}
         for reference, (document_id, _) in named.items():
             order_matters[document_id] |= wanted[reference]
-        signatures = dict(self._signatures_by_id(dict(named.values()), repeats, order_matters))
+        signatures = self._signatures_by_id(dict(named.values()), order_matters)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def _fetch_documents(self, values: Mapping[str, list[str]], fields: Iterable[str]) -> list[Json]:
@@ -446,28 +440,22 @@ class SolrEngine(ServerEngine):
         signatures: dict[str, Signature] = {}
         key = self.collection.names.key
         for ids in batches(wanted, _FETCHED_AT_ONCE):
-            with_text = any(wanted[document_id] for document_id in ids)
-            documents, repeats = self._sources({key: ids}, with_text=with_text)
+            documents = self._fetch_tokens({key: ids}, with_text=any(wanted[document_id] for document_id in ids))
             # If the key is a number field, Solr returns document 7 for the id "007"; leave it out.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
-            signatures |= self._signatures_by_id(by_id, repeats, wanted)
+            signatures |= self._signatures_by_id(by_id, wanted)
         return signatures
 
-    def _signatures_by_id(
-        self, documents: Mapping[str, Json], repeats: Mapping[str, dict[str, int]], wanted: Mapping[str, bool]
-    ) -> Iterator[tuple[str, Signature]]:
-        """Yield the ids and signatures of documents; `documents` and `repeats` come from `_sources`.
+    def _signatures_by_id(self, documents: Mapping[str, Json], wanted: Mapping[str, bool]) -> dict[str, Signature]:
+        """Return the signatures of documents of `_fetch_tokens`, by id.
 
-        `wanted` maps each document id to True if the order of its tokens matters.
+        `wanted` maps each id to True if the order of the document's tokens matters.
         """
-        collection = self.collection
         if self._token_source is not TokenSource.TEXT:
-            for document_id, document in documents.items():
-                yield document_id, self._signature(document, repeats.get(document_id, {}), wanted[document_id])
-            return
-        scheme, content = collection.scheme, str(collection.content)
-        texts = {document_id: whole_text(document.get(content)) for document_id, document in documents.items()}
-        yield from signatures_by_id(texts, scheme, collection.names.spelling).items()
+            return {key: self._signature(document, wanted[key]) for key, document in documents.items()}
+        collection = self.collection
+        texts = {key: whole_text(document.get(str(collection.content))) for key, document in documents.items()}
+        return signatures_by_id(texts, collection.scheme, collection.names.spelling)
 
     @property
     def keeps_texts(self) -> bool:
@@ -518,10 +506,11 @@ class SolrEngine(ServerEngine):
             # Solr may refuse this request to users with read access only, so assume the usual number.
             return _SEGMENTS
 
-    def _sources(
-        self, values: Mapping[str, list[str]], *, with_text: bool
-    ) -> tuple[list[Json], dict[str, dict[str, int]]]:
-        """Fetch documents, and also their term vectors if these are the source of the tokens."""
+    def _fetch_tokens(self, values: Mapping[str, list[str]], *, with_text: bool) -> list[Json]:
+        """Return the documents that have any of the values, by field, with the source of their tokens.
+
+        If this source is term vectors, the token field of a document has the frequencies of its tokens.
+        """
         collection, source = self.collection, self._token_source
         minhash, fields = collection.names.minhash, list[str]()
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
@@ -529,10 +518,12 @@ class SolrEngine(ServerEngine):
         elif collection.content and (source is TokenSource.TEXT or with_text):
             fields = [collection.content]
         if source is not TokenSource.TERM_VECTORS:
-            return self._fetch_documents(values, fields), {}
-        body = documents_request(values, [*dict.fromkeys([collection.names.key, *values, *fields])])
+            return self._fetch_documents(values, fields)
+        key = collection.names.key
+        body = documents_request(values, [*dict.fromkeys([key, *values, *fields])])
         selected = self._client.select(body, str(collection.vector_handler), **vector_parameters(minhash))
-        return selected.documents, term_vectors(selected.answer, minhash)
+        vectors = term_vectors(selected.answer, minhash)
+        return [{**document, minhash: vectors.get(str(document[key]), {})} for document in selected.documents]
 
     @property
     def _token_source(self) -> TokenSource:
@@ -543,16 +534,16 @@ class SolrEngine(ServerEngine):
             )
         return self.collection.sources[0]
 
-    def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
+    def _signature(self, document: Json, order_matters: bool) -> Signature:
         """Compute a document's signature from its tokens, or from its text if the tokens are not enough."""
         collection, source = self.collection, self._token_source
         scheme, spelling, names = collection.scheme, collection.names.spelling, collection.names
-        stored = texts(document.get(names.minhash))
+        has_repeats = source is TokenSource.TERM_VECTORS
+        stored = [] if has_repeats else texts(document.get(names.minhash))
         if source is TokenSource.STORED and len(stored) == scheme.bucket_count:
             # Alfresco writes all tokens, so the stored list is complete and in order, with repetitions.
             return Signature(scheme, read_tokens(stored, spelling), spelling)
-        has_repeats = source is TokenSource.TERM_VECTORS
-        repeats = repeats if has_repeats else dict.fromkeys(stored, 1)
+        repeats: Mapping[str, int] = document[names.minhash] if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
             # Solr makes tokens for each value of the text, but a fingerprint covers all values together. So keep only
             # the smallest token of each bucket.
