@@ -39,18 +39,18 @@ def test_the_scheme_follows_the_mapping_or_the_probe(foreign: IndexClient) -> No
     settings = foreign.settings()
     there = {"properties": {name: {"type": "text", "analyzer": name} for name in ANALYSIS["analyzer"]}}
     (fingerprint, unrotated, plain) = minhash_fields(there, settings)
-    assert (fingerprint.scheme, plain.scheme) == (Scheme(), Scheme(shingle_size=1))
+    assert (fingerprint.scheme(), plain.scheme()) == (Scheme(), Scheme(shingle_size=1))
     assert not unrotated.rotation
-    assert unrotated.scheme == Scheme(bucket_count=64)
+    assert unrotated.scheme() == Scheme(bucket_count=64)
     (field,) = minhash_fields(foreign.mapping() or {}, settings)
     probed = probe_field(foreign, field)
-    assert (field.name, field.place) == ("content.fingerprint", "content")
+    assert (field.name, field.text_field) == ("content.fingerprint", "content")
     assert (probed.scheme, probed.spelling, probed.is_ours) == (Scheme(), Spelling.UNITS_8, True)
-    assert probe_field(foreign, replace(field, bucket_count=100)).scheme == Scheme()
+    assert probe_field(foreign, replace(field, options={**field.options, "bucket_count": 100})).scheme == Scheme()
     with pytest.raises(SchemaError, match="makes 511 tokens of 8 units of a long text, where its filter says 1,534"):
-        probe_field(foreign, replace(field, hash_count=3))
+        probe_field(foreign, replace(field, options={**field.options, "hash_count": 3}))
     with pytest.raises(SchemaError, match="of a kind that whorl does not read: bucket count is 1 to 65536, got 0"):
-        probe_field(foreign, replace(field, bucket_count=0))
+        probe_field(foreign, replace(field, options={**field.options, "bucket_count": 0}))
 
 
 def test_tokens_without_a_source(other_url: str) -> None:

@@ -276,7 +276,7 @@ def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
             "and queries of others count each once",
         )
     try:
-        meant, made = token_count(field.scheme), len(client.terms_of(LONG_PROBE, field.place, field.name))
+        meant, made = token_count(field.scheme()), len(client.terms_of(LONG_PROBE, field.text_field, field.name))
     except EngineError:
         return
     if made != meant:

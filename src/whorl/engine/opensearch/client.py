@@ -289,12 +289,12 @@ class IndexClient:
 
         return self._with_retries(ask, path)
 
-    def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
+    def terms_of(self, text: str, text_field: str, field: str) -> dict[str, int]:
         """Return the tokens that a field would have for a text, each with its frequency.
 
-        `place` is the field that the text is sent in: the token field itself, or its parent.
+        The text is sent in `text_field`: the token field itself, or its parent.
         """
-        body = {"doc": {place: text}, "fields": [field], **_TERMS_ALONE}
+        body = {"doc": {text_field: text}, "fields": [field], **_TERMS_ALONE}
         return _terms(self.send("POST", self._path("_termvectors"), body), field)
 
     def _path(self, *parts: str) -> str:

@@ -40,34 +40,22 @@ class MinHashField:
 
     Args:
         name: Full name in the mapping, such as `object.field.subfield`.
-        place: Field that has the text in a document: the token field itself, or its parent.
-        shingle_size: Number of words in a shingle; 1 if the filter gets single words.
-        rotation: Whether the filter fills empty buckets.
+        text_field: Field that has the text in a document: the token field itself, or its parent.
+        options: Arguments of `Scheme`, from the options of the filters.
+        rotation: Whether the filter fills empty buckets, which only repeats tokens.
         has_vectors: Whether the index stores term vectors. If not, the cluster makes them from the source.
     """
 
     name: str
-    place: str
-    hash_count: int
-    bucket_count: int
-    hash_set_size: int
-    shingle_size: int
+    text_field: str
+    options: Mapping[str, Any]
     rotation: bool
-    has_vectors: bool = False
+    has_vectors: bool
 
-    @property
-    def scheme(self) -> Scheme:
-        """Scheme of the field's tokens; raises SchemaError if it is unsupported.
-
-        Rotation is ignored, because it only repeats tokens.
-        """
+    def scheme(self, **options: Any) -> Scheme:
+        """Return the scheme of the field's tokens, with other options if given; raise SchemaError if unsupported."""
         try:
-            return Scheme(
-                shingle_size=self.shingle_size,
-                bucket_count=self.bucket_count,
-                hash_count=self.hash_count,
-                hash_set_size=self.hash_set_size,
-            )
+            return Scheme(**{**self.options, **options})
         except ParameterError as error:
             raise SchemaError(f"the tokens of {self.name!r} are of a kind that whorl does not read: {error}") from error
 
@@ -77,13 +65,13 @@ class TokenField:
     """A field of MinHash tokens, as determined from its tokens of sample texts.
 
     Args:
-        place: Field of the document's text.
+        text_field: Field of the document's text.
         is_ours: Whether whorl makes the same tokens. If not, the cluster makes them.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
 
     name: str
-    place: str
+    text_field: str
     scheme: Scheme
     spelling: Spelling
     is_ours: bool
@@ -97,10 +85,8 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
     """
     analyzers = dict(_analyzers(settings))
     return [
-        replace(
-            analyzers[field["analyzer"]], name=name, place=place, has_vectors=field.get("term_vector", "no") != "no"
-        )
-        for name, (place, field) in _flatten(mapping)
+        MinHashField(name, text_field, *analyzers[field["analyzer"]], field.get("term_vector", "no") != "no")
+        for name, (text_field, field) in _flatten(mapping)
         if field.get("analyzer") in analyzers
     ]
 
@@ -118,22 +104,22 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     """Determine from sample texts how a field makes tokens; raise SchemaError if the tokens are unreadable."""
-    tokens = client.terms_of(LONG_PROBE, field.place, field.name)
+    tokens = client.terms_of(LONG_PROBE, field.text_field, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     spelling, scheme = _SPELLINGS.get(units), find_scheme(field, len(tokens))
     if spelling is None or scheme is None:
         raise SchemaError(
             f"{field.name!r} makes {len(tokens):,} tokens of {units} units of a long text, where its filter says "
-            f"{token_count(field.scheme):,} of 8, or of 4: whorl cannot read them"
+            f"{token_count(field.scheme()):,} of 8, or of 4: whorl cannot read them"
         )
     short_probes = map(" ".join, batches(PROBE.split(), _PROBE_WORDS))
-    made = {text: client.terms_of(text, field.place, field.name).keys() for text in short_probes}
+    made = {text: client.terms_of(text, field.text_field, field.name).keys() for text in short_probes}
     is_sorted = _sorts_by_id(client)
     for profile in sorted(PROFILES, key=lambda name: name != DEFAULT_PROFILE):
         candidate = replace(scheme, profile=profile)
         if all(tokens == set(sign(text, candidate, spelling).tokens) for text, tokens in made.items()):
-            return TokenField(field.name, field.place, candidate, spelling, is_ours=True, is_sorted=is_sorted)
-    return TokenField(field.name, field.place, scheme, spelling, is_ours=False, is_sorted=is_sorted)
+            return TokenField(field.name, field.text_field, candidate, spelling, is_ours=True, is_sorted=is_sorted)
+    return TokenField(field.name, field.text_field, scheme, spelling, is_ours=False, is_sorted=is_sorted)
 
 
 def _sorts_by_id(client: IndexClient) -> bool:
@@ -154,12 +140,12 @@ def find_scheme(field: MinHashField, count: int) -> Scheme | None:
 
     Try the scheme that the settings describe, then the scheme of releases that ignore bucket_count and hash_set_size.
     """
-    ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
-    return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
+    schemes = field.scheme(), field.scheme(bucket_count=512, hash_set_size=1)
+    return next((scheme for scheme in schemes if token_count(scheme) == count), None)
 
 
-def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]]:
-    """Yield the analysers that make MinHash tokens, each with the description of a field that uses it."""
+def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[dict[str, int], bool]]]:
+    """Yield the analysers that make MinHash tokens, each with the `options` and the `rotation` of its fields."""
     for key, value in settings.items():
         if not (key.startswith(_ANALYZER) and key.endswith(".filter")):
             continue
@@ -169,12 +155,13 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
             continue
         at = types.index("min_hash")
         # A missing option has Lucene's default.
-        options = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | filters[at]
-        functions, buckets, hashes = (int(options[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
-        rotates = str(options.get("with_rotation", buckets > 1)).lower() == "true"
-        size = int(filters[types.index("shingle")].get("max_shingle_size", 2)) if "shingle" in types[:at] else 1
-        name = key.removeprefix(_ANALYZER).removesuffix(".filter")
-        yield name, MinHashField("", "", functions, buckets, hashes, size, rotates)
+        defaults = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1}
+        options = {name: int(filters[at].get(name, default)) for name, default in defaults.items()}
+        # A filter that gets single words has shingles of one word.
+        shingle = filters[types.index("shingle")] if "shingle" in types[:at] else {"max_shingle_size": 1}
+        options["shingle_size"] = int(shingle.get("max_shingle_size", 2))
+        rotates = str(filters[at].get("with_rotation", options["bucket_count"] > 1)).lower() == "true"
+        yield key.removeprefix(_ANALYZER).removesuffix(".filter"), (options, rotates)
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
@@ -230,7 +217,7 @@ class ForeignTokens:
     def sign(self, text: str) -> Signature:
         if self.field.is_ours:
             return sign(text, self.scheme, self.field.spelling)
-        repeats = self._client.terms_of(text, self.field.place, self.field.name) if text else {}
+        repeats = self._client.terms_of(text, self.field.text_field, self.field.name) if text else {}
         return self._recover_signature(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
