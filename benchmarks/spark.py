@@ -34,17 +34,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from duplicates_texts import short_texts
 from whorl.duplicates import ask_pairs
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.prefix_lengths import JoinOptions
-from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
-from whorl.duplicates.sketching import Sketching, no_date
+from whorl.duplicates.sketching import Sketching
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.documents import parts_of, read
 from whorl.duplicates.spark.load_and_sketch import load_documents
 from whorl.duplicates.spark.prefix_filter import find_candidates
 from whorl.duplicates.spark.run import SETTINGS, run
 from whorl.duplicates.spark.verify import verify_candidates
-from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
 from whorl.operations import DuplicatesOperation
 
 ROOT = Path(__file__).parents[1]
@@ -151,7 +150,7 @@ class Steps:
 def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     """Search for duplicates, step by step."""
     texts, question = read(spark, [path]), ask_pairs("jaccard", 80, 95)
-    sketching = Sketching(DEFAULT_SCHEME, FILES_SCHEME, no_date, None, Keep("first"), None)
+    sketching = Sketching(DuplicatesOptions(), FILES_SCHEME)
     documents = load_documents(texts, sketching, parts_of(texts))
     if steps:
         steps.end("sketches")

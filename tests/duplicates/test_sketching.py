@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from whorl.arrays_and_batches import batches
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.duplicates.sketching import Sketching, group_of, no_date
+from whorl.duplicates.sketching import Sketching, group_of
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -34,11 +35,11 @@ def test_sketches_of_a_batch_equal_those_of_single_texts(scheme: SketchScheme) -
     """
     Sketches from batches equal sketches of single texts, also of repeated texts and of texts larger than a sketch.
     """
-    sketching = Sketching(Scheme(shingle_size=2), scheme, no_date, None, Keep("first"), None)
+    sketching = Sketching(DuplicatesOptions(scheme=Scheme(shingle_size=2)), scheme)
     documents = [Document(str(at), text) for at, text in enumerate(TEXTS)]
     for batch, made in sketching.sketch(batches(documents, 5)):
         held = Sketches(scheme, made.sizes, made.starts, made.counts, made.hashes)
-        expected = [text_sketch(document.text, sketching.scheme, scheme) for document in batch]
+        expected = [text_sketch(document.text, sketching.options.scheme, scheme) for document in batch]
         assert [held.sketch(at) for at in range(len(batch))] == expected
         for a in range(len(batch)):
             for b in range(len(batch)):
@@ -50,7 +51,8 @@ def test_parts_of_a_collection_have_different_hashes() -> None:
     """
     Equal texts have equal hashes within a part of the collection, and no common hash in different parts.
     """
-    sketching = Sketching(Scheme(shingle_size=1), FILES_SCHEME, no_date, None, Keep("largest", "q"), "lang")
+    options = DuplicatesOptions(scheme=Scheme(shingle_size=1), keep=Keep("largest", "q"), within="lang")
+    sketching = Sketching(options, FILES_SCHEME)
     langs = ["de", "en", "de", None]
     documents = [
         Document(str(at), "one two three", properties={"lang": lang, "q": at} if lang else {})

@@ -62,9 +62,7 @@ def find_pairs(
     if keys is not None:
         indices = indices[np.argsort(keys[indices])]
     # From here on, an index is a position among the compared documents, not among all documents.
-    compared = Sketches(
-        sketches.scheme, sketches.sizes[indices], sketches.starts[indices], sketches.counts[indices], sketches.hashes
-    )
+    compared = sketches.select(indices)
     is_new = ~is_known[indices]
     if not is_new.any():
         return known

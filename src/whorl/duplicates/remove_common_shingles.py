@@ -136,7 +136,7 @@ def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[n
         for portion in chunks(range(len(sketches)), lambda index: int(sketches.counts[index]), _AT_ONCE):
             require_time()
             documents = np.array(portion, np.int64)
-            hashes, owners = sketches.copy_hashes(documents, np.zeros_like(documents), sketches.counts[documents])
+            hashes, owners = sketches.copy_hashes(documents)
             at = np.minimum(np.searchsorted(common, hashes), common.size - 1)
             is_left = (common[at] != hashes) | ~is_whole[documents][owners]
             counts[documents] = np.bincount(owners[is_left], minlength=documents.size)

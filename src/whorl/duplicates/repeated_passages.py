@@ -152,8 +152,7 @@ class _WordStream:
         A window lies within one text. The mask is shorter than the hashes, because no window can start at the last
         words.
         """
-        indices = np.arange(texts.start, texts.stop)
-        words, owners = self._sketches.copy_hashes(indices, np.zeros_like(indices), self._sketches.counts[indices])
+        words, owners = self._sketches.copy_hashes(np.arange(texts.start, texts.stop))
         return words, owners[: -self.window + 1] == owners[self.window - 1 :]
 
     def texts_of(self, positions: Numbers) -> Numbers:

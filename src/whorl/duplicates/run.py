@@ -75,7 +75,7 @@ def duplicates_among(
     if options.state is not None and reference:
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
 
-    sketching = Sketching(options.scheme, FILES_SCHEME, dates, options.date, options.policy, options.within)
+    sketching = Sketching(options, FILES_SCHEME, dates)
     with ExitStack() as opened:
         store = _store(opened, options.state, description_of_options(options), FILES_SCHEME)
         if isinstance(store, PersistentSketchStore):
@@ -344,7 +344,7 @@ def _load_changed(
 
 
 def _digest(document: Document, sketching: Sketching) -> bytes:
-    group = group_of(document, sketching.within)
+    group = group_of(document, sketching.options.within)
     return hashlib.blake2b(document.text.encode(), digest_size=16, key=group.encode()[-64:]).digest()
 
 

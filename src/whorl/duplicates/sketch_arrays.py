@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -60,6 +60,9 @@ class Sketches:
         counts = np.array([sketch.hashes.size for sketch in sketches], np.int64)
         hashes = np.concatenate([np.empty(0, np.uint64), *(sketch.hashes for sketch in sketches)])
         return cls(scheme, sizes, np.cumsum(counts) - counts, counts, hashes)
+
+    def select(self, indices: Numbers) -> Sketches:
+        return replace(self, sizes=self.sizes[indices], starts=self.starts[indices], counts=self.counts[indices])
 
     def sketch(self, index: int) -> Sketch:
         start = int(self.starts[index])
@@ -187,13 +190,14 @@ class Sketches:
         return counts
 
     def copy_hashes(
-        self, indices: Numbers, skipped: Numbers, counts: Numbers
+        self, indices: Numbers, skipped: Numbers | int = 0, counts: Numbers | None = None
     ) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Copy `counts` hashes of each document, after its `skipped` smallest hashes.
+        """Copy `counts` hashes of each document, after its `skipped` smallest hashes; by default all hashes.
 
         Returns:
             The hashes, and for each hash the position of its document in `indices`.
         """
+        counts = self.counts[indices] if counts is None else counts
         owners = np.repeat(np.arange(indices.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
         return np.asarray(self.hashes[(self.starts[indices] + skipped)[owners] + within]), owners

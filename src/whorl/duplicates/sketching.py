@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import with_made
-from whorl.duplicates.retention import Keep, UnreadValues, seconds_of
+from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.retention import UnreadValues, seconds_of
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches
-from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.winnowing import mix_bits
 from whorl.model import Document
@@ -62,26 +62,27 @@ class SketchBatch:
 MakeSketches: TypeAlias = Callable[[Iterable[Sequence[Document]]], Iterator[tuple[Sequence[Document], SketchBatch]]]
 
 
+def no_date(document: Document) -> float | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Sketching:
     """Makes sketches from batches of documents.
 
     Args:
-        dates: Returns a document's creation or modification time in seconds since 1970, or None.
-        within: Property that must be equal in both documents of a pair. Documents without the property are compared
-            with each other.
+        options: Only scheme, `keep`, `date` and `within` apply.
+        dates: Returns a document's creation or modification time in seconds since 1970, or None; used if the options
+            name no date column.
     """
 
-    scheme: Scheme
+    options: DuplicatesOptions
     sketch_scheme: SketchScheme
-    dates: Callable[[Document], float | None]
-    date_column: str | None
-    keep: Keep
-    within: str | None
+    dates: Callable[[Document], float | None] = no_date
 
     def rank_and_date(self, document: Document) -> tuple[float | None, float | None]:
         """Return a document's rank by the retention policy, and its date in seconds since 1970; None if unknown."""
-        keep, date = self.keep, self.date_column
+        keep, date = self.options.policy, self.options.date
         return (
             keep.rank_of(document.properties.get(keep.column)) if keep.column else None,
             seconds_of(document.properties.get(date)) if date else self.dates(document),
@@ -94,7 +95,7 @@ class Sketching:
 
         `values` has the rank and date of each document; None if unknown.
         """
-        keep, date = self.keep, self.date_column
+        keep, date = self.options.policy, self.options.date
         columns = [(0, keep.column, keep.sought), (1, date or "", "date")]
         if keep.is_by_date and keep.column == date:
             columns = columns[1:]
@@ -114,8 +115,8 @@ class Sketching:
         ]
 
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-        distinct = (_distinct(batch, self.within) for batch in portions)
-        read = with_made(distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.scheme))
+        distinct = (_distinct(batch, self.options.within) for batch in portions)
+        read = with_made(distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.options.scheme))
         for batch, together in read:
             _separate_groups(together, batch.groups)
             yield batch.documents, self._make_batch(batch.documents, together, batch.text_indices)
@@ -123,7 +124,7 @@ class Sketching:
     def _make_batch(self, documents: Sequence[Document], batch: HashBatch, text_indices: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)
         values, unread = np.full((2, len(documents)), np.nan), list[UnreadValues]()
-        if self.keep.column or self.date_column or self.dates is not no_date:
+        if self.options.policy.column or self.options.date or self.dates is not no_date:
             ranks_and_dates = [self.rank_and_date(document) for document in documents]
             values[:] = np.array(ranks_and_dates, np.float64).T
             unread = self.unread_values(documents, ranks_and_dates)
@@ -184,10 +185,6 @@ def group_of(document: Document, within: str | None) -> str:
 def bits_of_group(group: str) -> np.uint64:
     """Return the bits to flip in all hashes of a group (see `group_of`), so that different groups share no hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(group.encode(), digest_size=8).digest()) if group else 0)
-
-
-def no_date(document: Document) -> float | None:
-    return None
 
 
 def _separate_groups(batch: HashBatch, groups: Sequence[str]) -> None:

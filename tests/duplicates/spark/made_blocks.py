@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whorl.duplicates.retention import Keep
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.run import FILES_SCHEME
-from whorl.duplicates.sketching import Sketching, no_date
-from whorl.fingerprint.shingling import Scheme
+from whorl.duplicates.sketching import Sketching
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.model import Document
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
 
 
-SKETCHING = Sketching(Scheme(), FILES_SCHEME, no_date, None, Keep("first"), None)
+SKETCHING = Sketching(DuplicatesOptions(), FILES_SCHEME)
 
 
 def numbers(chance: random.Random, count: int) -> set[int]:

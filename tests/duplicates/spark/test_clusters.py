@@ -82,7 +82,7 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
     part of the retained member's key.
     """
-    from whorl.duplicates.spark.clusters import MEMBERS, _cluster_partition
+    from whorl.duplicates.spark.clusters import CLUSTER_MEMBERS, _cluster_partition
     from whorl.duplicates.spark.partitions_and_blocks import Partitioning, arrow_schema
 
     names = ("id", "size", "key", "root", "loss", "run")
@@ -92,7 +92,7 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
         {"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True)), "loss": loss}
         for row, loss in zip(rows, np.where(stays, -math.inf, keep.losses(sizes, worths)).tolist(), strict=True)
     ]
-    table = pa.Table.from_pylist(named, arrow_schema(MEMBERS))
+    table = pa.Table.from_pylist(named, arrow_schema(CLUSTER_MEMBERS))
     parts = Partitioning.with_count(3)
     actual = [row for batch in _cluster_partition(iter(table.to_batches(7)), parts) for row in batch.to_pylist()]
     for row in actual:

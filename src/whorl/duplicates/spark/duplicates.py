@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial, reduce
 
 import numpy as np
@@ -14,9 +15,9 @@ from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
-from whorl.duplicates.sketching import Sketching, no_date
+from whorl.duplicates.sketching import Sketching
 from whorl.duplicates.spark.clusters import (
-    MEMBERS,
+    CLUSTER_MEMBERS,
     cluster_members,
     components,
     member_by_member,
@@ -88,7 +89,7 @@ class SparkDuplicates:
         if reference is not None:
             reference = reference.withColumn(STAYS, f.lit(True))
             documents = documents.unionByName(reference, allowMissingColumns=True)
-        sketching = Sketching(options.scheme, FILES_SCHEME, no_date, None, self._keep, None)
+        sketching = Sketching(replace(options, date=None, within=None), FILES_SCHEME)
         read = [documents] if earlier is None else [documents, earlier]
         self._documents = load_documents(documents, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
@@ -191,7 +192,7 @@ class SparkDuplicates:
         if complete:
             members = self.materialise(members)
             members = members.join(self._complete(members).withColumnRenamed("root", "own"), "key", "left")
-            members = members.withColumn("root", f.coalesce("own", "key")).select(*arrow_schema(MEMBERS).names)
+            members = members.withColumn("root", f.coalesce("own", "key")).select(*arrow_schema(CLUSTER_MEMBERS).names)
         clusters = self.materialise(cluster_members(members, self._documents.parts))
         if self._keep.is_by_value:
             for row in clusters.where("is_unknown").limit(1).collect():
@@ -213,7 +214,7 @@ class SparkDuplicates:
             self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
 
     def _members(self, roots: DataFrame) -> DataFrame:
-        """Return the documents with keys in `roots` and all documents with exact copies, as rows of MEMBERS.
+        """Return the documents with keys in `roots` and all documents with exact copies, as rows of CLUSTER_MEMBERS.
 
         `roots` has the columns key and root, which identifies the document's cluster. A document that is not in `roots`
         gets its key as its root.
@@ -222,7 +223,7 @@ class SparkDuplicates:
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
         before = self._run.number if self._only_new else 0
         step = partial(_members_of, before=before, keep=self._keep)
-        return cogroup_blocks(documents.members, rows, step, MEMBERS, documents.parts)
+        return cogroup_blocks(documents.members, rows, step, CLUSTER_MEMBERS, documents.parts)
 
     def _group_pairs(self, pairs: DataFrame) -> DataFrame:
         parts = self._documents.parts
@@ -297,7 +298,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Batches:
-    """Yield the documents of a block that have a key in `roots` or exact copies, as rows of MEMBERS.
+    """Yield the documents of a block that have a key in `roots` or exact copies, as rows of CLUSTER_MEMBERS.
 
     Documents of runs before number `before` are marked to stay.
     """
@@ -317,7 +318,7 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Ba
             *(listed.ids, listed.names, sizes[chosen], listed.keys, root_of[chosen], losses),
             *(listed.runs.astype(np.int64), stays),
         )
-        yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(MEMBERS).names])
+        yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(CLUSTER_MEMBERS).names])
 
 
 def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:

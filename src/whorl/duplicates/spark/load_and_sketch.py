@@ -219,10 +219,8 @@ def _block_rows_of(
     chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
-    sketches = Sketches(
-        scheme, sizes[chosen], starts[chosen], counts[chosen], np.concatenate([made.hashes for made in sketched])
-    )
-    block = Block(keys[chosen], sketches, runs[chosen] >= since)
+    sketches = Sketches(scheme, sizes, starts, counts, np.concatenate([made.hashes for made in sketched]))
+    block = Block(keys[chosen], sketches.select(chosen), runs[chosen] >= since)
     return block_rows(block, BlockMembers(keys, hash_texts(ids), ids, names, worths, runs, digests), parts)
 
 

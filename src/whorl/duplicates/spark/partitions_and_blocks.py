@@ -292,11 +292,8 @@ class Block:
 
     def select(self, indices: Numbers, new: Numbers) -> Block:
         """Return a block of the documents at `indices`; the documents with a key in `new` are new."""
-        sketches, keys = self.sketches, self.keys[indices]
-        chosen = replace(
-            sketches, sizes=sketches.sizes[indices], starts=sketches.starts[indices], counts=sketches.counts[indices]
-        )
-        return Block(keys, chosen, np.isin(keys, new))
+        keys = self.keys[indices]
+        return Block(keys, self.sketches.select(indices), np.isin(keys, new))
 
     @classmethod
     def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
@@ -371,9 +368,8 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     present = np.unique(member_parts)
     begins, ends = (np.searchsorted(sketch_parts[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(member_parts[order], present, side) for side in ("left", "right"))
-    counts = sketches.counts[chosen]
-    hashes, _ = sketches.copy_hashes(chosen, np.zeros_like(chosen), counts)
-    hash_ends = np.append(0, np.cumsum(counts))
+    hashes, _ = sketches.copy_hashes(chosen)
+    hash_ends = np.append(0, np.cumsum(sketches.counts[chosen]))
     own = members.select(order)
     ranges = list(zip(first.tolist(), last.tolist(), strict=True))
     nothing = pa.nulls(present.size, pa.string())
@@ -415,13 +411,12 @@ def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Number
 def sketch_row(part: int, block: Block, indices: Numbers) -> pa.RecordBatch:
     """Return some documents of a block as one row of SKETCHES."""
     sketches = block.sketches
-    counts = sketches.counts[indices]
-    hashes, _ = sketches.copy_hashes(indices, np.zeros_like(indices), counts)
+    hashes, _ = sketches.copy_hashes(indices)
     values = {
         "part": part,
         "keys": block.keys[indices].tobytes(),
         "sizes": sketches.sizes[indices].tobytes(),
-        "counts": counts.tobytes(),
+        "counts": sketches.counts[indices].tobytes(),
         "is_new": block.is_new[indices].tobytes(),
         "hashes": pack_hashes(hashes, sketches.scheme.bits).tobytes(),
     }

@@ -105,8 +105,8 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     sent = Block.from_rows(rows, scheme)
     distinct, at = np.unique(receivers, return_inverse=True)
     indices = whole.indices_of(distinct)
+    hashes, _ = whole.sketches.copy_hashes(indices)
     counts = whole.sketches.counts[indices]
-    hashes, _ = whole.sketches.copy_hashes(indices, np.zeros_like(counts), counts)
     # An estimate is not symmetric, so order the documents by key, as on one machine.
     everything = np.concatenate([sent.keys, distinct])
     order = np.argsort(everything, kind="stable")
@@ -114,11 +114,11 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     index_of[order] = np.arange(order.size)
     sketches = Sketches(
         scheme,
-        np.concatenate([sent.sketches.sizes, whole.sketches.sizes[indices]])[order],
-        np.concatenate([sent.sketches.starts, np.cumsum(counts) - counts + sent.sketches.hashes.size])[order],
-        np.concatenate([sent.sketches.counts, counts])[order],
+        np.concatenate([sent.sketches.sizes, whole.sketches.sizes[indices]]),
+        np.concatenate([sent.sketches.starts, np.cumsum(counts) - counts + sent.sketches.hashes.size]),
+        np.concatenate([sent.sketches.counts, counts]),
         np.concatenate([sent.sketches.hashes, hashes]),
-    )
+    ).select(order)
     senders, partners = index_of[sent.indices_of(keys[sender_indices])], index_of[at + sent.keys.size]
     return pair_rows(compare(sketches, senders, partners), everything[order])
 

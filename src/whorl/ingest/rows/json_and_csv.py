@@ -109,7 +109,7 @@ def json_document(line: bytes) -> Document:
 
 
 def is_row(line: bytes, columns: RowColumns) -> bool:
-    """Check whether a line is a JSON object with a text column."""
+    """Check whether a line is a JSON object with the required columns."""
     try:
         columns.require(_object(_json(line)))
     except DocumentError:
@@ -132,17 +132,9 @@ def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed:
     opened.seek(0)
     if lines and is_row(lines[0], columns):
         return True
-    if len(lines) < 2 or not all(map(_is_object, lines)):
+    if len(lines) < 2 or not all(is_row(line, RowColumns(text="")) for line in lines):
         return False
     return not is_text_needed or is_row(lines[1], columns)
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        _object(_json(line))
-    except DocumentError:
-        return False
-    return True
 
 
 def require_no_nested_rows(opened: IO[bytes], columns: RowColumns) -> None:
