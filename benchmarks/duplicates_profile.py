@@ -87,7 +87,7 @@ PARTS = (
     ("waiting for workers", "whorl.duplicates.worker_pool", "Future.result"),
     ("ending workers", "whorl.duplicates.worker_pool", "ProcessPoolExecutor.shutdown"),
     ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._make_batch"),
-    ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.add"),
+    ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.put"),
     ("looking for ids that came before", "whorl.duplicates.sketch_store", "IdFile._occurrences"),
     ("candidates", "whorl.duplicates.all_pairs", "find_candidates"),
     ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),

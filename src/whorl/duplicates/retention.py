@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -124,6 +124,29 @@ class UnreadValues:
 
     def __str__(self) -> str:
         return f"in the column {self.column!r}, such as {self.first!r:.80}"
+
+
+def ranks_and_dates(
+    keep: Keep, date_column: str | None, values_of: Callable[[str], Sequence[object]]
+) -> tuple[list[list[float | None]], dict[tuple[str, str], dict[int, object]]]:
+    """Convert the values of two columns: of the retention policy to ranks, and of the date column to dates.
+
+    Args:
+        values_of: Returns the values of a column, one for each document.
+
+    Returns:
+        Ranks and dates (seconds since 1970), None if unknown, or an empty list if no column is named; and for each
+            column and its needed type, the values that cannot be converted, by the index of the document.
+    """
+    converted: list[list[float | None]] = []
+    unread: dict[tuple[str, str], dict[int, object]] = {}
+    for column, sought, convert in ((keep.column, keep.sought, keep.rank_of), (date_column, "date", seconds_of)):
+        values = values_of(column) if column else ()
+        converted.append([convert(value) for value in values])
+        if column:
+            failed = {at: values[at] for at, number in enumerate(converted[-1]) if number is None}
+            unread[column, sought] = failed
+    return converted, unread
 
 
 def seconds_of(value: object) -> float | None:

@@ -20,7 +20,7 @@ from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results import Duplicates, ReadProperties, ReadTexts
-from whorl.duplicates.retention import UnreadValues, seconds_of
+from whorl.duplicates.retention import UnreadValues, ranks_and_dates
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore
 from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, no_date, sketch_digest
 from whorl.duplicates.verify_sketches import Pairs
@@ -30,7 +30,7 @@ from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, sketch_of_distinct
-from whorl.model import Document, Stored
+from whorl.model import Document
 from whorl.query.plan.fields_and_values import value_named
 from whorl.request_context import report_progress, require_time
 
@@ -143,27 +143,20 @@ def duplicates_in(
             report_progress("reading", store.count())
         store.end_scan()
 
-        def value(document: Stored, field: str) -> object:
-            return value_named(field, names or {}, document.properties)
-
         unread: dict[tuple[str, str], dict[str, object]] = {}
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
             # Read properties only for members of clusters, and only when they are needed, so that the values are
             # current.
-            found: dict[str, tuple[float | None, float | None]] = {}
-            for document_id, document in engine.documents(ids).items():
-                rank = date = None
-                if policy.column:
-                    rank = policy.rank_of(own := value(document, policy.column))
-                    if rank is None:
-                        unread.setdefault((policy.column, policy.sought), {})[document_id] = own
-                if date_field:
-                    date = seconds_of(own := value(document, date_field))
-                    if date is None:
-                        unread.setdefault((date_field, "date"), {})[document_id] = own
-                found[document_id] = rank, date
-            return found
+            documents = engine.documents(ids)
+            read_ids, stored = list(documents), list(documents.values())
+            columns, failed = ranks_and_dates(
+                policy, date_field, lambda field: [value_named(field, names or {}, own.properties) for own in stored]
+            )
+            for key, values in failed.items():
+                unread.setdefault(key, {}).update((read_ids[at], value) for at, value in values.items())
+            ranks, dates = (column or [None] * len(stored) for column in columns)
+            return dict(zip(read_ids, zip(ranks, dates, strict=True), strict=True))
 
         read = None if options.common else partial(_read_hashes, engine)
         duplicates = _find_duplicates(store, options, read, properties if policy.column or date_field else None)
@@ -308,13 +301,13 @@ def _load_changed(
             digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}
             if not is_empty:
-                ranks_and_dates = [sketching.rank_and_date(document) for document in batch]
-                unread.extend(sketching.unread_values(batch, ranks_and_dates))
+                values, own_unread = sketching.ranks_and_dates(batch)
+                unread.extend(own_unread)
                 # Documents in `ahead` are read but not yet stored, so the store cannot compare their digests.
                 same = store.mark_unchanged(
                     [
-                        (document.id, digest, document.name, *rank_and_date)
-                        for document, digest, rank_and_date in zip(batch, digests, ranks_and_dates, strict=True)
+                        (document.id, digest, document.name, rank, date)
+                        for document, digest, rank, date in zip(batch, digests, *values.tolist(), strict=True)
                         if document.id not in ahead
                     ]
                 )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import with_made
 from whorl.duplicates.options import DuplicatesOptions
-from whorl.duplicates.retention import UnreadValues, seconds_of
+from whorl.duplicates.retention import UnreadValues, ranks_and_dates
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
@@ -80,39 +80,23 @@ class Sketching:
     sketch_scheme: SketchScheme
     dates: Callable[[Document], float | None] = no_date
 
-    def rank_and_date(self, document: Document) -> tuple[float | None, float | None]:
-        """Return a document's rank by the retention policy, and its date in seconds since 1970; None if unknown."""
-        keep, date = self.options.policy, self.options.date
-        return (
-            keep.rank_of(document.properties.get(keep.column)) if keep.column else None,
-            seconds_of(document.properties.get(date)) if date else self.dates(document),
-        )
+    def ranks_and_dates(self, documents: Sequence[Document]) -> tuple[npt.NDArray[np.float64], list[UnreadValues]]:
+        """Return the ranks and dates of documents, and the values that cannot be converted.
 
-    def unread_values(
-        self, documents: Sequence[Document], values: Sequence[tuple[float | None, float | None]]
-    ) -> list[UnreadValues]:
-        """Return the values that cannot be converted to a rank or a date.
-
-        `values` has the rank and date of each document; None if unknown.
+        Ranks and dates (seconds since 1970) are a float64 array of shape (2, documents); NaN if unknown.
         """
-        keep, date = self.options.policy, self.options.date
-        columns = [(0, keep.column, keep.sought), (1, date or "", "date")]
-        if keep.is_by_date and keep.column == date:
-            columns = columns[1:]
-        return [
-            unread
-            for at, column, sought in columns
-            if column
-            for unread in UnreadValues.of_column(
-                column,
-                sought,
-                (
-                    document.properties.get(column)
-                    for document, value in zip(documents, values, strict=True)
-                    if value[at] is None
-                ),
-            )
-        ]
+        keep, date, values = self.options.policy, self.options.date, np.full((2, len(documents)), np.nan)
+        if not (keep.column or date) and self.dates is no_date:
+            return values, []
+        columns, unread = ranks_and_dates(
+            keep, date, lambda column: [document.properties.get(column) for document in documents]
+        )
+        if not date:
+            columns[1] = [self.dates(document) for document in documents]
+        for row, column in zip(values, columns, strict=True):
+            if column:
+                row[:] = column
+        return values, [one for key, own in unread.items() for one in UnreadValues.of_column(*key, own.values())]
 
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         distinct = (_distinct(batch, self.options.within) for batch in portions)
@@ -123,11 +107,7 @@ class Sketching:
 
     def _make_batch(self, documents: Sequence[Document], batch: HashBatch, text_indices: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)
-        values, unread = np.full((2, len(documents)), np.nan), list[UnreadValues]()
-        if self.options.policy.column or self.options.date or self.dates is not no_date:
-            ranks_and_dates = [self.rank_and_date(document) for document in documents]
-            values[:] = np.array(ranks_and_dates, np.float64).T
-            unread = self.unread_values(documents, ranks_and_dates)
+        values, unread = self.ranks_and_dates(documents)
         return SketchBatch(
             ids=[document.id for document in documents],
             names=[document.name for document in documents],
