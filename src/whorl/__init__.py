@@ -158,7 +158,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Promise as Promise
     from whorl.search.attribution.results import TextSource as TextSource
     from whorl.search.boilerplate import CompareOptions as CompareOptions
-    from whorl.search.highlight_and_spelling import Snippet as Snippet
+    from whorl.search.highlighting import Snippet as Snippet
     from whorl.search.prepared_search import PreparedQuery as PreparedQuery
     from whorl.search.prepared_search import QueryOptions as QueryOptions
     from whorl.search.prepared_search import SearchOptions as SearchOptions

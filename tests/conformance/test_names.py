@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store
 from whorl.errors import FieldError
-from whorl.search.highlight_and_spelling import Marking
+from whorl.search.highlighting import Marking
 from whorl.search.prepared_search import highlight_hits
 
 NAMES = ["lease_2024.txt", "one_two_three.txt", "hello.txt", "Hello txt notes", "Zeugnis_v1.2_Ärzte.pdf", "_", "v1.5"]

@@ -9,7 +9,7 @@ from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, tokens_and_spans
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import FuzzyWord, InOrder, Words
 from whorl.request_context import new_request
-from whorl.search.highlight_and_spelling import is_near, snippet
+from whorl.search.highlighting import is_near, snippet
 
 FILLER = " ".join(f"word{number}" for number in range(100))
 

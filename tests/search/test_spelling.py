@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.search.highlight_and_spelling import correct_spelling
+from whorl.search.spelling import correct_spelling
 
 
 @pytest.fixture(scope="module")

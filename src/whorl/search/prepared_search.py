@@ -46,7 +46,7 @@ from whorl.search.similar.fetch_query_sources import Sources
 # These modules are imported when needed, so that searches start faster.
 if TYPE_CHECKING:
     from whorl.search.boilerplate import BoilerplateDetector
-    from whorl.search.highlight_and_spelling import Highlights, Marking, Snippet
+    from whorl.search.highlighting import Highlights, Marking, Snippet
     from whorl.search.similar.results import Explanation, Measured
     from whorl.search.similar.search import CalibratedFingerprints
 
@@ -330,7 +330,7 @@ class PreparedQuery:
 
         Hits without a stored text are left out. If the texts are too long in total, the last hits are also left out.
         """
-        from whorl.search.highlight_and_spelling import snippet, word_clauses
+        from whorl.search.highlighting import snippet, word_clauses
         from whorl.search.similar.verify import MOST_PAGE_CHARACTERS
 
         contents = self.engine.fields().resolve_name("TEXT", self.reader.names) or {}
@@ -425,7 +425,7 @@ def highlight_hits(
     prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]
 ) -> Highlights:
     """Return fragments of hits with the query's words marked, but not the words of its filters."""
-    from whorl.search.highlight_and_spelling import highlights
+    from whorl.search.highlighting import highlights
 
     reader = prepared.reader
     return highlights(prepared.engine, prepared.resolved, reader.fields_by_kind, documents, fields, reader.names)

@@ -21,7 +21,7 @@ from whorl.operations import MAX_ROWS, MAX_START
 from whorl.query.ast import Operator
 from whorl.query.plan.fields_and_values import ALWAYS_IN_ALFRESCO
 from whorl.query.plan.planner import QueryDefaults
-from whorl.search.highlight_and_spelling import Marking
+from whorl.search.highlighting import Marking
 from whorl.service.routes.base_models import require_json_type
 
 

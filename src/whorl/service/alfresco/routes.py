@@ -18,9 +18,10 @@ from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Hit, Page, Stored
 from whorl.output.json_conversion import values
 from whorl.query.plan.fields_and_values import convert_qualified_name, date_of, format_date
-from whorl.search.highlight_and_spelling import Highlights, correct_spelling
+from whorl.search.highlighting import Highlights
 from whorl.search.prepared_search import PreparedQuery, highlight_hits
 from whorl.search.similar.results import Measured
+from whorl.search.spelling import correct_spelling
 from whorl.service.alfresco.facets import facets_of
 from whorl.service.alfresco.request import SearchRequest, markings
 from whorl.service.credentials import Access, ticket_in

@@ -30,7 +30,7 @@ from whorl.output.json_conversion import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, make_measured_page
 from whorl.output.sources import AttributedText, report, sources_values
 from whorl.search.boilerplate import detector_for_comparison
-from whorl.search.highlight_and_spelling import Snippet
+from whorl.search.highlighting import Snippet
 from whorl.search.quotations.extract_quotations import MOST_QUOTATIONS, read_given_quotations
 from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE

@@ -15,7 +15,7 @@ from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, Words
 from whorl.request_context import new_request
-from whorl.search.highlight_and_spelling import Marker, Marking
+from whorl.search.highlighting import Marker, Marking
 from whorl.search.prepared_search import highlight_hits
 
 FOX = "The quick brown fox jumps over the lazy dog; the dog sleeps. A brown dog, quick as a fox, jumps."
