@@ -59,7 +59,7 @@ from whorl.query.plan.nodes import (
     BoundPlan,
     DocumentIds,
     InOrder,
-    PassageNumbers,
+    PassageHashes,
     WildcardValue,
     leaves,
 )
@@ -591,7 +591,7 @@ class ServerEngine(Engine):
         def look_up(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> None:
             """Add the documents with any of the passage hashes; if `ids` is given, only documents with these ids."""
             require_time()
-            must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
+            must: list[BoundNode] = [PassageHashes("the text", scheme, tuple(numbers))]
             if ids is not None:
                 must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
             plan = BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))

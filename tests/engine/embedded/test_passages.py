@@ -12,7 +12,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
-from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageHashes
 
 SCHEME = PassageScheme()
 WORDS = [f"w{number}" for number in range(60)]
@@ -21,7 +21,7 @@ OTHER = " ".join(f"x{number}" for number in range(60))
 
 
 def ids(engine: EmbeddedEngine) -> dict[str, float]:
-    page = engine.search(BoundPlan(PassageNumbers("", SCHEME, tuple(NUMBERS))), start=0, rows=10)
+    page = engine.search(BoundPlan(PassageHashes("", SCHEME, tuple(NUMBERS))), start=0, rows=10)
     return {hit.id: hit.score for hit in page.hits}
 
 
@@ -71,7 +71,7 @@ def test_with_other_clauses(tmp_path: Path) -> None:
     with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
         engine.index([Document(name, " ".join(WORDS)) for name in "ab"])
         engine.refresh()
-        node = PassageNumbers("text", SCHEME, tuple(NUMBERS))
+        node = PassageHashes("text", SCHEME, tuple(NUMBERS))
         plan = BoundPlan(Bool(must=(node,), must_not=(DocumentIds("", ((1.0, ("a",)),)),)))
         assert [hit.id for hit in engine.search(plan, start=0, rows=10).hits] == ["b"]
         explained = engine.explain(BoundPlan(node), start=0, rows=10)

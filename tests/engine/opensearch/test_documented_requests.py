@@ -38,7 +38,7 @@ from whorl.query.plan.nodes import (
     Kind,
     MatchAll,
     Nothing,
-    PassageNumbers,
+    PassageHashes,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -56,7 +56,7 @@ NODES: tuple[BoundLeaf, ...] = (
     WildcardValue("f", ("a", WildcardCharacter.ONE)),
     Between("f", Kind.INTEGER, 1, 2), Exists("f", Kind.TEXT), SharedTokens("a", TOKENS[:5], 2),
     SharedTokens("a", TOKENS, 2), SharedBands("a", ((1, 2), (3, 4))),
-    SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), PassageNumbers("a", PassageScheme(), (1, 2)),
+    SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), PassageHashes("a", PassageScheme(), (1, 2)),
     DocumentIds("a", ((1.0, ("x",)),)),
 )  # fmt: skip
 #: The response to any request.

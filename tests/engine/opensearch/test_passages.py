@@ -17,7 +17,7 @@ from whorl.engine.opensearch.mapping_and_fields import PASSAGES, IndexFeatures, 
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
-from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageHashes
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(42)
@@ -61,7 +61,7 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
     assert "without-passages" not in [finding.code for finding in check(client, FieldNames())]
     with open_store(url) as store:
         assert store.engine.passage_scheme == SCHEME
-        plan = PassageNumbers("", SCHEME, tuple(NUMBERS))
+        plan = PassageHashes("", SCHEME, tuple(NUMBERS))
         ids = scores_by_id(store, BoundPlan(plan))
         assert set(ids) == {f"{number:02}" for number in range(40)}
         counts = store.engine.passage_counts([*NUMBERS, 7])

@@ -23,7 +23,7 @@ from whorl.engine.solr.field_definitions import PASSAGES, definitions
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
-from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageHashes
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(41)
@@ -85,7 +85,7 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
     assert "passages" in [finding.code for finding in check(client, FieldNames())]
     with Store(SolrEngine(client)) as store:
         assert store.engine.passage_scheme == SCHEME
-        plan = PassageNumbers("", SCHEME, tuple(NUMBERS))
+        plan = PassageHashes("", SCHEME, tuple(NUMBERS))
         ids = scores_by_id(store, BoundPlan(plan))
         assert set(ids) == {f"{number:02}" for number in range(40)}
         counts = store.engine.passage_counts([*NUMBERS, 7])

@@ -23,8 +23,8 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.operations import SourcesOperation
 from whorl.request_context import new_request, reporting
+from whorl.search.attribution import candidate_reader
 from whorl.search.attribution import find_sources as find_sources_module
-from whorl.search.attribution import read_and_compare
 from whorl.search.attribution.candidates import Candidates, find_candidates
 from whorl.search.attribution.find_sources import find_sources, phrases_at, rejoin_words
 from whorl.search.attribution.results import Attribution
@@ -181,7 +181,7 @@ def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
     store.index(Document(f"part {number:02}", part) for number, part in enumerate(parts))
     attribution = answer(store, "\n".join(parts), most_read=7)
     assert (attribution.candidates, attribution.read, attribution.unread, len(attribution.sources)) == (60, 7, 53, 7)
-    monkeypatch.setattr(read_and_compare, "MOST_CHARACTERS", len(parts[0]))
+    monkeypatch.setattr(candidate_reader, "MOST_CHARACTERS", len(parts[0]))
     attribution = answer(store, "\n".join(parts))
     assert (attribution.read, attribution.unread) == (25, 35)
 

@@ -18,7 +18,7 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     Nothing,
-    PassageNumbers,
+    PassageHashes,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -68,7 +68,7 @@ NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 
 
 #: Building the union takes as long as the isinstance check, so build it once.
-_COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
+_COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageHashes | Nothing
 
 
 def has_only_tokens(plan: BoundNode) -> bool:
@@ -90,7 +90,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
             return _match_queries(snapshot, MINHASH, [_TokenQuery(tokens, minimum, weight)])[0]
         case SketchTokens():
             return _match_sketches(snapshot, [plan])[0]
-        case PassageNumbers(numbers=numbers):
+        case PassageHashes(numbers=numbers):
             return _match_queries(snapshot, PASSAGES, [_TokenQuery(numbers)])[0]
         case SharedBands(bands=bands, weight=weight):
             return _match_bands(snapshot, bands, weight)

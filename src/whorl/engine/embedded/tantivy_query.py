@@ -57,7 +57,7 @@ from whorl.query.plan.nodes import (
     Kind,
     MatchAll,
     Nothing,
-    PassageNumbers,
+    PassageHashes,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -146,7 +146,7 @@ class _NodeTranslator:
                 described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
                 sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
                 return _TranslatedNode(self.match_tokens(plan), {"sketch_tokens": {**described, **sizes}}, None)
-            case PassageNumbers(numbers=numbers):
+            case PassageHashes(numbers=numbers):
                 described = {"source": plan.reference, "numbers": len(numbers)}
                 return _TranslatedNode(self.match_tokens(plan), {"passage_numbers": described}, None)
             case DocumentIds(groups=groups):

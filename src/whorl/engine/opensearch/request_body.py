@@ -66,7 +66,7 @@ from whorl.query.plan.nodes import (
     Kind,
     MatchAll,
     Nothing,
-    PassageNumbers,
+    PassageHashes,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -128,7 +128,7 @@ def leaf_clauses(node: BoundLeaf) -> int:
             return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
             return len(numbers) + 2
-        case PassageNumbers(numbers=numbers):
+        case PassageHashes(numbers=numbers):
             return len(numbers)
         case DocumentIds(groups=groups):
             return len(groups)
@@ -179,7 +179,7 @@ class _Translator:
                 return _minimum_match([_constant(band, weight) for band in complete], 1)
             case SketchTokens():
                 return self._sketch_query(node)
-            case PassageNumbers(numbers=numbers, scheme=scheme):
+            case PassageHashes(numbers=numbers, scheme=scheme):
                 return self._count_query(PASSAGES, passage_hash_terms(numbers, scheme), 1, 1.0)
             case DocumentIds(groups=groups):
                 return _minimum_match(

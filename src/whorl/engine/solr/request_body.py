@@ -56,7 +56,7 @@ from whorl.query.plan.nodes import (
     Kind,
     MatchAll,
     Nothing,
-    PassageNumbers,
+    PassageHashes,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -255,7 +255,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case SketchTokens(numbers=numbers):
             # The scheme is one clause, and the sizes are two: points and docValues.
             return len(numbers) + 3
-        case PassageNumbers(numbers=numbers):
+        case PassageHashes(numbers=numbers):
             return len(numbers)
         case DocumentIds(groups=groups):
             return len(groups)
@@ -318,7 +318,7 @@ class _Builder:
                 return self._fingerprint(node, tokens, similarity, probability)
             case SketchTokens():
                 return self._sketch_query(node)
-            case PassageNumbers(numbers=numbers, scheme=scheme):
+            case PassageHashes(numbers=numbers, scheme=scheme):
                 terms = passage_hash_terms(numbers, scheme)
                 return _min_hash(PASSAGES, *join_tokens(terms), 1.0, 1.0) if terms else _NO_DOCUMENT
             case DocumentIds(groups=groups):

@@ -210,7 +210,7 @@ class SketchTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class PassageNumbers:
+class PassageHashes:
     """Documents with at least one passage hash of a text (`fingerprint.winnowing`).
 
     The score is the number of matching hashes.
@@ -234,7 +234,7 @@ class DocumentIds:
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
 BoundLeaf: TypeAlias = (
-    MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageNumbers | DocumentIds
+    MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageHashes | DocumentIds
 )
 
 Leaf = TypeVar("Leaf", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf, covariant=True)
@@ -324,7 +324,7 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
 _LOGGED: Mapping[type, str] = {
     MatchAll: "all",
     Nothing: "nothing",
-    **dict.fromkeys((SharedTokens, SketchTokens, PassageNumbers), "tokens"),
+    **dict.fromkeys((SharedTokens, SketchTokens, PassageHashes), "tokens"),
     SharedBands: "bands",
     DocumentIds: "similar",
 }

@@ -65,7 +65,7 @@ from whorl.query.plan.nodes import (
     Kind,
     MatchAll,
     Nothing,
-    PassageNumbers,
+    PassageHashes,
     Plan,
     PlannedLeaf,
     ResolvedLeaf,
@@ -804,7 +804,7 @@ def _describe_leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
                 f"sketch of {leaf.reference!r}: at least {minimum} of {len(numbers)} tokens, in documents of "
                 f"{leaf.smallest_size:,}{most or ' and more'} shingles"
             )
-        case PassageNumbers(numbers=numbers):
+        case PassageHashes(numbers=numbers):
             return f"passages of {leaf.reference!r}: at least one of {len(numbers)} numbers, one point each"
         case DocumentIds(groups=groups):
             count = sum(len(ids) for _, ids in groups)

@@ -34,10 +34,10 @@ from whorl.fingerprint.shingling import join
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import BROKEN_WORDS, PassageScheme, all_numbers
 from whorl.model import Hit
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageHashes
 from whorl.request_context import report_progress, require_time, trace
+from whorl.search.attribution.candidate_reader import Candidate
 from whorl.search.attribution.cover import NO_RANGES, Numbers, ranges_by_owner
-from whorl.search.attribution.read_and_compare import Candidate
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.minhash_plan import MinHashPlan
@@ -258,7 +258,7 @@ def _find_best(
     engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
 ) -> Collection[str]:
     """Return the ids of the documents that have the most of the passage hashes, at most `TAKEN` ids."""
-    holders: BoundNode = PassageNumbers("the text", scheme, tuple(numbers))
+    holders: BoundNode = PassageHashes("the text", scheme, tuple(numbers))
     if left_out is not None:
         holders = Bool(must=(holders,), must_not=(left_out,))
     return [hit.id for hit in engine.search(BoundPlan(holders), start=0, rows=TAKEN).hits]

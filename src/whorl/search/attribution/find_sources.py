@@ -29,6 +29,7 @@ from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.operations import CommonOptions, SourcesOperation
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
 from whorl.request_context import deadline, timely
+from whorl.search.attribution.candidate_reader import Candidate, CandidateReader
 from whorl.search.attribution.candidates import Candidates, find_candidates, find_passage_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
@@ -41,7 +42,6 @@ from whorl.search.attribution.cover import (
     places_of,
 )
 from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named, mask_excluded_words
-from whorl.search.attribution.read_and_compare import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
 

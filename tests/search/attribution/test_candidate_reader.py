@@ -14,8 +14,8 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.search.attribution.candidate_reader import Candidate, CandidateReader
 from whorl.search.attribution.find_sources import find_sources
-from whorl.search.attribution.read_and_compare import Candidate, CandidateReader
 from whorl.search.boilerplate import Comparer
 
 RUN = 20
