@@ -418,7 +418,7 @@ class _SlowWords:
         """
         merged, done, positions, counts = list[str](), 0, list[int](), list[int]()
         for place, start, end, bits in slow.tolist():
-            own, ranges = self._chunks[bits & 1].places[text[offset + start : offset + end]]
+            own, ranges = self._chunks[bits & 1][text[offset + start : offset + end]]
             merged += words[done:place]
             merged += own
             positions += [offset + start + position for position in ranges]
@@ -429,7 +429,8 @@ class _SlowWords:
         return merged, np.insert(spans, np.repeat(slow[:, 0], counts), between, axis=0)
 
     def _find(self, segment: bytes, machine: int) -> tuple[bytes, bytes]:
-        words = [java_utf16(word) for word in self._chunks[machine][segment.decode("utf-16-le", "surrogatepass")]]
+        folded, _ = self._chunks[machine][segment.decode("utf-16-le", "surrogatepass")]
+        words = list(map(java_utf16, folded))
         entry = (
             b"".join([word + b" \0" for word in words]),
             np.array([len(word) // 2 for word in words], np.int32).tobytes(),

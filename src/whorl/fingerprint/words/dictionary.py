@@ -54,7 +54,7 @@ class Dictionaries:
     def _number(self) -> bytes:
         return self.tables.engine.tobytes()
 
-    def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
+    def divide(self, segment: str, needs_dictionary: Callable[[str], bool]) -> list[int]:
         """Return the positions in a segment where words end: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
 
         A span begins at a character whose category needs a dictionary, and ends before a character unknown to its
@@ -68,7 +68,7 @@ class Dictionaries:
         breaks: list[int] = []
         start, limit = 0, len(segment)
         while start < limit:
-            if not asks(segment[start]):
+            if not needs_dictionary(segment[start]):
                 start += 1
                 continue
             end = start + 1

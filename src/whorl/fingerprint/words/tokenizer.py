@@ -25,6 +25,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from itertools import accumulate, chain
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +62,7 @@ _LINE_END_HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
 #: Characters that take two UTF-16 units, or may be half of a pair. After these characters, positions in characters and
 #: in units differ.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
-#: Maximum number of chunks of text whose words are cached; they take at most about 20 MB.
+#: Maximum number of chunks of text whose words are cached; they take at most about 25 MB.
 _MOST_CACHED = 1 << 16
 
 
@@ -101,16 +102,16 @@ def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
 
 
 def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[str], npt.NDArray[np.int64]]:
-    placed = _Placed()
+    located = _LocatedWords()
     segmenter, offset = segmenter_of(profile), 0
     for buffer in buffers(text):
-        segmenter.place_words(buffer, offset, placed)
+        segmenter.locate_words(buffer, offset, located)
         offset += len(buffer)
-    starts = np.repeat(np.frombuffer(placed.starts, np.int64), np.frombuffer(placed.counts, np.int64))
+    starts = np.repeat(np.frombuffer(located.starts, np.int64), np.frombuffer(located.counts, np.int64))
     require_time()
-    ranges = np.frombuffer(placed.relative, np.int64).reshape(-1, 2) + starts[:, None]
+    ranges = np.frombuffer(located.relative, np.int64).reshape(-1, 2) + starts[:, None]
     require_time()
-    return placed.words, _as_typed(ranges, text) if SURROGATE_OR_PAIR.search(text) else ranges
+    return located.words, _as_typed(ranges, text) if SURROGATE_OR_PAIR.search(text) else ranges
 
 
 def buffers(text: str) -> Iterator[str]:
@@ -170,7 +171,7 @@ def segmenter_of(profile: str) -> Segmenter:
     return Segmenter(tables(profile))
 
 
-class _Placed:
+class _LocatedWords:
     """Words with their positions in the text.
 
     Each chunk has a start and a number of words. The words' ranges are relative to the start of their chunk.
@@ -208,9 +209,9 @@ class Segmenter:
     def words(self, buffer: str) -> Iterator[str]:
         return chain.from_iterable(chunks.words(buffer[start:end]) for start, end, chunks in self._runs(buffer))
 
-    def place_words(self, buffer: str, offset: int, placed: _Placed) -> None:
+    def locate_words(self, buffer: str, offset: int, located: _LocatedWords) -> None:
         for start, end, chunks in self._runs(buffer):
-            chunks.place_words(buffer[start:end], offset + start, placed)
+            chunks.locate_words(buffer[start:end], offset + start, located)
 
     def _runs(self, buffer: str) -> Iterator[tuple[int, int, _Chunks]]:
         # ASCII text is one run, of script Latin or Common.
@@ -238,16 +239,16 @@ class _ChunkPatterns:
         return re.compile(f"({self._chunk})").split
 
 
-class _Chunks(dict[str, tuple[str, ...]]):
-    """Splits runs of text into folded words by one state machine, and caches the words of each chunk.
+class _Chunks(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
+    """Splits runs of text into folded words by one state machine.
 
-    The words of a chunk do not depend on other text.
+    The dictionary caches the folded words of each chunk and their positions in it: start, end, start, end, … The words
+    of a chunk do not depend on other text.
     """
 
     def __init__(self, tables: WordBreakTables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
         super().__init__()
         self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
-        self.places = _Places(self)
         # Python reads elements of bytes objects faster than elements of arrays.
         self.emoji = tables.emoji.tobytes()
         self.masks = machine.separators(tables.emoji)
@@ -268,25 +269,26 @@ class _Chunks(dict[str, tuple[str, ...]]):
     def words(self, run: str) -> Iterator[str]:
         patterns = self.patterns_for(run)
         chunks = [run] if patterns.leading_joiner(run) else patterns.chunks(run)
-        return chain.from_iterable(map(self.__getitem__, chunks))
+        return chain.from_iterable(map(itemgetter(0), map(self.__getitem__, chunks)))
 
-    def __missing__(self, chunk: str) -> tuple[str, ...]:
-        words = tuple([self.fold(chunk[start:end]) for start, end in self.ranges(chunk)])
+    def __missing__(self, chunk: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        ranges = self.ranges(chunk)
+        entry = tuple([self.fold(chunk[start:end]) for start, end in ranges]), tuple(chain.from_iterable(ranges))
         if len(chunk) <= LONGEST_CACHED:
             if len(self) >= _MOST_CACHED:
                 self.clear()
-            self[chunk] = words
-        return words
+            self[chunk] = entry
+        return entry
 
-    def place_words(self, run: str, offset: int, placed: _Placed) -> None:
+    def locate_words(self, run: str, offset: int, located: _LocatedWords) -> None:
         # In `parts`, separators and chunks alternate; the first part is a separator, perhaps empty.
         patterns = self.patterns_for(run)
         parts = ["", run, ""] if patterns.leading_joiner(run) else patterns.split_chunks(run)
-        chunks = list(map(self.places.__getitem__, parts[1::2]))
-        placed.words.extend(chain.from_iterable([words for words, _ in chunks]))
-        placed.relative.extend(chain.from_iterable([ranges for _, ranges in chunks]))
-        placed.counts.extend([len(words) for words, _ in chunks])
-        placed.starts.extend(list(accumulate(map(len, parts), initial=offset))[1:-1:2])
+        chunks = list(map(self.__getitem__, parts[1::2]))
+        located.words.extend(chain.from_iterable([words for words, _ in chunks]))
+        located.relative.extend(chain.from_iterable([ranges for _, ranges in chunks]))
+        located.counts.extend([len(words) for words, _ in chunks])
+        located.starts.extend(list(accumulate(map(len, parts), initial=offset))[1:-1:2])
 
     def ranges(self, chunk: str) -> list[tuple[int, int]]:
         """Return the ranges of the words of a chunk: segments that the break rules mark as words, and emoji."""
@@ -300,27 +302,6 @@ class _Chunks(dict[str, tuple[str, ...]]):
     def divide(self, segment: str) -> list[int]:
         """Return the positions where words end in a segment that a dictionary may divide."""
         return self.dictionaries.divide(segment, self.machine.needs_dictionary)
-
-
-class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """Caches the folded words of each chunk and their positions in it.
-
-    The positions are start, end, start, end, … `_Chunks` caches the words alone, which is enough for most texts.
-    """
-
-    def __init__(self, chunks: _Chunks) -> None:
-        super().__init__()
-        self.chunks = chunks
-
-    def __missing__(self, chunk: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        ranges = self.chunks.ranges(chunk)
-        words = tuple([self.chunks.fold(chunk[start:end]) for start, end in ranges])
-        entry = words, tuple(chain.from_iterable(ranges))
-        if len(chunk) <= LONGEST_CACHED:
-            if len(self) >= _MOST_CACHED:
-                self.clear()
-            self[chunk] = entry
-        return entry
 
 
 def is_emoji(segment: str, kind: int) -> bool:
