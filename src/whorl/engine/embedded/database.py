@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 import orjson
@@ -37,7 +37,7 @@ from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.fingerprint_texts import text_sketches
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_all, encode
-from whorl.fingerprint.winnowing import PROOF_BITS, Numbers
+from whorl.fingerprint.winnowing import PROOF_BITS, Numbers, PassageScheme
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.fields_and_values import infer_kind
 from whorl.query.plan.nodes import Kind
@@ -50,8 +50,6 @@ PREVIOUS_FORMATS = ("6", "7", "8")
 #: Properties that identify a document, in addition to its id.
 HANDLES = ("DBID", "LID")
 
-#: Options that a store keeps in its database.
-StoreOption: TypeAlias = Literal["passages", "minhash", "texts"]
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
@@ -79,6 +77,17 @@ _CACHE_KB = 16_384
 #: Largest file, in bytes, that is checked when it is opened; a gigabyte takes less than a second.
 _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash", "texts"))
+
+
+class StoreOptions(NamedTuple):
+    """Options that a store keeps in its database.
+
+    `passages` is the scheme of the store's passage hashes, or None if the store has none.
+    """
+
+    passages: PassageScheme | None = None
+    minhash: MinHashPart = "whole"
+    keeps_texts: bool = True
 
 
 class Record(NamedTuple):
@@ -250,24 +259,21 @@ class Records:
         if documents != self.count():
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
-    def option(self, option: StoreOption) -> str | None:
-        """Return the saved value of an option, or None for the default.
+    def options(self) -> StoreOptions:
+        saved = dict(self._read("SELECT key, value FROM meta WHERE key IN ('passages', 'minhash', 'texts')"))
+        passages = PassageScheme.parse(saved["passages"]) if "passages" in saved else None
+        return StoreOptions(passages, saved.get("minhash", "whole"), "texts" not in saved)
 
-        The value of "passages" is a scheme. The value of "minhash" is a `MinHashPart`. The value of "texts" is "none"
-        for a store without texts.
-        """
-        rows = self._read("SELECT value FROM meta WHERE key = ?", (option,))
-        return str(rows[0][0]) if rows else None
-
-    @property
-    def minhash(self) -> MinHashPart:
-        return cast(MinHashPart, self.option("minhash") or "whole")
-
-    def set_option(self, option: StoreOption, value: str | None) -> None:
-        if value is None:
-            self._writer.execute("DELETE FROM meta WHERE key = ?", (option,))
-        else:
-            self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
+    def set_options(self, options: StoreOptions) -> None:
+        """Save the options that differ from the defaults; call this in the `with` block of `writing`."""
+        values = {
+            "passages": options.passages.name if options.passages else None,
+            "minhash": None if options.minhash == "whole" else options.minhash,
+            "texts": None if options.keeps_texts else "none",
+        }
+        self._writer.execute("DELETE FROM meta WHERE key IN ('passages', 'minhash', 'texts')")
+        rows = [(key, value) for key, value in values.items() if value is not None]
+        self._writer.executemany("INSERT INTO meta VALUES (?, ?)", rows)
 
     def require_unchanged(self) -> None:
         """Raise StoreError if another process has written to a read-only store since it was opened."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
-from whorl.engine.embedded.database import Records, StoreOption
+from whorl.engine.embedded.database import Records, StoreOptions
 from whorl.engine.embedded.folder_and_sqlite import (
     INDEX,
     LOCK,
@@ -40,7 +40,7 @@ from whorl.engine.embedded.folder_and_sqlite import (
     mirror,
     prepare_folder,
 )
-from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation, read_preparation
+from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
 from whorl.engine.embedded.shared_tokens import document_frequencies
@@ -139,8 +139,6 @@ class EmbeddedEngine(Engine):
         # Damage that the last rebuild of the index has repaired, as text.
         self._repaired = ""
         self._writer: IndexWriter | None = None
-        # Values of options before this engine changed them.
-        self._replaced_options: dict[StoreOption, str | None] = {}
         self._merged = threading.Event()
         self._merged.set()
         has_store = prepare_folder(self.path, create=create)
@@ -165,18 +163,22 @@ class EmbeddedEngine(Engine):
             opened.callback(self._records.close)
             if not has_store:
                 self._lock.release()
-            self._save_texts(omit)
-            keeps_texts = self._records.option("texts") is None
-            self._save_passages(passages, keeps_texts=keeps_texts)
-            self._save_minhash(omit if keeps_texts else ["minhash"])
+            stored = self._records.options()
+            options = self._with_requested(stored, passages, omit)
+            if options != stored:
+                self._require_writable()
+                self._acquire_lock()
+                self._save_options(options)
             self._index_folder = folder
-            self._use_options(read_preparation(self._records, self._scheme, self._sketch_scheme))
+            self._use_options(DocumentPreparation(scheme, self._sketch_scheme, *options))
             opened.callback(lambda: self._index.close())
             try:
                 self._apply_leftovers()
             except BaseException:
+                # If the build of an index for new options failed, the old index still answers searches.
                 with suppress(StoreError):
-                    self._restore_options()
+                    if options != stored:
+                        self._save_options(stored)
                 raise
             self._opened = opened.pop_all()
 
@@ -184,48 +186,36 @@ class EmbeddedEngine(Engine):
     def scheme(self) -> Scheme:
         return self._scheme
 
-    def _save_texts(self, omit: Collection[OmittedPart]) -> None:
-        """If texts are to be omitted, save this option."""
-        if "texts" in omit and self._records.option("texts") is None:
-            # The file of a store that was used before may still contain parts of deleted texts.
-            if self._records.last_change():
-                raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
-            self._set_option("texts", "none")
+    def _with_requested(
+        self, stored: StoreOptions, passages: PassageScheme | bool | None, omit: Collection[OmittedPart]
+    ) -> StoreOptions:
+        """Return the options of the store after the arguments of `__init__` have changed them.
 
-    def _save_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> None:
-        """If the store has no passage hashes yet, save the wanted scheme; otherwise, require the stored scheme."""
-        chosen = wanted if isinstance(wanted, PassageScheme) else None
+        Raises:
+            StoreError: A store with documents cannot drop their texts.
+            SchemeMismatchError: The stored passage scheme is not the requested one.
+        """
+        keeps_texts = stored.keeps_texts and "texts" not in omit
+        # The file of a store that was used before may still contain parts of deleted texts.
+        if keeps_texts != stored.keeps_texts and self._records.last_change():
+            raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
+        requested = passages if isinstance(passages, PassageScheme) else PassageScheme() if passages else None
         if not keeps_texts:
             # In a store without texts, no text can confirm a match of hashes, so the hashes need more bits.
-            chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
-        if name := self._records.option("passages"):
-            PassageScheme.parse(name).require(chosen, f"the store {self.path}")
-        elif wanted:
-            scheme = chosen or (PassageScheme() if keeps_texts else PassageScheme(bits=PROOF_BITS))
-            self._set_option("passages", scheme.name)
+            requested = replace(requested or PassageScheme(), bits=PROOF_BITS)
+        if stored.passages and isinstance(passages, PassageScheme):
+            stored.passages.require(requested, f"the store {self.path}")
+        minhash: MinHashPart = stored.minhash
+        if not keeps_texts or "minhash" in omit:
+            minhash = "none"
+        elif "minhash_suffixes" in omit:
+            minhash = "short"
+        return StoreOptions(stored.passages or requested, minhash, keeps_texts)
 
-    def _save_minhash(self, omit: Collection[OmittedPart]) -> None:
-        """Save which part of the MINHASH tokens the index has, if any is to be omitted."""
-        wanted: MinHashPart = "none" if "minhash" in omit else "short" if "minhash_suffixes" in omit else "whole"
-        if wanted not in ("whole", self._records.minhash):
-            self._set_option("minhash", wanted)
-
-    def _set_option(self, option: StoreOption, value: str) -> None:
-        self._require_writable()
-        self._acquire_lock()
-        self._replaced_options.setdefault(option, self._records.option(option))
+    def _save_options(self, options: StoreOptions) -> None:
         # The identifier of the index contains the scheme and the bits of its tokens, so the index is rebuilt.
         with self._records.writing():
-            self._records.set_option(option, value)
-
-    def _restore_options(self) -> None:
-        """Undo the changes of options after the build of an index for them failed.
-
-        The old index still answers searches.
-        """
-        with self._records.writing():
-            for option, value in self._replaced_options.items():
-                self._records.set_option(option, value)
+            self._records.set_options(options)
 
     def _use_options(self, preparation: DocumentPreparation) -> None:
         # Set `_preparation` first: a search that uses the new index must also check its plan under the new options.
@@ -243,7 +233,7 @@ class EmbeddedEngine(Engine):
     def _adopt_options(self) -> None:
         """If another process has changed the store's options since this engine read them, use the new options."""
         with self._adopting:
-            preparation = read_preparation(self._records, self._scheme, self._sketch_scheme)
+            preparation = DocumentPreparation(self._scheme, self._sketch_scheme, *self._records.options())
             if preparation != self._preparation:
                 self._use_options(preparation)
 

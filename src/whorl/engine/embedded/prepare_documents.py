@@ -10,7 +10,7 @@ import numpy as np
 import tantivy
 
 from whorl.arrays_and_batches import ascending_distinct, chunks, sort_distinct
-from whorl.engine.embedded.database import NumberedDocument, Record, Records
+from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.embedded.segments import MINHASH_BITS
 from whorl.engine.protocol import MinHashPart
@@ -134,14 +134,6 @@ class DocumentPreparation:
         """Yield the terms of each document's name and of the distinct values of its properties."""
         for named_words in property_words(documents, self.scheme):
             yield [(name, join_terms(name, words)) for name, words in named_words]
-
-
-def read_preparation(records: Records, scheme: Scheme, sketch_scheme: SketchScheme) -> DocumentPreparation:
-    """Return the preparation of documents under the current options of a store."""
-    name = records.option("passages")
-    passage_scheme = PassageScheme.parse(name) if name else None
-    keeps_texts = records.option("texts") is None
-    return DocumentPreparation(scheme, sketch_scheme, passage_scheme, records.minhash, keeps_texts)
 
 
 #: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.
