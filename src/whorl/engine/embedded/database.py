@@ -245,7 +245,7 @@ class Records:
             documents += 1
             fields.update(_field_entries(document.name, document.properties))
             if passages is None:
-                list(self.sketched_documents("number", [number]))
+                self.sketched_documents("number", [number])
             values = document.values()
             handles = {(name, value) for name in HANDLES for value in values.get(name, ())}
             if handles != set(self._read("SELECT name, value FROM handle WHERE id = ?", (document.id,))):
@@ -551,39 +551,34 @@ class Records:
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
         return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
 
-    def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[SketchedDocument]:
+    def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> list[SketchedDocument]:
         wanted: list[Any] = list(values)
+        # Get the cache first: it must not keep names that were read before the last change.
         names = self._remember(wanted).names
-        rows, raws = list(self._select("head, sketch", key, wanted)), list[str | bytes]()
+        return self._with_sketches(self._select("head, sketch", key, wanted), names)
+
+    def scan(self, after: str, rows: int) -> list[SketchedDocument]:
+        """Return the next `rows` documents after an id, sorted by id (code points)."""
+        names = self._remember(range(rows)).names
+        wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
+        return self._with_sketches(self._read(wanted, (after, rows)), names)
+
+    def _with_sketches(self, rows: Iterable[tuple[Any, ...]], names: dict[str, str]) -> list[SketchedDocument]:
+        """Decode rows of number, id, head and sketch.
+
+        `names` is a cache of names by id, and receives the other names.
+        """
+        keys, raws = list[tuple[int, str]](), list[str | bytes]()
         for number, document_id, head, sketch in rows:
+            keys.append((number, document_id))
             if sketch is None or document_id not in names:
                 decoded = self._decode_head(number, document_id, head)
                 names[document_id] = decoded.name
                 raws.append(self._sketch_source(decoded, sketch))
             else:
                 raws.append(self._unseal(_label("sketch", number, document_id), sketch))
-        for (number, document_id, *_), sketch in zip(rows, self._read_sketches(raws), strict=True):
-            yield SketchedDocument(number, document_id, names[document_id], sketch)
-
-    def sketches_by_number(self, numbers: Iterable[int]) -> dict[int, Sketch]:
-        rows = list(self._select("CASE WHEN sketch IS NULL THEN head END, sketch", "number", numbers))
-        raws = [
-            self._sketch_source(self._decode_head(number, document_id, head), None)
-            if sketch is None
-            else self._unseal(_label("sketch", number, document_id), sketch)
-            for number, document_id, head, sketch in rows
-        ]
-        return {row[0]: sketch for row, sketch in zip(rows, self._read_sketches(raws), strict=True)}
-
-    def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
-        """Return the ids, names and sketches of the next `rows` documents after an id, sorted by id (code points)."""
-        wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        selected = self._read(wanted, (after, rows))
-        heads = [self._decode_head(*row[:3]) for row in selected]
-        sketches = self._read_sketches(
-            [self._sketch_source(head, row[3]) for head, row in zip(heads, selected, strict=True)]
-        )
-        return [(head.id, head.name, sketch) for head, sketch in zip(heads, sketches, strict=True)]
+        sketches = zip(keys, self._read_sketches(raws), strict=True)
+        return [SketchedDocument(number, key, names[key], sketch) for (number, key), sketch in sketches]
 
     def find_by_handle(self, name: str, value: str) -> str | None:
         """Return the smallest id of the documents whose property `name` has this value, or None."""

@@ -618,8 +618,8 @@ class EmbeddedEngine(Engine):
         self._require_texts()
         records = self._usable_records
         while batch := records.scan(mark, SCAN_BATCH_SIZE):
-            mark = batch[-1][0]
-            yield ScanBatch(tuple(batch), mark)
+            mark = batch[-1].id
+            yield ScanBatch(tuple((document.id, document.name, document.sketch) for document in batch), mark)
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
         return True

@@ -26,7 +26,7 @@ from whorl.fingerprint.fingerprint_texts import (
     least_stored_size,
 )
 from whorl.fingerprint.shingling import Scheme, read_joined_words
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind, Value
@@ -72,24 +72,24 @@ class DocumentPreparation:
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         """Return each document's record for the database, and its entry for the text index and the token index."""
         hashes = list(self._hash(documents))
+        contents: Sequence[Sketch | Numbers | None]
+        contents = passages = self._passages(documents, hashes)
         if self.keeps_texts:
             least = least_stored_size(self.scheme)
-            sketches = [hashed.sketch(self.sketch_scheme) if hashed.hashes.size >= least else None for hashed in hashes]
-            return list(zip(map(Record, documents, sketches), self._entries(documents, hashes), strict=True))
-        passages = [self._passages(document, hashed) for document, hashed in zip(documents, hashes, strict=True)]
-        return list(zip(map(Record, documents, passages), self._entries_without_text(documents, passages), strict=True))
+            contents = [hashed.sketch(self.sketch_scheme) if hashed.hashes.size >= least else None for hashed in hashes]
+        return list(zip(map(Record, documents, contents), self._entries(documents, hashes, passages), strict=True))
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
         """Yield batches of index changes that add stored documents."""
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
             stored = [numbered.document for numbered in portion]
-            if self.keeps_texts:
-                entries = self._entries(stored, list(self._hash(stored)))
-            else:
-                entries = self._entries_without_text(stored, [numbered.passages for numbered in portion])
+            hashes = list(self._hash(stored))
+            passages = self._passages(stored, hashes)
+            if not self.keeps_texts:
+                passages = [_NO_TOKENS if numbered.passages is None else numbered.passages for numbered in portion]
             yield [
                 Change(numbered.number, numbered.document.id, entry)
-                for numbered, entry in zip(portion, entries, strict=True)
+                for numbered, entry in zip(portion, self._entries(stored, hashes, passages), strict=True)
             ]
 
     def minhash_tokens(self, texts: Iterable[str]) -> Iterator[Numbers]:
@@ -104,30 +104,29 @@ class DocumentPreparation:
         outputs = index_outputs(self.scheme) if self.keeps_texts else Outputs.WORDS
         return hash_texts((document.text for document in documents), self.scheme, outputs, workers=1)
 
-    def _passages(self, document: Document, fingerprints: TextHashes) -> Numbers:
-        assert self.passage_scheme is not None
-        return passage_numbers(document.text, fingerprints.words, self.scheme, self.passage_scheme)
+    def _passages(self, documents: Sequence[Document], hashes: Sequence[TextHashes]) -> list[Numbers]:
+        if self.passage_scheme is None:
+            return [_NO_TOKENS] * len(documents)
+        return [
+            passage_numbers(document.text, hashed.words, self.scheme, self.passage_scheme)
+            for document, hashed in zip(documents, hashes, strict=True)
+        ]
 
-    def _entries_without_text(
-        self, documents: Sequence[Document], passages: Iterable[Numbers | None]
+    def _entries(
+        self, documents: Sequence[Document], hashes: Sequence[TextHashes], passages: Sequence[Numbers]
     ) -> Iterator[IndexEntry]:
-        for document, values, hashes in zip(documents, self._values(documents), passages, strict=True):
-            kinds = (_NO_TOKENS, _NO_TOKENS, _NO_TOKENS if hashes is None else hashes)
-            yield IndexEntry(DocumentTokens(0, kinds), values, document.wholes())
-
-    def _entries(self, documents: Sequence[Document], fingerprints: Sequence[TextHashes]) -> Iterator[IndexEntry]:
-        minima, lookups = index_numbers(fingerprints, self.scheme, self.sketch_scheme)
+        minima, lookups = index_numbers(hashes, self.scheme, self.sketch_scheme)
         if self.minhash == "short":
             dropped_bits = np.uint64(MINHASH_BITS - self.sketch_scheme.bits)
             minima = [ascending_distinct(own >> dropped_bits) for own in minima]
-        kinds = [minima if self.minhash != "none" else [_NO_TOKENS] * len(minima), lookups]
-        if self.passage_scheme:
-            kinds.append(list(map(self._passages, documents, fingerprints)))
-        sizes = (hashed.hashes.size for hashed in fingerprints)
-        tokens_of_documents = map(DocumentTokens, sizes, zip(*kinds, strict=True))
-        columns = (documents, tokens_of_documents, self._values(documents), fingerprints)
+        elif self.minhash == "none":
+            minima = [_NO_TOKENS] * len(minima)
+        kinds = [minima, lookups, *([passages] if self.passage_scheme else [])]
+        tokens_of_documents = map(DocumentTokens, (hashed.hashes.size for hashed in hashes), zip(*kinds, strict=True))
+        columns = (documents, tokens_of_documents, self._values(documents), hashes)
         for document, tokens, values, hashed in zip(*columns, strict=True):
-            content = [("content", join_terms("content", hashed.words))] if document.text else []
+            has_content = self.keeps_texts and document.text
+            content = [("content", join_terms("content", hashed.words))] if has_content else []
             yield IndexEntry(tokens, [*content, *values], document.wholes())
 
     def _values(self, documents: Sequence[Document]) -> Iterator[list[tuple[str, str]]]:

@@ -395,7 +395,8 @@ class StoredCandidates(Candidates):
             is_compared[:] = False
         overlaps = Overlaps.of_complete(source.size, sizes, shared)
         for batch in batches(positions[~is_compared[positions]].tolist(), _SKETCHES_AT_ONCE):
-            sketches = self._records.sketches_by_number(numbers[batch].tolist())
+            documents = self._records.sketched_documents("number", numbers[batch].tolist())
+            sketches = {document.number: document.sketch for document in documents}
             present = [position for position in batch if numbers[position] in sketches]
             overlaps.put(present, compare(source, [sketches[int(numbers[position])] for position in present]))
             is_compared[present] = True
