@@ -719,6 +719,11 @@ def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
     run(monday, *state)
     done = run(tuesday, *state, "--new", "--keep", "first", "--delete-list", tmp_path / "list")
     assert (done.exit_code, (tmp_path / "list").read_text().split()) == (0, ["c", "e"])
+    assert "no document is new" not in done.stderr
+    # A second run has nothing to list, and a note says why.
+    done = run(tuesday, *state, "--new", "--keep", "first", "--delete-list", tmp_path / "list")
+    assert (done.exit_code, (tmp_path / "list").read_text()) == (0, "")
+    assert f"note: --new: no document is new to {tmp_path / 'state'}; an earlier run" in done.stderr
 
 
 @pytest.mark.parametrize(("size", "pairs"), [("1", 1), ("2", 0)])

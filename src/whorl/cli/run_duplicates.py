@@ -443,6 +443,8 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
         yield f"note: {common_line(result.residual)}"
     for line in (*command.search.pairs.notes, *not_compared_lines(result)):
         yield f"note: {line}"
+    if command.new and result.documents and not result.new_documents:
+        yield f"note: --new: no document is new to {command.state}; an earlier run listed their duplicates"
     if result.without_sketch:
         yield "'whorl solr backfill' makes the sketches that are missing"
     yield from problem_lines(problems, _UNREADABLE)

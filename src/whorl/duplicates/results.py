@@ -192,6 +192,8 @@ class Duplicates:
         #: Function that reads texts by id; the default finds no texts.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(stored.sketches)
+        #: Number of documents that no earlier run has compared and reported.
+        self.new_documents = int(np.count_nonzero(stored.is_new))
         #: Number of documents with fewer words than a shingle, which cannot be compared.
         self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
