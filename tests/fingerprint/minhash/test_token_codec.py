@@ -12,7 +12,6 @@ from whorl.fingerprint.minhash.signature_and_tokens import (
     integers,
     read_tokens,
     spell,
-    spell_in_one,
     spell_integers,
 )
 
@@ -87,24 +86,3 @@ def test_alfresco_spelling_drops_leading_zeros() -> None:
     """
     halves = np.array([[0x0001_0023_0456_789A, 0xBCDE_F000_0000_0F0F]], dtype=np.uint64)
     assert spell(halves, Spelling.HEX) == ("".join(["1", "23", "456", "789a", "bcde", "f000", "0", "f0f"]),)
-
-
-@given(
-    st.lists(
-        st.integers(0, (1 << 64) - 1) | st.sampled_from([0x7E00_0025_D83D_DE00, 0xD800_007E_0025_DC00]), min_size=1
-    )
-)
-def test_tokens_in_one_text(numbers: list[int]) -> None:
-    """
-    The joined text has the tokens as spelled one by one, separated by the first mark that no token contains.
-    """
-    tokens = spell_integers(numbers, Spelling.UNITS_4)
-    marks = "~%@"
-    text, mark = spell_in_one(numbers, Spelling.UNITS_4, marks)
-    assert mark == next((mark for mark in marks if mark not in "".join(tokens)), "")
-    assert not mark or tuple(text.split(mark)) == tokens
-    assert spell_in_one(numbers, Spelling.UNITS_4, "") == ("", "")
-    assert spell_in_one([0x0025_0061_0062_007E], Spelling.UNITS_4, "~%") == ("", "")
-    pairs = [number << 64 | number for number in numbers]
-    long, between = spell_in_one(pairs, Spelling.UNITS_8, "\0\1\2\3")
-    assert not between or tuple(long.split(between)) == spell_integers(pairs, Spelling.UNITS_8)

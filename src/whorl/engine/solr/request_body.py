@@ -33,7 +33,6 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Spelling,
     band_match_probability,
-    spell_in_one,
     spell_integers,
 )
 from whorl.fingerprint.shingling import Scheme
@@ -354,10 +353,7 @@ class _Builder:
     def _fingerprint(
         self, node: SharedTokens | SharedBands, numbers: tuple[int, ...], similarity: float, probability: float
     ) -> Json:
-        spelling = self._names.spelling
-        text, separator = spell_in_one(numbers, spelling, _MARKS)
-        if not separator:
-            text, separator = join_tokens(spell_integers(numbers, spelling))
+        text, separator = join_tokens(spell_integers(numbers, self._names.spelling))
         query = _min_hash(self._names.minhash, text, separator, similarity, probability)
         if id(node) in self._apart:
             query = self._sum_query([query])

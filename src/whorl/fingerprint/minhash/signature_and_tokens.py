@@ -145,23 +145,6 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
     return spell(_hashes(numbers, spelling), spelling)
 
 
-def spell_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Convert hashes (integers) to tokens, and join the tokens into one string; return the string and the separator.
-
-    The separator is the first of `marks` that is in no token. If every mark is in a token, or the spelling is HEX,
-    return two empty strings.
-    """
-    if spelling is Spelling.HEX:
-        return "", ""
-    units, _ = _well_formed_units(_hashes(numbers, spelling), spelling)
-    mark = next((mark for mark in marks if not (units == ord(mark)).any()), "")
-    if not mark:
-        return "", ""
-    rows = np.full((len(units), units.shape[1] + 1), ord(mark), ">u2")
-    rows[:, :-1] = units
-    return rows.tobytes()[:-2].decode("utf-16-be"), mark
-
-
 def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64]:
     size = _BYTES[spelling]
     if size == _BYTES[Spelling.UNITS_4]:
