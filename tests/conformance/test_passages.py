@@ -156,7 +156,7 @@ def test_holders(passage_store: Store, run: int) -> None:
 
     def pairs(most: int, among: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> set[tuple[str, int]]:
         plan = DocumentIds("", ((1.0, left_out),)) if left_out else None
-        holders = passage_store.engine.passage_holders(counts, most=most, among=among, left_out=plan)
+        holders = passage_store.engine.find_documents_with_passages(counts, most=most, among=among, left_out=plan)
         return {
             (holders.ids[a], numbers[b]) for a, b in zip(holders.owners.tolist(), holders.numbers.tolist(), strict=True)
         }
@@ -235,7 +235,7 @@ def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
     phrases = [tuple(MADE["other"][at : at + 5]) for at in (3, 200)] + [tuple(TEXT[310:315]), ("not", "there")]
     texts = {document_id: " ".join(own) for document_id, own in documents(run).items()}
     wanted = {document_id for document_id, text in texts.items() if any(" ".join(phrase) in text for phrase in phrases)}
-    holders = passage_store.engine.phrase_holders(phrases)
+    holders = passage_store.engine.find_documents_with_phrases(phrases)
     known = passage_store.engine.find_known_phrases(phrases)
     if isinstance(passage_store.engine, EmbeddedEngine):
         assert holders == wanted

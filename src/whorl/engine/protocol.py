@@ -242,7 +242,7 @@ class ClusterLabel(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PassageHolders:
+class PassageMatches:
     """Pairs of a document and a passage hash that it contains.
 
     Args:
@@ -345,9 +345,9 @@ class Engine(Protocol):
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         """For each passage hash, count the documents that have it, perhaps including a few deleted documents."""
 
-    def passage_holders(
+    def find_documents_with_passages(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
-    ) -> PassageHolders:
+    ) -> PassageMatches:
         """Return the documents with any of the passage hashes.
 
         Args:
@@ -358,7 +358,7 @@ class Engine(Protocol):
             left_out: Query for documents to leave out.
         """
 
-    def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
+    def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
         """Return the ids of documents with any of the phrases; None if phrases are not indexed.
 
         A phrase is a tuple of normalized words.

@@ -35,7 +35,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
 from whorl.arrays_and_batches import batches, chunks
-from whorl.engine.protocol import Engine, PassageHolders
+from whorl.engine.protocol import Engine, PassageMatches
 from whorl.engine.stored_sketches_and_passages import passage_hash_terms
 from whorl.engine.word_and_value_terms import state_doublings
 from whorl.errors import (
@@ -487,7 +487,7 @@ _COUNTED_AT_ONCE = 500
 #: Maximum number of references to resolve in one request. A reference becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: Pairs of a document's id and the positions of its passage hashes in the request.
-Holders: TypeAlias = Iterator[tuple[str, list[int]]]
+TermMatches: TypeAlias = Iterator[tuple[str, list[int]]]
 
 
 class ServerEngine(Engine):
@@ -522,7 +522,7 @@ class ServerEngine(Engine):
         """Count the documents with each term of the passage field, in one request."""
 
     @abstractmethod
-    def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
+    def _match_terms(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> TermMatches:
         """Run a plan; yield each hit with the positions of its terms in `terms`."""
 
     @abstractmethod
@@ -581,9 +581,9 @@ class ServerEngine(Engine):
         terms = passage_hash_terms(numbers, self._scheme_of_passages)
         return [count for batch in batches(terms, _COUNTED_AT_ONCE) for count in self._count_terms(batch)]
 
-    def passage_holders(
+    def find_documents_with_passages(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
-    ) -> PassageHolders:
+    ) -> PassageMatches:
         scheme = self._scheme_of_passages
         positions = {number: position for position, number in enumerate(counts)}
         held: dict[str, list[int]] = {document_id: [] for document_id in among}
@@ -595,7 +595,7 @@ class ServerEngine(Engine):
             if ids is not None:
                 must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
             plan = BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))
-            for document_id, hits in self._holders(plan, passage_hash_terms(numbers, scheme), rows):
+            for document_id, hits in self._match_terms(plan, passage_hash_terms(numbers, scheme), rows):
                 held.setdefault(document_id, []).extend(positions[numbers[hit]] for hit in hits)
 
         rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
@@ -607,7 +607,7 @@ class ServerEngine(Engine):
                 look_up(numbers, ids, len(ids))
         held = {document_id: numbers for document_id, numbers in held.items() if numbers}
         owners = np.repeat(np.arange(len(held)), [len(numbers) for numbers in held.values()])
-        return PassageHolders(tuple(held), owners.astype(np.int64), np.array([*chain(*held.values())], np.int64))
+        return PassageMatches(tuple(held), owners.astype(np.int64), np.array([*chain(*held.values())], np.int64))
 
 
 @contextmanager

@@ -240,24 +240,24 @@ def test_holders_of_phrases_and_names_after_changes(small, tmp_path):
         reader.refresh()
         for index in (engine, reader):
             assert index.names(["3", "4"]) == {"3": "old 3", "4": "old 4"}
-            assert index.phrase_holders([("two", "three")]) == set(texts)
+            assert index.find_documents_with_phrases([("two", "three")]) == set(texts)
         engine.index([Document("3", "one two", name="new 3"), Document("30", "two three", name="new 30")])
         engine.delete(["4"])
         engine.refresh()
         reader.refresh()
         for index in (engine, reader):
             assert index.names(["3", "4", "30"]) == {"3": "new 3", "30": "new 30"}
-            assert index.phrase_holders([("two", "three")]) == {*texts, "30"} - {"3", "4"}
-            assert index.phrase_holders([("one", "two"), ("three", "two")]) == set(texts) - {"4"}
-            assert index.phrase_holders([("none",)]) == set()
+            assert index.find_documents_with_phrases([("two", "three")]) == {*texts, "30"} - {"3", "4"}
+            assert index.find_documents_with_phrases([("one", "two"), ("three", "two")]) == set(texts) - {"4"}
+            assert index.find_documents_with_phrases([("none",)]) == set()
         # A larger write changes the main part, so known places of its documents are not valid any more.
         engine.index([Document(str(number), "two three") for number in range(10, 20)])
         engine.refresh()
         reader.refresh()
         changed = {*map(str, range(10, 20))}
         for index in (engine, reader, engine, reader):
-            assert index.phrase_holders([("one", "two")]) == set(texts) - {"4"} - changed
-            assert index.phrase_holders([("two", "three")]) == {*texts, "30"} - {"3", "4"}
+            assert index.find_documents_with_phrases([("one", "two")]) == set(texts) - {"4"} - changed
+            assert index.find_documents_with_phrases([("two", "three")]) == {*texts, "30"} - {"3", "4"}
             assert set(index.find_known_phrases([("one", "two"), ("three", "two"), ("three", "29")]) or ()) == {
                 ("one", "two")
             }

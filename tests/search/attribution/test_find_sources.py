@@ -259,7 +259,7 @@ def test_a_document_with_more_words(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
         monkeypatch.setattr(store.engine, "sketches", sketches)
         if not has_phrases:
-            monkeypatch.setattr(store.engine, "phrase_holders", lambda phrases: None)
+            monkeypatch.setattr(store.engine, "find_documents_with_phrases", lambda phrases: None)
         attribution = store.sources(source=" ".join([*words(chance, 50), *passage, *beside, *words(chance, 50)]))
     assert [source.id for source in attribution.sources] == ["more"]
     assert (attribution.covered_words, attribution.also_count, attribution.unread) == (69, 150, 0)

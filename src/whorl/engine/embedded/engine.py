@@ -54,7 +54,7 @@ from whorl.engine.protocol import (
     Facet,
     FacetResult,
     MinHashPart,
-    PassageHolders,
+    PassageMatches,
     ScanBatch,
 )
 from whorl.engine.word_and_value_terms import places_by_field
@@ -578,16 +578,16 @@ class EmbeddedEngine(Engine):
         wanted = np.array(numbers, np.int64)
         return list(self._with_repair(lambda: document_frequencies(self._index.tokens(), PASSAGES, wanted)).tolist())
 
-    def passage_holders(
+    def find_documents_with_passages(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
-    ) -> PassageHolders:
+    ) -> PassageMatches:
         excluded = None if left_out is None else self._require_tokens(BoundPlan(left_out))
         return self._with_repair(lambda: self._runner.holders(counts, most, among, excluded))
 
-    def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
+    def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
         if not self.keeps_texts:
             return None
-        return self._with_repair(lambda: self._runner.phrase_holders(phrases))
+        return self._with_repair(lambda: self._runner.find_documents_with_phrases(phrases))
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
         if not self.keeps_texts:

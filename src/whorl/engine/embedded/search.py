@@ -37,7 +37,7 @@ from whorl.engine.protocol import (
     Facet,
     FacetResult,
     MatchCount,
-    PassageHolders,
+    PassageMatches,
     Role,
     Statistics,
     StatisticsFacet,
@@ -142,8 +142,8 @@ class PlanRunner:
 
     def holders(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
-    ) -> PassageHolders:
-        """Return the documents that contain the given passage hashes; see `Engine.passage_holders`."""
+    ) -> PassageMatches:
+        """Return the documents that contain the given passage hashes; see `Engine.find_documents_with_passages`."""
         wanted = np.array(list(counts), np.int64)
         numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
@@ -157,12 +157,12 @@ class PlanRunner:
         if len(id_of) < holders.size:
             holders = np.array(list(id_of), np.int64)
         if not id_of:
-            return PassageHolders((), holders[:0], holders[:0])
+            return PassageMatches((), holders[:0], holders[:0])
         owners = np.minimum(np.searchsorted(holders, documents), holders.size - 1)
         is_known = holders[owners] == documents
-        return PassageHolders(tuple(id_of.values()), owners[is_known], numbers[is_known])
+        return PassageMatches(tuple(id_of.values()), owners[is_known], numbers[is_known])
 
-    def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
+    def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [phrase_query("content", phrase) for phrase in phrases]
         # Most phrases occur in no document, so look up each phrase alone first. This takes less time than a query for
         # many phrases.

@@ -63,7 +63,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_engine import Holders, ServerEngine, TtlCache, explain_refusals, guard_responses
+from whorl.engine.server_engine import ServerEngine, TermMatches, TtlCache, explain_refusals, guard_responses
 from whorl.engine.stored_sketches_and_passages import StoredSketch, decode_sketches, finds_only_short
 from whorl.engine.word_and_value_terms import places_by_field
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
@@ -241,7 +241,7 @@ class OpenSearchEngine(ServerEngine):
     def _count_terms(self, terms: Sequence[str]) -> list[int]:
         return self._client.counts([{"term": {PASSAGES: term}} for term in terms])
 
-    def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
+    def _match_terms(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> TermMatches:
         # A hit lists the names of its matching clauses, so give each hash a named clause.
         named = [{"term": {PASSAGES: {"value": term, "_name": str(position)}}} for position, term in enumerate(terms)]
         query = {"bool": {"filter": [self._translate_plan(plan)], "should": named}}

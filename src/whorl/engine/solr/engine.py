@@ -34,9 +34,9 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.engine.server_engine import (
-    Holders,
     LimitedCache,
     ServerEngine,
+    TermMatches,
     TtlCache,
     explain_refusals,
     guard_responses,
@@ -342,7 +342,7 @@ class SolrEngine(ServerEngine):
         # Do not cache these queries, because they would displace useful entries of the filter cache.
         return self._client.counts([f"{{!term f={PASSAGES} cache=false v={term}}}" for term in terms])
 
-    def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
+    def _match_terms(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> TermMatches:
         key = self.collection.names.key
         body = search_request(self._prepare_plan(plan), self.collection.names, start=0, rows=rows)
         # Request computed fields. Each is a sum of powers of two, one power for each term that the document has.

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import mask_ranges, order_of, ranges_of, run_starts, spread
-from whorl.engine.protocol import Engine, PassageHolders
+from whorl.engine.protocol import Engine, PassageMatches
 from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.statistics.metric import Metric
@@ -227,7 +227,7 @@ def find_passage_candidates(
             report_progress("looking up passages", done, done + 1)
             best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
             done += 1
-        holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
+        holders = engine.find_documents_with_passages(known, most=MANY, among=tuple(best), left_out=left_out)
         # The documents with the most hashes of a crowded part may still lack some of these hashes. Look up again the
         # hashes that no returned document has.
         is_kept = dict(zip(known, np.bincount(holders.numbers, minlength=len(known)).tolist(), strict=True))
@@ -265,7 +265,7 @@ def _find_best(
 
 
 def _group_holders(
-    holders: PassageHolders,
+    holders: PassageMatches,
     numbers: Sequence[int],
     in_order: npt.NDArray[np.uint64],
     possible_words: Numbers,

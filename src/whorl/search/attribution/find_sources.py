@@ -302,7 +302,7 @@ class _Chooser:
 
         Return None if the engine cannot look up phrases.
         """
-        return self._engine.phrase_holders(self._phrases_at(starts, length))
+        return self._engine.find_documents_with_phrases(self._phrases_at(starts, length))
 
     def _phrases_at(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
         words = self._text_words
