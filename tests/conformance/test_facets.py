@@ -60,7 +60,7 @@ def test_values(store: Store, collection: list[Document], field: str, kind: Kind
     assert counted(store, ALL, values(store, field, kind, is_by_value=True)) == by_value
     least = by_count[len(by_count) // 2][1]
     frequent = [pair for pair in by_count if pair[1] >= least]
-    assert counted(store, ALL, values(store, field, kind, least=least)) == frequent
+    assert counted(store, ALL, values(store, field, kind, min_count=least)) == frequent
 
 
 def test_values_with_a_prefix(store: Store, collection: list[Document]) -> None:
@@ -69,7 +69,7 @@ def test_values_with_a_prefix(store: Store, collection: list[Document]) -> None:
     """
     expected = owners(collection, "code", Kind.KEYWORD)
     for beginning in ("A", "A-", "ab*", "x/y [1] \\", "Ü", "none"):
-        counts = dict(counted(store, ALL, values(store, "code", Kind.KEYWORD, beginning=beginning)))
+        counts = dict(counted(store, ALL, values(store, "code", Kind.KEYWORD, prefix=beginning)))
         assert counts == {value: count for value, count in expected.items() if str(value).startswith(beginning)}
 
 
@@ -108,7 +108,7 @@ def test_questions_of_one_request(store: Store, collection: list[Document]) -> N
     plan = BoundPlan(Between(pages, Kind.INTEGER, 1, 120))
     many = MatchCount(Between(pages, Kind.INTEGER, 10, None))
     inner = (values(store, "final", Kind.BOOLEAN), many, StatisticsFacet(Kind.INTEGER, pages))
-    facets: list[Facet] = [values(store, "type", Kind.KEYWORD, within=inner), many]
+    facets: list[Facet] = [values(store, "type", Kind.KEYWORD, subfacets=inner), many]
     buckets, total = store.engine.facets(plan, facets)
     there = [document for document in collection if 1 <= number(document) <= 120]
     assert total == sum(number(document) >= 10 for document in there)
@@ -117,7 +117,7 @@ def test_questions_of_one_request(store: Store, collection: list[Document]) -> N
     assert {((bucket.value),): bucket.count for bucket in buckets} == types
     for bucket in buckets:
         own = [one for one in there if one.properties["type"] == (bucket.value,)]
-        finals, count, numbers = bucket.within
+        finals, count, numbers = bucket.subfacets
         assert isinstance(finals, tuple)
         assert {(one.value,): one.count for one in finals} == Counter(
             one.properties["final"] for one in own if one.properties.get("final")

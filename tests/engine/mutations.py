@@ -68,7 +68,7 @@ ASKINGS: Mapping[str, Asking] = {
     "facets": lambda store: store.engine.facets(
         ALL,
         [
-            ValueFacet(Kind.INTEGER, _place(store, "n", Kind.INTEGER), 3, within=(MatchCount(MatchAll()),)),
+            ValueFacet(Kind.INTEGER, _place(store, "n", Kind.INTEGER), 3, subfacets=(MatchCount(MatchAll()),)),
             StatisticsFacet(Kind.INTEGER, _place(store, "n", Kind.INTEGER)),
         ],
     ),

@@ -44,21 +44,21 @@ class ValueFacet:
 
     Args:
         kind: Type of the field's values; any type but `Kind.TEXT`.
-        place: Name of the field in the engine.
-        most: Maximum number of values, at least 1.
-        least: Minimum document count of a value, at least 1.
+        field: Name of the field in the engine.
+        limit: Maximum number of values, at least 1.
+        min_count: Minimum document count of a value, at least 1.
         is_by_value: Sort by ascending value, texts by code point. By default, sort by descending count, then by value.
-        beginning: Count only values with this prefix, in text fields.
-        within: Sub-facets to count in the documents with each value.
+        prefix: Count only values with this prefix, in text fields.
+        subfacets: Facets to count in the documents with each value.
     """
 
     kind: Kind
-    place: str
-    most: int
-    least: int = 1
+    field: str
+    limit: int
+    min_count: int = 1
     is_by_value: bool = False
-    beginning: str = ""
-    within: tuple[Facet, ...] = ()
+    prefix: str = ""
+    subfacets: tuple[Facet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class StatisticsFacet:
     """
 
     kind: Kind
-    place: str
+    field: str
 
 
 Facet: TypeAlias = MatchCount | ValueFacet | StatisticsFacet
@@ -77,11 +77,11 @@ Facet: TypeAlias = MatchCount | ValueFacet | StatisticsFacet
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, the number of documents with it, and the sub-facets of these documents."""
+    """A value, the number of documents with it, and the results of the sub-facets in these documents."""
 
     value: Value
     count: int
-    within: tuple[FacetResult, ...] = ()
+    subfacets: tuple[FacetResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

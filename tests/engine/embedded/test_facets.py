@@ -30,7 +30,7 @@ def test_records_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         store.index(Document(f"d{at}", "text", properties={"n": at % 3, "k": "a"}) for at in range(10))
         monkeypatch.setattr(Records, "heads", reading)
         inner = ValueFacet(Kind.INTEGER, "n", 5)
-        facets: list[Facet] = [inner, ValueFacet(Kind.KEYWORD, "k", 5, within=(inner,)), MatchCount(MatchAll())]
+        facets: list[Facet] = [inner, ValueFacet(Kind.KEYWORD, "k", 5, subfacets=(inner,)), MatchCount(MatchAll())]
         assert store.engine.facets(BoundPlan(MatchAll()), facets)[2] == 10
         assert sorted(read) == [f"d{at}" for at in range(10)]
         read.clear()

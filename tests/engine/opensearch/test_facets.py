@@ -16,7 +16,7 @@ from whorl.errors import EngineResponseError, ParameterError
 from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll
 
 ASKED: list[Facet] = [
-    ValueFacet(Kind.INTEGER, "n", 3, within=(MatchCount(MatchAll()),)),
+    ValueFacet(Kind.INTEGER, "n", 3, subfacets=(MatchCount(MatchAll()),)),
     MatchCount(MatchAll()),
     StatisticsFacet(Kind.FLOAT, "price"),
 ]
@@ -26,7 +26,7 @@ def test_no_text_is_read_as_syntax() -> None:
     """
     In the expression for terms, all characters of names and prefixes except letters and digits are escaped.
     """
-    made = facet_aggregations([ValueFacet(Kind.KEYWORD, "a.b", 3, beginning="x|y")], lambda _: {})
+    made = facet_aggregations([ValueFacet(Kind.KEYWORD, "a.b", 3, prefix="x|y")], lambda _: {})
     assert made["facet0"]["terms"]["include"] == "a\\.b\\\x1ftx\\|y(.|\n)*"
 
 
@@ -35,10 +35,10 @@ def test_a_prefix_too_long_for_the_cluster() -> None:
     A prefix or field name that is too long is refused with the limit; one at the limit is sent.
     """
     for place, beginning in (("a", "x" * 986), ("id", "é" * 495)):
-        made = facet_aggregations([ValueFacet(Kind.KEYWORD, place, 3, beginning=beginning)], lambda _: {})
+        made = facet_aggregations([ValueFacet(Kind.KEYWORD, place, 3, prefix=beginning)], lambda _: {})
         assert len(made["facet0"]["terms"]["include"]) <= 1000
         for facet in (
-            ValueFacet(Kind.KEYWORD, place, 3, beginning=f"{beginning}x"),
+            ValueFacet(Kind.KEYWORD, place, 3, prefix=f"{beginning}x"),
             ValueFacet(Kind.KEYWORD, "n" * 990, 3),
         ):
             with pytest.raises(ParameterError, match="prefix of 990 characters"):

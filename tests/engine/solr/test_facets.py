@@ -12,7 +12,7 @@ from whorl.errors import ParameterError
 from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 
 ALL = BoundPlan(MatchAll())
-ASKED: list[Facet] = [ValueFacet(Kind.INTEGER, "n", 3, within=(MatchCount(MatchAll()),)), MatchCount(MatchAll()),
+ASKED: list[Facet] = [ValueFacet(Kind.INTEGER, "n", 3, subfacets=(MatchCount(MatchAll()),)), MatchCount(MatchAll()),
                       StatisticsFacet(Kind.FLOAT, "price")]  # fmt: skip
 
 
@@ -22,7 +22,7 @@ def test_no_text_is_read_as_syntax() -> None:
     is refused.
     """
     odd = '"}, {!lucene} $x'
-    facets: list[Facet] = [ValueFacet(Kind.KEYWORD, odd, 3, beginning=odd), MatchCount(Equal("f", Kind.KEYWORD, odd))]
+    facets: list[Facet] = [ValueFacet(Kind.KEYWORD, odd, 3, prefix=odd), MatchCount(Equal("f", Kind.KEYWORD, odd))]
     body = facets_request(ALL, facets, SolrFields(), lambda plan: plan)
     assert (body["facet"]["facet0"]["field"], body["facet"]["facet0"]["prefix"]) == (odd, odd)
     assert body["facet"]["facet1"] == {"type": "query", "q": "{!query v=$matching0}"}

@@ -235,29 +235,29 @@ class PlanRunner:
                     results.append(self.page(BoundPlan(Bool(must=(among, node))), 0, 0, ()).total)
                 case ValueFacet():
                     results.append(tuple(self._count_values(facet, known, among)))
-                case StatisticsFacet(kind=kind, place=place):
-                    numbers = [float(value) for values in known.values() for value in values.get((kind, place), ())]
+                case StatisticsFacet(kind=kind, field=field):
+                    numbers = [float(value) for values in known.values() for value in values.get((kind, field), ())]
                     smallest, largest = min(numbers, default=0.0), max(numbers, default=0.0)
                     squares = sum((number * number for number in numbers), 0.0)
                     results.append(Statistics(len(numbers), smallest, largest, sum(numbers, 0.0), squares))
         return tuple(results)
 
     def _count_values(self, facet: ValueFacet, known: _DocumentValues, among: BoundNode) -> Iterator[ValueCount]:
-        place = (facet.kind, facet.place)
+        place = (facet.kind, facet.field)
         counts = Counter(value for values in known.values() for value in dict.fromkeys(values.get(place, ())))
         retained = [
             (count, encode_sortable(facet.kind, value).encode(), value)
             for value, count in counts.items()
-            if count >= facet.least and (not facet.beginning or str(value).startswith(facet.beginning))
+            if count >= facet.min_count and (not facet.prefix or str(value).startswith(facet.prefix))
         ]
         retained.sort(key=lambda counted: counted[1] if facet.is_by_value else (-counted[0], counted[1]))
-        for count, _, value in retained[: facet.most]:
-            within: tuple[FacetResult, ...] = ()
-            if facet.within:
+        for count, _, value in retained[: facet.limit]:
+            subfacets: tuple[FacetResult, ...] = ()
+            if facet.subfacets:
                 matching = {key: values for key, values in known.items() if value in values.get(place, ())}
-                node = Bool(must=(among, Equal(facet.place, facet.kind, value)))
-                within = self._count_facets(facet.within, matching, node)
-            yield ValueCount(value, count, within)
+                node = Bool(must=(among, Equal(facet.field, facet.kind, value)))
+                subfacets = self._count_facets(facet.subfacets, matching, node)
+            yield ValueCount(value, count, subfacets)
 
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId], tuple[str, ...]]:
         """Return the number of matching documents, the ids and scores of one page, and warnings."""
@@ -309,8 +309,8 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
 
 def _places(facets: Sequence[Facet]) -> list[tuple[Kind, str]]:
     """Return the types and names of the fields that facets count, including sub-facets."""
-    places = [(facet.kind, facet.place) for facet in facets if isinstance(facet, ValueFacet | StatisticsFacet)]
-    return places + [place for facet in facets if isinstance(facet, ValueFacet) for place in _places(facet.within)]
+    places = [(facet.kind, facet.field) for facet in facets if isinstance(facet, ValueFacet | StatisticsFacet)]
+    return places + [place for facet in facets if isinstance(facet, ValueFacet) for place in _places(facet.subfacets)]
 
 
 def sort_hits(

@@ -443,27 +443,27 @@ def _aggregation(facet: Facet, query: Callable[[BoundNode], Json]) -> Json:
         case ValueFacet():
             terms = {
                 **_field(facet),
-                "size": facet.most,
-                "shard_size": max(facet.most, _LEAST_OF_A_SHARD),
-                "min_doc_count": facet.least,
+                "size": facet.limit,
+                "shard_size": max(facet.limit, _LEAST_OF_A_SHARD),
+                "min_doc_count": facet.min_count,
                 "order": [{"_key": "asc"}] if facet.is_by_value else [{"_count": "desc"}, {"_key": "asc"}],
             }
-            return {"terms": terms, **({"aggs": facet_aggregations(facet.within, query)} if facet.within else {})}
-        case StatisticsFacet(kind=kind, place=place):
-            parameters = {"beginning": value_prefix(place, kind), "whole": kind is Kind.INTEGER}
+            return {"terms": terms, **({"aggs": facet_aggregations(facet.subfacets, query)} if facet.subfacets else {})}
+        case StatisticsFacet(kind=kind, field=field):
+            parameters = {"beginning": value_prefix(field, kind), "whole": kind is Kind.INTEGER}
             return {"extended_stats": {"script": {"lang": "painless", "source": _NUMBERS_SCRIPT, "params": parameters}}}
 
 
 def _field(facet: ValueFacet) -> Json:
     """Return the options of an aggregation that select a facet's values: a field, and a pattern for its terms."""
-    is_id = facet.place == "id"
-    if is_id and not facet.beginning:
+    is_id = facet.field == "id"
+    if is_id and not facet.prefix:
         return {"field": ID}
-    beginning = _literal(("" if is_id else value_prefix(facet.place, facet.kind)) + facet.beginning)
+    beginning = _literal(("" if is_id else value_prefix(facet.field, facet.kind)) + facet.prefix)
     if len(beginning) > _LONGEST_BEGINNING:
         raise ParameterError(
             f"a cluster counts values by a field's name and a prefix of {_LONGEST_BEGINNING} characters together, got "
-            f"{facet.place!r:.80} and {facet.beginning!r:.80}"
+            f"{facet.field!r:.80} and {facet.prefix!r:.80}"
         )
     return {"field": ID if is_id else VALUES, "include": f"{beginning}(.|\n)*"}
 
@@ -481,13 +481,13 @@ def _read(facet: Facet, aggregation: Any) -> FacetResult:
     match facet:
         case MatchCount():
             return int(aggregation["doc_count"])
-        case ValueFacet(kind=kind, place=place, within=within):
-            length = 0 if place == "id" else len(value_prefix(place, kind))
+        case ValueFacet(kind=kind, field=field, subfacets=subfacets):
+            length = 0 if field == "id" else len(value_prefix(field, kind))
             return tuple(
                 ValueCount(
                     decode_sortable(kind, str(bucket["key"])[length:]),
                     int(bucket["doc_count"]),
-                    read_facets(within, bucket),
+                    read_facets(subfacets, bucket),
                 )
                 for bucket in aggregation["buckets"]
             )

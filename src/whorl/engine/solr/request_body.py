@@ -602,22 +602,22 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
             case ValueFacet():
                 parts[name] = {
                     "type": "terms",
-                    "field": facet.place,
-                    "limit": facet.most,
-                    "mincount": facet.least,
+                    "field": facet.field,
+                    "limit": facet.limit,
+                    "mincount": facet.min_count,
                     "sort": "index asc" if facet.is_by_value else "count desc",
                     # Request additional values from each shard; `refine` then gets their counts from all shards.
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
-                    **({"prefix": facet.beginning} if facet.beginning else {}),
-                    **({"facet": _facets(facet.within, counted)} if facet.within else {}),
+                    **({"prefix": facet.prefix} if facet.prefix else {}),
+                    **({"facet": _facets(facet.subfacets, counted)} if facet.subfacets else {}),
                 }
-            case StatisticsFacet(place=place):
-                if not _NAMEABLE.fullmatch(place):
+            case StatisticsFacet(field=field):
+                if not _NAMEABLE.fullmatch(field):
                     raise ParameterError(
-                        f"Solr counts the numbers of no field called {place!r:.80}: only of letters, digits, _ . and :"
+                        f"Solr counts the numbers of no field called {field!r:.80}: only of letters, digits, _ . and :"
                     )
-                parts |= {f"{name}_{part}": f"{function}({place})" for part, function in _FUNCTIONS.items()}
+                parts |= {f"{name}_{part}": f"{function}({field})" for part, function in _FUNCTIONS.items()}
     return parts
 
 
@@ -629,10 +629,10 @@ def read_facets(facets: Sequence[Facet], answers: Json) -> tuple[FacetResult, ..
         match facet:
             case MatchCount():
                 results.append(int(answers.get(name, {}).get("count", 0)))
-            case ValueFacet(kind=kind, within=within):
+            case ValueFacet(kind=kind, subfacets=subfacets):
                 buckets = answers.get(name, {}).get("buckets", [])
                 counts = (
-                    ValueCount(_facet_value(kind, bucket["val"]), int(bucket["count"]), read_facets(within, bucket))
+                    ValueCount(_facet_value(kind, bucket["val"]), int(bucket["count"]), read_facets(subfacets, bucket))
                     for bucket in buckets
                 )
                 results.append(tuple(counts))

@@ -126,7 +126,7 @@ class FacetCounter:
 
         def bucket(kind: Kind, counted: ValueCount) -> Bucket:
             query = value_query(facet.field, kind, counted.value)
-            within = None if read_within is None else read_within(counted.within)
+            within = None if read_within is None else read_within(counted.subfacets)
             return Bucket(_text(kind, counted.value), query, counted.count, within)
 
         def read(results: Sequence[FacetResult]) -> tuple[Bucket, ...]:
@@ -230,7 +230,7 @@ def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list
                 # If an integer and a float are equal, keep the integer, which is shorter.
                 first, other = merged[key]
                 value = other.value if first is Kind.INTEGER else counted.value
-                merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.within)
+                merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.subfacets)
             else:
                 merged[key] = kind, counted
     return list(merged.values())
