@@ -29,7 +29,7 @@ from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_among, duplicates_in
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.results import Duplicates
-from whorl.ingest.find_and_read_files import documents_in
+from whorl.ingest.files import documents_in
 
 HERE = Path(__file__).resolve().parent
 CORPORA = ("spdx", "rfc", "man", "main")

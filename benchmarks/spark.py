@@ -40,7 +40,7 @@ from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.documents import parts_of, read
-from whorl.duplicates.spark.load_and_sketch import load_documents
+from whorl.duplicates.spark.load_documents import load_documents
 from whorl.duplicates.spark.prefix_filter import find_candidates
 from whorl.duplicates.spark.run import SETTINGS, run
 from whorl.duplicates.spark.verify import verify_candidates

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from whorl import Document, open_store, parse
 from whorl.cli.main import main
-from whorl.ingest.find_and_read_files import documents_in
+from whorl.ingest.files import documents_in
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -16,7 +16,7 @@ from mcp import Client
 
 from tests.sampling import sample
 from whorl import Document, Store, open_store
-from whorl.ingest.find_and_read_files import documents_in
+from whorl.ingest.files import documents_in
 from whorl.mcp import server_of
 from whorl.request_context import require_time
 

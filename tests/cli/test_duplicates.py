@@ -22,7 +22,7 @@ from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.cli.run_duplicates import is_too_much_lost
 from whorl.duplicates.results import Member
-from whorl.ingest.find_and_read_files import Problem, Problems
+from whorl.ingest.files import Problem, Problems
 
 DOCUMENTS = family_documents(30, seed=3, longest=300)
 

@@ -74,7 +74,7 @@ def test_the_status_of_a_text_without_quotations(folder: Path) -> None:
     assert whorl("verify", "--store", "store", "plain.md", "--all", "--fail-on", "absent").exit_code == 1
 
 
-def test_json_and_csv(text: str) -> None:
+def test_text_rows(text: str) -> None:
     """
     JSON has the ranges of quotations and places, CSV a line for each quotation.
     """

@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.open_store_and_documents import file_documents, file_text
-from whorl.ingest.find_and_read_files import Problems
+from whorl.ingest.files import Problems
 from whorl.ingest.rows.protocol import RowColumns
 from whorl.search.similar.verify import compare_with_documents
 

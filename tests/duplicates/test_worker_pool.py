@@ -17,7 +17,7 @@ from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError, StoreError
-from whorl.ingest.rows import json_and_csv as lines
+from whorl.ingest.rows import text_rows as lines
 from whorl.model import Document
 
 DOCUMENTS = family_documents(60)

@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 from tests.accidents import bytes_changed, write_record
 from tests.ingest.rows import test_detect_row_format, test_warc
 from tests.made_files import mail, pdf, pdf_of_stream, sheet, slides, word
-from whorl.ingest.find_and_read_files import Problem, documents_in
+from whorl.ingest.files import Problem, documents_in
 
 COUNT = 150_000
 #: Limit for the time of one file, in seconds; the limit in the settings is 60.

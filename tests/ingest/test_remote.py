@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from whorl.cli.main import main
 from whorl.errors import ParameterError
-from whorl.ingest.find_and_read_files import Problem, documents_in, find_files
+from whorl.ingest.files import Problem, documents_in, find_files
 
 LINE = b'{"id": "a", "text": "one"}\n'
 

@@ -14,7 +14,7 @@ from whorl.cli.render.plans_and_progress import console
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare_texts import Comparison, rejoin_pair, words_of
 from whorl.fingerprint.shingling import Scheme
-from whorl.ingest.find_and_read_files import source_text
+from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
 from whorl.output.compare_documents import Read, comparison_values, warnings
 from whorl.output.formatting import as_json as json_text

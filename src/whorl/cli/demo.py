@@ -24,7 +24,7 @@ from whorl.cli.render.comparison import shorten
 from whorl.cli.render.plans_and_progress import console
 from whorl.cli.render.tables import page_table, similar_table, sources_table, totals_line
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detect_format_and_encoding import decode
+from whorl.ingest.extraction.file_formats import decode
 from whorl.model import Document
 from whorl.output.formatting import plural, printable
 from whorl.output.search import format_condition

@@ -12,7 +12,7 @@ import click
 from whorl.cli.flags import operation_options
 from whorl.fingerprint.fingerprint_texts import as_json, as_npy, as_text
 from whorl.fingerprint.shingling import Scheme
-from whorl.ingest.find_and_read_files import source_text
+from whorl.ingest.files import source_text
 from whorl.operations import SimhashOperation
 
 
@@ -59,7 +59,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     """
     from whorl.cli.open_store_and_documents import print_notes, print_problems, table_notes
     from whorl.hamming.simhash import DEFAULT_SCHEME, full_scheme_name, simhashes_of
-    from whorl.ingest.find_and_read_files import Problem, Problems, documents_in, find_files
+    from whorl.ingest.files import Problem, Problems, documents_in, find_files
     from whorl.ingest.rows.protocol import RowColumns
 
     columns = RowColumns.from_names(options.text_column, options.id_column, properties=frozenset())

@@ -153,7 +153,7 @@ def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]
     """
     if not options.boilerplate:
         return options
-    from whorl.ingest.find_and_read_files import source_text
+    from whorl.ingest.files import source_text
 
     if "-" in options.boilerplate and [*options.boilerplate, *others].count("-") > 1:
         raise ParameterError("- is standard input, which is read once; name a file beside it")

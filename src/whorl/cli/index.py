@@ -14,7 +14,7 @@ from whorl.cli.open_store_and_documents import file_documents, file_text, print_
 from whorl.cli.render.plans_and_progress import progress_bar, show_progress
 from whorl.errors import WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
-from whorl.ingest.find_and_read_files import Problem, Problems, find_files
+from whorl.ingest.files import Problem, Problems, find_files
 from whorl.ingest.rows.protocol import RowColumns
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed

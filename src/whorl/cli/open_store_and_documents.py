@@ -19,7 +19,7 @@ from whorl.output.formatting import printable
 
 # Importing these modules takes longer than comparing two files, so they are imported when needed.
 if TYPE_CHECKING:
-    from whorl.ingest.find_and_read_files import Problem
+    from whorl.ingest.files import Problem
     from whorl.ingest.rows.protocol import File, RowColumns
     from whorl.model import Document
     from whorl.search.document_references import Referent
@@ -95,7 +95,7 @@ def open_store_or_files(searched: Searched) -> Iterator[Store]:
     if searched.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
     from whorl.cli.render.plans_and_progress import progress_bar
-    from whorl.ingest.find_and_read_files import Problem, Problems, find_files
+    from whorl.ingest.files import Problem, Problems, find_files
     from whorl.ingest.rows.protocol import RowColumns
     from whorl.store import open_store
 
@@ -131,7 +131,7 @@ def file_documents(
     Unless the user named the text column, a table is one document. `on_text_table` gets the name of each such table,
     and of each JSON file that may have rows but is read as one document.
     """
-    from whorl.ingest.find_and_read_files import documents_in
+    from whorl.ingest.files import documents_in
     from whorl.search.document_references import file_id
 
     for file in files:
@@ -165,7 +165,7 @@ def file_text(path: str) -> str | None:
     """Return the text of a file; None if it is missing. Raise ParameterError if it is unreadable or not text."""
     if path == STANDARD_INPUT or not is_file(path):
         return None
-    from whorl.ingest.find_and_read_files import source_text
+    from whorl.ingest.files import source_text
 
     return source_text(path)
 
@@ -183,7 +183,7 @@ def referent(
         ParameterError: The name is a folder, or the file is unreadable or not text.
     """
     if name == STANDARD_INPUT:
-        from whorl.ingest.find_and_read_files import source_text
+        from whorl.ingest.files import source_text
 
         meant = store.references.resolve_text(source_text(name), "standard input", finds_copy=finds_copy)
     else:

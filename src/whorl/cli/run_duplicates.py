@@ -39,7 +39,7 @@ from whorl.duplicates.write_copies_of_files import (
 )
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.ingest.find_and_read_files import Problem, Problems
+from whorl.ingest.files import Problem, Problems
 from whorl.ingest.rows.protocol import RowColumns
 from whorl.operations import DuplicatesOperation
 from whorl.output.duplicates import (

@@ -71,7 +71,7 @@ def _explanation_text(explained: Explanation) -> str:
 def _prepare(opened: Store, query: str, source_file: str | None, options: ExplainOperation) -> PreparedQuery:
     texts = {}
     if source_file is not None:
-        from whorl.ingest.find_and_read_files import source_text
+        from whorl.ingest.files import source_text
         from whorl.search.similar.fetch_query_sources import SOURCE
 
         texts = {SOURCE: source_text(source_file)}

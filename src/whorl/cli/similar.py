@@ -66,7 +66,7 @@ def similar(
     read = "-" if text == "-" else file
     options = with_boilerplate_texts(options, [read, document])
     if read is not None and document is None:
-        from whorl.ingest.find_and_read_files import source_text
+        from whorl.ingest.files import source_text
 
         text = source_text(read)
     with open_store_or_files(searched) as opened:

@@ -17,7 +17,7 @@ from whorl.cli.output_files import open_output, report_file
 from whorl.cli.render.comparison import place_text, shorten
 from whorl.cli.render.plans_and_progress import console, show_progress
 from whorl.errors import ParameterError
-from whorl.ingest.find_and_read_files import source_text
+from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation
 from whorl.output.checked_quotations import (
     COLOURS,

@@ -12,7 +12,7 @@ from whorl.duplicates.pieces import pieces_of
 from whorl.duplicates.retention import seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.find_and_read_files import (
+from whorl.ingest.files import (
     FoundFile,
     Problem,
     Problems,

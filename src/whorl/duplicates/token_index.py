@@ -55,12 +55,14 @@ class LevelMembers:
     first: Numbers
 
     @classmethod
-    def choose(cls, sketches: Sketches, one: Round, indices: Numbers, home_levels: Numbers, level: int) -> LevelMembers:
+    def choose(
+        cls, sketches: Sketches, current_round: Round, indices: Numbers, home_levels: Numbers, level: int
+    ) -> LevelMembers:
         """Choose the members of a level among documents that are ordered by size, given their home levels."""
         is_home, sizes = home_levels == level, sketches.sizes[indices]
-        chosen = one.participants(sizes, home_levels, level, int(sizes[is_home].min()))
-        sizes, first = sizes[chosen], one.pair_options.smallest_partner(sizes[chosen])
-        lengths = one.prefix_lengths(sketches, indices[chosen], level)
+        chosen = current_round.participants(sizes, home_levels, level, int(sizes[is_home].min()))
+        sizes, first = sizes[chosen], current_round.pair_options.smallest_partner(sizes[chosen])
+        lengths = current_round.prefix_lengths(sketches, indices[chosen], level)
         return cls(indices[chosen], lengths, is_home[chosen], np.searchsorted(sizes, first))
 
 

@@ -39,8 +39,8 @@ def split_equal_samples(
     """
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
-    kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
-    suspects = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
+    distinct_keys, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
+    suspects = np.flatnonzero(is_part & np.isin(keys, distinct_keys[counts > 1]))
     estimates = measure_pairs(sketches, suspects, suspects, _ACCEPTANCE_CONFIDENCE)
     suspects = suspects[estimates.low < pair_options.least_overlap(estimates.sizes_a, estimates.sizes_b)]
     replaced: list[tuple[int, int]] = []

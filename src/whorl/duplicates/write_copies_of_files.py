@@ -16,9 +16,9 @@ from whorl.duplicates.pieces import group_by_document, remove_pieces, without_ra
 from whorl.duplicates.results import Cluster
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.ingest.extraction.detect_format_and_encoding import decode
-from whorl.ingest.extraction.detect_format_and_encoding import format_of as format_of_file
-from whorl.ingest.find_and_read_files import FoundFile, Problem, file_text, without_metadata
+from whorl.ingest.extraction.file_formats import decode
+from whorl.ingest.extraction.file_formats import format_of as format_of_file
+from whorl.ingest.files import FoundFile, Problem, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of, is_columnar
 from whorl.ingest.rows.protocol import Added, Row, RowFormat, UncopiedRowsError, UnreadRowsError
 

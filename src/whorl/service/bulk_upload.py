@@ -17,7 +17,7 @@ from anyio import to_thread
 from starlette.exceptions import HTTPException
 
 from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
-from whorl.ingest.rows.json_and_csv import json_document
+from whorl.ingest.rows.text_rows import json_document
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.request_context import cancellation, require_time, uninterrupted

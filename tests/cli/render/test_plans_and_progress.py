@@ -18,7 +18,7 @@ from whorl.cli.render.plans_and_progress import (
     reading_bar,
     share_bar,
 )
-from whorl.ingest.find_and_read_files import Problem
+from whorl.ingest.files import Problem
 
 
 @given(st.floats(0, 1))

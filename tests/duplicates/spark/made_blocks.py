@@ -17,7 +17,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
+    from whorl.duplicates.spark.load_documents import LoadedDocuments
 
 #: Sketches of few hashes, so that a few hundred documents have many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
@@ -47,7 +47,7 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
 
 def members_in(rows: Any) -> set[Any]:
     """Return id, name, size and key of each document in blocks."""
-    from whorl.duplicates.spark.partitions_and_blocks import BlockMembers, sizes_in
+    from whorl.duplicates.spark.arrow_blocks import BlockMembers, sizes_in
 
     members = BlockMembers.from_rows(rows)
     sizes = sizes_in(rows, members.keys)
@@ -56,14 +56,14 @@ def members_in(rows: Any) -> set[Any]:
 
 def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> LoadedDocuments:
     """Return sketches, given by their keys, divided over `count` parts."""
-    from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
-    from whorl.duplicates.spark.partitions_and_blocks import (
+    from whorl.duplicates.spark.arrow_blocks import (
         SKETCHES,
         MaterialisedRows,
         Partitioning,
         pack_hashes,
         partition_by_part,
     )
+    from whorl.duplicates.spark.load_documents import LoadedDocuments
 
     parts = Partitioning.with_count(count)
     rows = []

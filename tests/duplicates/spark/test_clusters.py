@@ -82,8 +82,8 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
     part of the retained member's key.
     """
+    from whorl.duplicates.spark.arrow_blocks import Partitioning, arrow_schema
     from whorl.duplicates.spark.clusters import CLUSTER_MEMBERS, _cluster_partition
-    from whorl.duplicates.spark.partitions_and_blocks import Partitioning, arrow_schema
 
     names = ("id", "size", "key", "root", "loss", "run")
     sizes, worths = np.array([row[1] for row in rows], np.int64), np.array([row[4] for row in rows], np.float64)
@@ -116,8 +116,8 @@ def test_components_equal_a_plain_implementation(spark: SparkSession, most: int)
     Components are right for a long shuffled chain, stars, trees, cliques and random links, with negative numbers, both
     on one worker and by large-star and small-star.
     """
+    from whorl.duplicates.spark.arrow_blocks import MaterialisedRows
     from whorl.duplicates.spark.clusters import components
-    from whorl.duplicates.spark.partitions_and_blocks import MaterialisedRows
 
     chance = random.Random(9)
     # Each round of Spark halves the distance of a chain's ends.
@@ -138,7 +138,7 @@ def test_no_links(spark: SparkSession) -> None:
     """
     Without links, or with links of a node to itself only, there are no components.
     """
+    from whorl.duplicates.spark.arrow_blocks import MaterialisedRows
     from whorl.duplicates.spark.clusters import components
-    from whorl.duplicates.spark.partitions_and_blocks import MaterialisedRows
 
     assert components(spark.createDataFrame([(1, 1)], "a long, b long"), MaterialisedRows()).isEmpty()

@@ -25,7 +25,7 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
     from whorl.duplicates.spark.documents import ColumnNames, parts_of, read
-    from whorl.duplicates.spark.load_and_sketch import load_documents
+    from whorl.duplicates.spark.load_documents import load_documents
 
     texts = {
         "plain.txt": "The quick brown fox jumps over the lazy dog, again and again.",

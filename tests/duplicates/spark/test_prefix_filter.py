@@ -168,7 +168,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
     For each pair above the threshold a hash indexed for the smaller document is probed by the larger one, for any
     division into blocks; a document without shared hashes sends no hashes of the second count.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import (
+    from whorl.duplicates.spark.arrow_blocks import (
         Block,
         Partitioning,
         arrow_schema,

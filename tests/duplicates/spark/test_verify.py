@@ -27,7 +27,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     """
     The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import (
+    from whorl.duplicates.spark.arrow_blocks import (
         Block,
         Partitioning,
         rows_by_part,

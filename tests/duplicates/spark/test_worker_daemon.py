@@ -39,7 +39,7 @@ def test_workers_read_no_archive(spark: SparkSession) -> None:
     """
     With PySpark installed by pip, a worker imports no module from the archive, and has no archive on its path.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import map_batches
+    from whorl.duplicates.spark.arrow_blocks import map_batches
 
     def origins(batches: Any) -> Any:
         import pyarrow as pa

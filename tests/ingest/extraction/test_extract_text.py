@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.made_files import mail, pdf, sheet, with_addition, with_member, word
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detect_format_and_encoding import DOCX, XLSX, FileFormat
 from whorl.ingest.extraction.extract_text import TextBuffer, html_text, read_mail, read_office, read_pdf
+from whorl.ingest.extraction.file_formats import DOCX, XLSX, FileFormat
 
 
 @given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))

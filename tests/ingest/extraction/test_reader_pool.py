@@ -26,7 +26,7 @@ from whorl.cli.main import main
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.reader_pool import Reader, _ReaderProcess
-from whorl.ingest.find_and_read_files import file_text
+from whorl.ingest.files import file_text
 from whorl.request_context import Request, deadline, new_request
 
 pytestmark = pytest.mark.process
@@ -374,7 +374,7 @@ def test_a_process_ends_with_its_parent(tmp_path: Path) -> None:
     program = (
         "import os, pathlib, sys, threading\n"
         "from whorl.ingest.extraction.reader_pool import Reader\n"
-        "from whorl.ingest.find_and_read_files import file_text\n"
+        "from whorl.ingest.files import file_text\n"
         "reader = Reader()\n"
         "file_text(b'<p>word</p>', pathlib.PurePath('a.html'), reader)\n"
         "if sys.argv[1:]:\n"

@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from tests.ingest.test_find_and_read_files import read
+from tests.ingest.test_files import read
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.find_and_read_files import Problem, documents_in, file_text
+from whorl.ingest.files import Problem, documents_in, file_text
 from whorl.ingest.rows.detect_row_format import detect, format_of
-from whorl.ingest.rows.json_and_csv import JsonLinesFormat
 from whorl.ingest.rows.protocol import Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.text_rows import JsonLinesFormat
 
 # Compressed and columnar files are read in another process.
 pytestmark = pytest.mark.process

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from tests.ingest.rows.test_detect_row_format import MADE
-from whorl.ingest.find_and_read_files import file_text
+from whorl.ingest.files import file_text
 from whorl.ingest.rows.protocol import RowColumns
 from whorl.ingest.rows.reader_client import ConfinedFormat
 

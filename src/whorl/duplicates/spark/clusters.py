@@ -29,8 +29,7 @@ from pyspark.sql import functions as f
 from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
-from whorl.duplicates.spark.partitions_and_blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     Batches,
     MaterialisedRows,
     Partitioning,
@@ -45,6 +44,7 @@ from whorl.duplicates.spark.partitions_and_blocks import (
     rows_by_part,
     whole_numbers,
 )
+from whorl.duplicates.spark.load_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a member of a cluster. Each copy of a document is a member. `key` identifies the member's text, `root` its

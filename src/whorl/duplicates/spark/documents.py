@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.spark.partitions_and_blocks import Partitioning
+from whorl.duplicates.spark.arrow_blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.find_and_read_files import file_text
+from whorl.ingest.files import file_text
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 

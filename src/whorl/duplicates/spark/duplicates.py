@@ -16,17 +16,7 @@ from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching
-from whorl.duplicates.spark.clusters import (
-    CLUSTER_MEMBERS,
-    cluster_members,
-    components,
-    member_by_member,
-    with_shares,
-)
-from whorl.duplicates.spark.documents import parts_of
-from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
-from whorl.duplicates.spark.load_and_sketch import STAYS, RunNumber, load_documents
-from whorl.duplicates.spark.partitions_and_blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     Batches,
     BlockMembers,
     arrow_schema,
@@ -38,6 +28,16 @@ from whorl.duplicates.spark.partitions_and_blocks import (
     sizes_in,
     whole_numbers,
 )
+from whorl.duplicates.spark.clusters import (
+    CLUSTER_MEMBERS,
+    cluster_members,
+    components,
+    member_by_member,
+    with_shares,
+)
+from whorl.duplicates.spark.documents import parts_of
+from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
+from whorl.duplicates.spark.load_documents import STAYS, RunNumber, load_documents
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.verify_sketches import Pairs
@@ -98,9 +98,9 @@ class SparkDuplicates:
             self._documents, known = drop_removed(self._documents, known, links=spanning_only)
             self._found.append(known)
         join = JoinOptions(options.pairs, spanning_only=spanning_only, most=MOST_PAIRS)
-        decide = self._link if spanning_only else None
+        connect = self._link if spanning_only else None
         pivots = _PIVOTS if spanning_only else 0
-        for result in find_candidates(self._documents, join, decide, pivots, MOST_AT_ONCE):
+        for result in find_candidates(self._documents, join, connect, pivots, MOST_AT_ONCE):
             self._verify(result.pairs)
             if result.hash_blocks is not None:
                 self._link(result.hash_blocks, is_open=False)

@@ -36,8 +36,7 @@ from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.sketching import GOLDEN_FACTOR
-from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
-from whorl.duplicates.spark.partitions_and_blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     SKETCHES,
     Batches,
     Block,
@@ -57,6 +56,7 @@ from whorl.duplicates.spark.partitions_and_blocks import (
     unpack_hashes,
     whole_numbers,
 )
+from whorl.duplicates.spark.load_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -93,7 +93,7 @@ MOST_AT_ONCE = 1 << 25
 #: Function that verifies pairs to connect the documents of a round's hash blocks (columns of
 #: `RoundResult.hash_blocks`). It returns the blocks (column hash_block) that it could not finish; their documents take
 #: part in the next round.
-Decide: TypeAlias = Callable[[DataFrame], DataFrame]
+ConnectBlocks: TypeAlias = Callable[[DataFrame], DataFrame]
 _Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
@@ -118,7 +118,7 @@ class RoundResult:
 def find_candidates(
     documents: LoadedDocuments,
     options: JoinOptions,
-    decide: Decide | None = None,
+    connect: ConnectBlocks | None = None,
     pivots: int = 0,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[RoundResult]:
@@ -128,15 +128,15 @@ def find_candidates(
     pairs in the last round, its documents are yielded as a hash block instead of all their pairs.
 
     Args:
-        decide: Called with the hash blocks of a round, if their documents have more hashes. It returns the blocks whose
-            documents take part in the next round.
+        connect: Called with the hash blocks of a round, if their documents have more hashes. It returns the blocks
+            whose documents take part in the next round.
         pivots: Number of new documents of each hash block to pair with the whole hash block.
         most_at_once: If the remaining documents have at most this number of hashes, one worker completes the search.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(options.pairs, documents.largest or 1)
-    for number, one in enumerate(rounds_left):
-        counter = FrequencyCounter(scheme, parts, one, _smallest_sizes(blocks, scheme, one))
+    for number, current_round in enumerate(rounds_left):
+        counter = FrequencyCounter(scheme, parts, current_round, _smallest_sizes(blocks, scheme, current_round))
         counted = partition_by_part(map_batches(blocks, counter.counts, COUNTS), parts)
         frequencies = map_batches(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
         if counter.first_pass_range < 1:
@@ -148,9 +148,9 @@ def find_candidates(
                 map_batches(remaining, partial(frequencies_of, scheme=scheme), FREQUENCIES)
             )
         rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, counter.prefixes, RAREST, parts), parts)
-        finder = _PairFinder(scheme, parts, one, number, options, pivots)
+        finder = _PairFinder(scheme, parts, current_round, number, options, pivots)
         rows = documents.cache.materialise(map_batches(rarest_hashes, finder.pair, _CANDIDATES))
-        kinds = {row["kind"] for row in map_batches(rows.select("kind"), _kinds_in, "kind long").collect()}
+        kinds = {row["kind"] for row in map_batches(rows.select("kind"), _distinct_kinds, "kind long").collect()}
         pairs = rows.where(f.col("kind") == _PAIRS).select("part", "senders", "receivers")
         if not kinds - {_PAIRS}:
             yield RoundResult(pairs, None)
@@ -162,7 +162,7 @@ def find_candidates(
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
             # The worker's search finds the hash blocks again, so do not pass them on. If no rounds remain, the worker
             # repeats the last round, because hash blocks are left over from it.
-            local = replace(options, rounds=rounds_left[number + 1 :] or [one])
+            local = replace(options, rounds=rounds_left[number + 1 :] or [current_round])
             step = partial(_pairs_of_blocks, scheme=scheme, options=local)
             yield RoundResult(pairs, None, map_batches(blocks.coalesce(1), step, PAIRS))
             return
@@ -170,8 +170,8 @@ def find_candidates(
         if _OPEN_HASH_BLOCK not in kinds:
             return
         postponed = _hash_blocks(rows, _OPEN_HASH_BLOCK)
-        if decide is not None:
-            postponed = postponed.join(decide(postponed), "hash_block", "left_semi")
+        if connect is not None:
+            postponed = postponed.join(connect(postponed), "hash_block", "left_semi")
         blocks = _blocks_of(
             group_by_part(postponed.select("key").distinct(), parts, part_of="key", key="key"), documents
         )
@@ -217,8 +217,12 @@ def _one_by_one(batches: Batches) -> Batches:
             )
 
 
-def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
-    levels = map_batches(blocks.select("sizes"), partial(_home_levels, scheme=scheme, one=one), "level int, size long")
+def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, current_round: Round) -> dict[int, int]:
+    levels = map_batches(
+        blocks.select("sizes"),
+        partial(_home_levels, scheme=scheme, current_round=current_round),
+        "level int, size long",
+    )
     # Each partition yields few rows, so it is cheaper to collect the rows than to shuffle them.
     smallest: dict[int, int] = {}
     for level, size in sorted((row["level"], row["size"]) for row in levels.collect()):
@@ -226,7 +230,7 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict
     return smallest
 
 
-def _kinds_in(batches: Batches) -> Batches:
+def _distinct_kinds(batches: Batches) -> Batches:
     """Yield the distinct values of column `kind` in each batch.
 
     The driver can collect these few rows without a shuffle.
@@ -235,11 +239,11 @@ def _kinds_in(batches: Batches) -> Batches:
         yield batch_of({"kind": np.unique(whole_numbers(batch["kind"]))})
 
 
-def _home_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
+def _home_levels(batches: Batches, scheme: SketchScheme, current_round: Round) -> Batches:
     for batch in batches:
         (sizes,) = decode_columns([batch], "sizes", "i8")
         nothing = np.zeros_like(sizes)
-        levels = one.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
+        levels = current_round.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
         order = np.lexsort((sizes, levels))
         order = order[run_starts(levels[order])]
         yield batch_of({"level": levels[order].astype(np.int32), "size": sizes[order]})
@@ -251,7 +255,7 @@ class _PairFinder:
 
     scheme: SketchScheme
     parts: Partitioning
-    one: Round
+    round: Round
     number: int
     options: JoinOptions
     pivots: int
@@ -274,7 +278,7 @@ class _PairFinder:
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         indexed, probed = np.flatnonzero(flags & IS_INDEXED), np.flatnonzero(flags & IS_PROBED)
         before = np.searchsorted(indexed, first)
-        least = self.one.pair_options.smallest_partner(sizes[probed])
+        least = self.round.pair_options.smallest_partner(sizes[probed])
         packed = (groups[indexed] << np.int64(_SIZE_BITS)) + sizes[indexed]
         low = np.searchsorted(packed, (groups[probed] << np.int64(_SIZE_BITS)) + least)
         counts = np.maximum(0, before[probed] - low)
@@ -283,7 +287,7 @@ class _PairFinder:
             partners = indexed[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([probed[at], partners]))
             hash_block, new = np.unique(keys[together]), np.unique(keys[together[flags[together] & IS_NEW > 0]])
-            is_open = not self.one.is_last and bool((flags[together] & HAS_MORE_HASHES).any())
+            is_open = not self.round.is_last and bool((flags[together] & HAS_MORE_HASHES).any())
             if not (is_open or self.options.spanning_only):
                 continue
             is_left[at] = False
@@ -409,19 +413,19 @@ class FrequencyCounter:
 
     scheme: SketchScheme
     parts: Partitioning
-    one: Round
+    round: Round
     smallest: Mapping[int, int]
 
     @property
     def first_pass_range(self) -> Fraction:
         """Fraction of the range of hash values, from 0 upwards, that the first pass counts; 1 for all hashes."""
-        if not self.one.is_jaccard:
+        if not self.round.is_jaccard:
             # With other metrics, one shared hash can be enough for a pair, so the first pass could not prune any
             # document.
             return Fraction(1)
         # If a document shares no hash of the first pass, its other hashes are too few to reach the threshold.
         # `_OF_THRESHOLD` leaves a small margin.
-        share = 1 - self.one.pair_options.threshold * _OF_THRESHOLD
+        share = 1 - self.round.pair_options.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
@@ -461,7 +465,7 @@ class FrequencyCounter:
             entries, frequency = entries.select(frequency > 0), frequency[frequency > 0]
             prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
             is_indexed, is_probed = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
-            has_more_hashes = self.one.has_more_hashes(whole.sketches, indices, level.lengths)[entries.owners]
+            has_more_hashes = self.round.has_more_hashes(whole.sketches, indices, level.lengths)[entries.owners]
             is_new = whole.is_new[indices[entries.owners]]
             flags = is_indexed * IS_INDEXED | is_probed * IS_PROBED
             flags |= has_more_hashes * HAS_MORE_HASHES | is_new * IS_NEW
@@ -472,11 +476,11 @@ class FrequencyCounter:
         yield from self._rows_by_hash(columns, "keys sizes flags")
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
-        sketches, one = block.sketches, self.one
-        home_levels = one.home_levels(sketches, sketches.sizes)
+        sketches, current_round = block.sketches, self.round
+        home_levels = current_round.home_levels(sketches, sketches.sizes)
         for level, size in self.smallest.items():
-            indices = np.flatnonzero(one.participants(sketches.sizes, home_levels, level, size))
-            lengths = one.prefix_lengths(sketches, indices, level)
+            indices = np.flatnonzero(current_round.participants(sketches.sizes, home_levels, level, size))
+            lengths = current_round.prefix_lengths(sketches, indices, level)
             is_larger = home_levels[indices] == level
             counts = first = lengths.count_used_hashes(is_larger)
             if self.first_pass_range < 1:
@@ -543,9 +547,9 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     starts = run_starts(levels, tokens)
     totals = np.add.reduceat(counts[order].astype(np.int64), starts)
     # A hash can lead to a pair only if one document may index it and one may be the larger document.
-    meets = (totals > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
+    can_pair = (totals > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(starts, append=order.size)
-    is_shared = np.repeat(meets, lengths)
+    is_shared = np.repeat(can_pair, lengths)
     columns = {
         "levels": levels[is_shared],
         "tokens": narrow[order][is_shared],

@@ -17,8 +17,7 @@ from pyspark.sql import DataFrame
 from whorl.arrays_and_batches import chunks, run_starts
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
-from whorl.duplicates.spark.partitions_and_blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     SKETCHES,
     Batches,
     Block,
@@ -29,6 +28,7 @@ from whorl.duplicates.spark.partitions_and_blocks import (
     decode_columns,
     sketch_row,
 )
+from whorl.duplicates.spark.load_documents import LoadedDocuments
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 

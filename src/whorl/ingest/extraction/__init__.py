@@ -1,6 +1,6 @@
 """Extracts text from PDF, Office files, e-mail and HTML, within limits (`FileLimits`).
 
-`detect_format_and_encoding` detects a file's format. `reader_pool` sends the file to a child process (`worker`), which
+`file_formats` detects a file's format. `reader_pool` sends the file to a child process (`worker`), which
 extracts the text with `extract_text`. So a hostile file can neither hang nor crash the calling process.
 """
 

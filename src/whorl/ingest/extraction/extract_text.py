@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detect_format_and_encoding import DOCX, HTML, MAIL, PDF, PPTX, XLSX, decode
+from whorl.ingest.extraction.file_formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX, decode
 
 if TYPE_CHECKING:
     from email.message import MIMEPart

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.confined_process import ConfinedProcess, time_limit
-from whorl.ingest.extraction.detect_format_and_encoding import FileFormat
+from whorl.ingest.extraction.file_formats import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
 #: A file that takes longer than this (in seconds) is slow. Slow files may not occupy all processes while other files

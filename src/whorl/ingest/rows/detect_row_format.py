@@ -13,7 +13,9 @@ from typing import IO
 from whorl.errors import DocumentError
 from whorl.ingest.file_limits import limit_memory
 from whorl.ingest.rows.compression import Packed, open_compressed, packing_of
-from whorl.ingest.rows.json_and_csv import (
+from whorl.ingest.rows.protocol import Extract, File, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.reader_client import ConfinedFormat
+from whorl.ingest.rows.text_rows import (
     JsonArrayFormat,
     JsonLinesFormat,
     TableFormat,
@@ -22,8 +24,6 @@ from whorl.ingest.rows.json_and_csv import (
     is_table,
     require_no_nested_rows,
 )
-from whorl.ingest.rows.protocol import Extract, File, RowColumns, RowFormat, UnreadRowsError
-from whorl.ingest.rows.reader_client import ConfinedFormat
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})

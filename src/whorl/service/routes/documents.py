@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
 from whorl.ingest.extraction.reader_pool import BusyError, Reader
-from whorl.ingest.find_and_read_files import file_text
+from whorl.ingest.files import file_text
 from whorl.ingest.rows.detect_row_format import has_rows
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation

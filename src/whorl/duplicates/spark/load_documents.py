@@ -22,8 +22,7 @@ from pyspark.sql import functions as f
 from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import SketchBatch, Sketching
-from whorl.duplicates.spark.documents import documents_in
-from whorl.duplicates.spark.partitions_and_blocks import (
+from whorl.duplicates.spark.arrow_blocks import (
     BLOCKS,
     MEMBERS,
     SKETCHES,
@@ -45,6 +44,7 @@ from whorl.duplicates.spark.partitions_and_blocks import (
     sizes_in,
     whole_numbers,
 )
+from whorl.duplicates.spark.documents import documents_in
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Self
 import orjson
 
 from whorl.errors import DocumentError, invalid_byte
-from whorl.ingest.extraction.detect_format_and_encoding import EXAMINED_BYTES, encoding_of_mark, probable_encoding
+from whorl.ingest.extraction.file_formats import EXAMINED_BYTES, encoding_of_mark, probable_encoding
 from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.protocol import (
     CELL_BYTES,

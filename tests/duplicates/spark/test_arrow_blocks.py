@@ -27,7 +27,7 @@ pytestmark = QUIET
 
 
 def members_of(keys: list[int], ids: list[str], names: list[str], runs: list[int], digests: list[int]) -> Any:
-    from whorl.duplicates.spark.partitions_and_blocks import BlockMembers, hash_texts
+    from whorl.duplicates.spark.arrow_blocks import BlockMembers, hash_texts
 
     worths = np.arange(len(keys), dtype=np.float64)
     return BlockMembers(
@@ -41,7 +41,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
     """
     Each document reaches the part of its key, or of its id if it is too short, with its sketch, size and other columns.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import (
+    from whorl.duplicates.spark.arrow_blocks import (
         Block,
         BlockMembers,
         Partitioning,
@@ -93,7 +93,7 @@ def test_copies_with_one_id_become_one_member() -> None:
     """
     Equal documents with one id merge: the last run's largest name, and the first run with that text.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import Block, BlockMembers, Partitioning, block_rows
+    from whorl.duplicates.spark.arrow_blocks import Block, BlockMembers, Partitioning, block_rows
 
     text, other = 7, 8
     came = [
@@ -113,7 +113,7 @@ def test_copies_from_several_workers_become_one_new_document() -> None:
     """
     A document read by several workers has one sketch, which is new if it is new for one of them.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import Block, Partitioning, block_rows
+    from whorl.duplicates.spark.arrow_blocks import Block, Partitioning, block_rows
 
     sketch = sketch_of_distinct(np.array([1, 2, 3], np.uint64), SMALL)
     rows = []
@@ -130,7 +130,7 @@ def test_hashes_are_packed_into_the_fewest_bytes(numbers: list[int], width: int)
     """
     Packing and unpacking returns each hash; packed hashes are little-endian.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import pack_hashes, unpack_hashes
+    from whorl.duplicates.spark.arrow_blocks import pack_hashes, unpack_hashes
 
     hashes = np.array([number >> (64 - 8 * width) for number in numbers], np.uint64)
     narrow = pack_hashes(hashes, 8 * width - 3 if width > 4 else 8 * width)
@@ -143,7 +143,7 @@ def test_columns_reach_their_parts(rows: list[tuple[int, int, int]]) -> None:
     """
     Each part gets one row with its numbers, in their original order.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import decode_columns, repeat_values, rows_by_part
+    from whorl.duplicates.spark.arrow_blocks import decode_columns, repeat_values, rows_by_part
 
     parts = np.array([part for part, _, _ in rows], np.int32)
     columns: dict[str, Any] = {
@@ -167,7 +167,7 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     """
     from pyspark.sql import functions as f
 
-    from whorl.duplicates.spark.partitions_and_blocks import Partitioning, partition_by_part
+    from whorl.duplicates.spark.arrow_blocks import Partitioning, partition_by_part
 
     parts = Partitioning.with_count(count)
     assert len(set(parts.names.tolist())) == len(parts) == count
@@ -181,7 +181,7 @@ def test_imports_are_excluded_from_garbage_collection(spark: SparkSession) -> No
     """
     PySpark collects garbage after each task; modules that a worker imported before its first step are excluded.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import map_batches
+    from whorl.duplicates.spark.arrow_blocks import map_batches
 
     def collected(batches: Any) -> Any:
         import pyarrow as pa
@@ -198,7 +198,7 @@ def test_materialised_rows_keep_plans_small(spark: SparkSession, tmp_path: Path)
     Materialised rows are computed once, however often they are used, and later plans do not contain their plan, which
     would double the length with each iteration.
     """
-    from whorl.duplicates.spark.partitions_and_blocks import MaterialisedRows, map_batches
+    from whorl.duplicates.spark.arrow_blocks import MaterialisedRows, map_batches
 
     log = tmp_path / "log"
 

@@ -22,7 +22,7 @@ from tests.limited import whorl
 from whorl import Document, open_store
 from whorl.cli.render.plans_and_progress import problem_lines
 from whorl.errors import ParameterError
-from whorl.ingest.find_and_read_files import FoundFile, Problem, Problems, documents_in, files_under, find_files
+from whorl.ingest.files import FoundFile, Problem, Problems, documents_in, files_under, find_files
 from whorl.ingest.rows.protocol import RowColumns
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
@@ -189,7 +189,7 @@ def test_files_without_permission_are_problems(tmp_path: Path) -> None:
     (tmp_path / "closed" / "below.txt").touch()
     program = (
         "import os, sys; from pathlib import Path\n"
-        "from whorl.ingest.find_and_read_files import documents_in, files_under\n"
+        "from whorl.ingest.files import documents_in, files_under\n"
         # Read one file first, while imports still have the rights.
         "list(documents_in(Path('fine.txt'), print))\n"
         "os.geteuid() or os.setuid(65534)\n"

@@ -21,8 +21,8 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
     """
-    from whorl.duplicates.spark.load_and_sketch import RunNumber, _sketch_rows
-    from whorl.duplicates.spark.partitions_and_blocks import Partitioning
+    from whorl.duplicates.spark.arrow_blocks import Partitioning
+    from whorl.duplicates.spark.load_documents import RunNumber, _sketch_rows
 
     text = "one two three four five six"
     rows = [
@@ -54,15 +54,15 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     """
     Each partition lists the first problems of rows, and counts the others.
     """
-    from whorl.duplicates.spark import load_and_sketch
-    from whorl.duplicates.spark.partitions_and_blocks import Partitioning
+    from whorl.duplicates.spark import load_documents
+    from whorl.duplicates.spark.arrow_blocks import Partitioning
 
-    monkeypatch.setattr(load_and_sketch, "PROBLEMS_LISTED", 2)
+    monkeypatch.setattr(load_documents, "PROBLEMS_LISTED", 2)
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     rows = [{"id": f"bad\t{number}", "name": None, "text": "text", "content": None} for number in range(7)]
     batch = pa.RecordBatch.from_pylist(rows, pa.schema(kinds))
-    blocks = load_and_sketch._sketch_rows(
-        iter([batch]), SKETCHING, Partitioning.with_count(3), load_and_sketch.RunNumber()
+    blocks = load_documents._sketch_rows(
+        iter([batch]), SKETCHING, Partitioning.with_count(3), load_documents.RunNumber()
     )
     problems = pa.Table.from_batches(blocks).to_pylist()
     assert [(row["problem_id"], row["unlisted"]) for row in problems] == [("bad\t0", None), ("bad\t1", None), (None, 5)]
@@ -98,7 +98,7 @@ def test_a_new_copy_makes_its_copies_new() -> None:
     """
     In any order, a reference document is compared with all others if it equals a document that is not in the reference.
     """
-    from whorl.duplicates.spark.load_and_sketch import STAYS
+    from whorl.duplicates.spark.load_documents import STAYS
 
     text = "one two three four five six seven"
     known, new = Document("known", text, properties={STAYS: True}), Document("new", text)
@@ -159,7 +159,8 @@ def run_of(
     Returns:
         All blocks by part; the blocks without replaced members; the totals; and the removed keys.
     """
-    from whorl.duplicates.spark.load_and_sketch import (
+    from whorl.duplicates.spark.arrow_blocks import Partitioning
+    from whorl.duplicates.spark.load_documents import (
         RunNumber,
         _divide_again,
         _find_removed_keys,
@@ -168,7 +169,6 @@ def run_of(
         _sketch_rows,
         _without_replaced,
     )
-    from whorl.duplicates.spark.partitions_and_blocks import Partitioning
 
     parts, since = Partitioning.with_count(number + 1), since or number
 
@@ -179,7 +179,7 @@ def run_of(
 
     rows = iter([pa.RecordBatch.from_pylist([{}])])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("whorl.duplicates.spark.load_and_sketch.documents_in", read)
+        patch.setattr("whorl.duplicates.spark.load_documents.documents_in", read)
         made = list(_sketch_rows(rows, SKETCHING, parts, RunNumber(number, since, True)))
     batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
     blocks = in_parts(pa.Table.from_batches([*made, *_divide_again(batches, FILES_SCHEME, parts, since)]), parts)
@@ -207,7 +207,7 @@ def run_of(
 
 def runs_in(blocks: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
     """Return the name and run of each document, and whether its sketch is new; None without a sketch."""
-    from whorl.duplicates.spark.partitions_and_blocks import Block, BlockMembers
+    from whorl.duplicates.spark.arrow_blocks import Block, BlockMembers
 
     actual = {}
     for rows in blocks.values():

@@ -22,7 +22,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.extraction.detect_format_and_encoding import decode, format_of
+from whorl.ingest.extraction.file_formats import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.protocol import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
 from whorl.redaction import public_address

@@ -7,7 +7,7 @@ from pathlib import PurePath
 import pytest
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detect_format_and_encoding import (
+from whorl.ingest.extraction.file_formats import (
     DOCX,
     HTML,
     MAIL,

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from whorl import Document
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest import file_limits
-from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, json_document
 from whorl.ingest.rows.protocol import Added, Decide, Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.text_rows import JsonArrayFormat, JsonLinesFormat, TableFormat, json_document
 
 
 def test_of_a_repeated_key_the_last_counts() -> None:
@@ -115,7 +115,7 @@ def test_a_line_without_end_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> N
     """
     A line beyond the limit is not kept in memory, and the next one is read.
     """
-    monkeypatch.setattr("whorl.ingest.rows.json_and_csv.MOST_BYTES", 40)
+    monkeypatch.setattr("whorl.ingest.rows.text_rows.MOST_BYTES", 40)
     long, after = rows_of(b'{"text": "' + b"x" * 1000 + b'"}\n{"text": "after"}\n')
     assert isinstance(long.values, DocumentError)
     assert "at most 40 bytes" in str(long.values)
@@ -325,7 +325,7 @@ def test_parts_of_a_file_have_all_its_rows(lines: list[str], size: int) -> None:
     for end in ("", "\n"):
         opened = io.BytesIO(("\n".join(lines) + end).encode())
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("whorl.ingest.rows.json_and_csv._SPAN", size)
+            patch.setattr("whorl.ingest.rows.text_rows._SPAN", size)
             spans = list(JsonLinesFormat().spans(opened))
         parts = [row for span in spans for row in JsonLinesFormat().rows(opened, RowColumns(), span)]
         opened.seek(0)
@@ -359,7 +359,7 @@ def test_an_unclosed_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     An unclosed quote is an error, and its row is not kept in memory beyond the limit.
     """
     assert read(b'text\n"one\ntwo')[0][1] == "this is no row of the table: unexpected end of data"
-    monkeypatch.setattr("whorl.ingest.rows.json_and_csv.MOST_BYTES", 100)
+    monkeypatch.setattr("whorl.ingest.rows.text_rows.MOST_BYTES", 100)
     rows = read(b'text\n"one\n' + b"x" * 150 + b"\nfine\n")
     assert str(rows[0][1]) == "this row has more than 100 characters (setting max_file_text)"
     assert rows[-1][1] == {"text": "fine"}
