@@ -18,6 +18,7 @@ import click
 from click.exceptions import Exit
 
 from whorl.cli.flags import require_default, with_boilerplate_texts
+from whorl.cli.open_store_and_documents import print_notes
 from whorl.cli.output_files import open_output, require_writable
 from whorl.cli.render.plans_and_progress import problem_lines, reading_bar, show_progress
 from whorl.duplicates.contamination import find_in_documents
@@ -50,6 +51,7 @@ from whorl.output.duplicates import (
     not_compared_lines,
     redundancy_line,
     reference_line,
+    unread_line,
     write_cluster_lines,
     write_clusters,
     write_pair_lines,
@@ -271,10 +273,7 @@ def run(command: DuplicatesCommand) -> None:
         click.echo(
             f"failed: {', '.join(command.paths)} {'has' if len(command.paths) == 1 else 'have'} no documents", err=True
         )
-    if command.strict and reading.unread_values:
-        is_lost = True
-        click.echo(f"failed: {plural(reading.unread_values, 'value')} could not be read as a date or number", err=True)
-    if is_lost:
+    if is_unread_too_much(reading.unread_values, strict=command.strict) or is_lost:
         sys.exit(1)
 
 
@@ -285,9 +284,11 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
     summary = run(command.paths, command)
     lines = map(printable, summary_lines(summary, output, clusters=command.clusters))
     print_lines([*command.search.pairs.notes, *lines])
+    print_notes(unread_line(values, "document") for values in summary.unread)
     problems = Problems([Problem(output, "", summary.unfit)])
     is_lost = is_too_much_lost(problems, summary.documents, summary.repeated, strict=command.strict)
-    if is_lost or not summary.documents:
+    unread = sum(values.count for values in summary.unread)
+    if is_unread_too_much(unread, strict=command.strict) or is_lost or not summary.documents:
         sys.exit(1)
 
 
@@ -540,6 +541,13 @@ def is_too_much_lost(problems: Problems, count: int, repeated: int = 0, *, stric
         )
     click.echo(f"failed: {reason}; what was found is of the others", err=True)
     return True
+
+
+def is_unread_too_much(unread: int, *, strict: bool) -> bool:
+    """Check whether, with `strict`, any value could not be read as a date or number; if so, print a message."""
+    if strict and unread:
+        click.echo(f"failed: {plural(unread, 'value')} could not be read as a date or number", err=True)
+    return strict and unread > 0
 
 
 class _TerminatedError(KeyboardInterrupt):

@@ -212,12 +212,12 @@ def not_compared_lines(duplicates: Duplicates) -> list[str]:
     )
     return [
         *(not_compared_line(number, duplicates.kind, lack) for number, lack in lacks if number),
-        *(_unread_line(unread, duplicates.kind) for unread in duplicates.find_unread_values()),
+        *(unread_line(unread, duplicates.kind) for unread in duplicates.find_unread_values()),
         *duplicates.gaps,
     ]
 
 
-def _unread_line(unread: UnreadValues, kind: str) -> str:
+def unread_line(unread: UnreadValues, kind: str) -> str:
     has, counts = ("has", "counts") if unread.count == 1 else ("have", "count")
     return (
         f"{plural(unread.count, kind)} {has} no {unread.sought} that can be read {unread}, and {counts} as without a "

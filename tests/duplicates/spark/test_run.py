@@ -155,6 +155,34 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_unread_dates_are_reported(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """
+    Values that are no date are counted in the words of the local run, and fail with --strict; missing ones are not.
+    """
+    from whorl.cli.main import main
+
+    text, file = "one two three four five six seven eight nine ten", tmp_path / f"rows.{form}"
+    dates = ["2024-03-01", "soon", None, "", "later", "soon"]
+    rows = [{"id": str(at), "text": text, "day": day} for at, day in enumerate(dates)]
+    if form == "parquet":
+        spark.createDataFrame(rows, "id string, text string, day string").coalesce(1).write.parquet(str(file))
+    else:
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    state = ["--state", str(tmp_path / "state")]
+    for number, strict in enumerate(([], ["--strict"])):
+        options = ["duplicates", str(file), "--keep", "newest:day", *strict]
+        local = CliRunner().invoke(main, [*options, "--format", "json"])
+        done = CliRunner().invoke(main, [*options, "--engine", "spark", *state, "-o", str(tmp_path / f"out{number}")])
+        (line,) = [line for line in local.stderr.splitlines() if "no date that can be read" in line]
+        assert line.startswith("note: 3 documents have")
+        assert "'soon'" in line
+        assert line in done.stderr.splitlines()
+        assert "could not be read, among them" not in done.stderr
+        assert ("failed: 3 values could not be read as a date or number" in done.stderr) == bool(strict)
+        assert done.exit_code == local.exit_code == len(strict)
+
+
 def test_rows_of_parquet_without_a_text(spark: SparkSession, tmp_path: Path) -> None:
     """
     Rows without a text stay.

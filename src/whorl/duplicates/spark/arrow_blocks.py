@@ -272,8 +272,9 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
 #: Columns of a block. A row of these columns either holds documents, or reports a bad row of the input by its id and
-#: problem. `unlisted` is the number of bad rows that are not reported.
-BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
+#: problem. `unlisted` is the number of bad rows that are not reported. `unread` is the number of values that the
+#: retention policy cannot read; `problem_id` is then the first value.
+BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long, unread long"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -372,7 +373,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     hash_ends = np.append(0, np.cumsum(sketches.counts[chosen]))
     own = members.select(order)
     ranges = list(zip(first.tolist(), last.tolist(), strict=True))
-    nothing = pa.nulls(present.size, pa.string())
+    no_text, no_number = pa.nulls(present.size, pa.string()), pa.nulls(present.size, pa.int64())
     numbers = {"keys": block.keys, "sizes": sketches.sizes, "counts": sketches.counts, "is_new": block.is_new}
     columns = {
         "part": pa.array(present, pa.int32()),
@@ -385,9 +386,10 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         "worths": make_binary_column(own.worths, first, last),
         "runs": make_binary_column(own.runs, first, last),
         "digests": make_binary_column(own.digests, first, last),
-        "problem_id": nothing,
-        "problem": nothing,
-        "unlisted": pa.nulls(present.size, pa.int64()),
+        "problem_id": no_text,
+        "problem": no_text,
+        "unlisted": no_number,
+        "unread": no_number,
     }
     return pa.RecordBatch.from_pydict(columns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 
@@ -13,7 +14,7 @@ from pyspark.sql import functions as f
 from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
-from whorl.duplicates.retention import Keep
+from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching
 from whorl.duplicates.spark.arrow_blocks import (
@@ -127,6 +128,10 @@ class SparkDuplicates:
 
     def count_unfit(self) -> int:
         return self._documents.count_unfit()
+
+    def find_unread_values(self) -> Sequence[UnreadValues]:
+        """Return the values that the retention policy cannot read as dates or numbers."""
+        return self._documents.unread_values(self._keep)
 
     @property
     def repeated(self) -> int:

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays_and_batches import run_starts
+from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import SketchBatch, Sketching
 from whorl.duplicates.spark.arrow_blocks import (
@@ -120,8 +121,17 @@ class LoadedDocuments:
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_unfit(self) -> int:
-        problems = self.blocks.where("problem is not null").select(f.coalesce("unlisted", f.lit(1)).alias("rows"))
+        problems = self.blocks.where("problem is not null and unread is null").select(
+            f.coalesce("unlisted", f.lit(1)).alias("rows")
+        )
         return sum(row["rows"] for row in map_batches(problems, _sum_rows, "rows long").collect())
+
+    def unread_values(self, keep: Keep) -> list[UnreadValues]:
+        """Return the values that the retention policy cannot read as dates or numbers."""
+        if not keep.is_by_value:
+            return []
+        rows = self.blocks.where("unread is not null").select("unread", "problem_id").collect()
+        return UnreadValues.sum(UnreadValues(keep.column, keep.sought, count, first) for count, first in rows)
 
 
 def load_documents(
@@ -165,9 +175,9 @@ def load_documents(
 
 
 def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, run: RunNumber) -> Batches:
-    """Convert rows to rows of BLOCKS: documents with their sketches by part, then the problems of bad rows."""
+    """Convert rows to rows of BLOCKS: documents with their sketches by part, then bad rows and unread values."""
     problems: list[dict[str, Any]] = []
-    first, unlisted = int(parts.names[0]), 0
+    first, unlisted, unread = int(parts.names[0]), 0, list[UnreadValues]()
 
     def note(document_id: str | None, problem: str) -> None:
         nonlocal unlisted
@@ -183,6 +193,7 @@ def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, ru
 
     waiting: list[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
     for portion, made in sketching.sketch(portions()):
+        unread = UnreadValues.sum([*unread, *made.unread])
         numbers = [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion]
         texts = (document.text for document in portion)
         digests = hash_texts(texts) if run.is_saved else np.zeros(len(portion), np.uint64)
@@ -197,6 +208,9 @@ def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, ru
         yield _block_rows_of(waiting, sketching.sketch_scheme, parts, run.since)
     if unlisted:
         problems.append({"part": first, "problem": "", "unlisted": unlisted})
+    problems += [
+        {"part": first, "problem_id": str(values.first), "problem": "", "unread": values.count} for values in unread
+    ]
     if problems:
         yield pa.RecordBatch.from_pylist(problems, arrow_schema(BLOCKS))
 

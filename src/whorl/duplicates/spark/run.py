@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.retention import UnreadValues
 from whorl.errors import DocumentError, EngineError, EngineUnavailableError, ParameterError
 from whorl.operations import DuplicatesOperation
 
@@ -40,6 +41,7 @@ class Summary:
         repeated: Number of repeated ids.
         unfit: Number of rows that could not be read; `problems` has examples.
         written: Pairs, or documents in clusters, that were written.
+        unread: Values that the retention policy cannot read as dates or numbers.
         left: Number of rows in the copy without duplicates; None if `filtered` is not given.
     """
 
@@ -50,6 +52,7 @@ class Summary:
     problems: tuple[str, ...]
     written: int
     left: int | None = None
+    unread: Sequence[UnreadValues] = ()
 
 
 def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSession | None = None) -> Summary:
@@ -133,9 +136,10 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         unfit = search.count_unfit()
         examples = search.unfit.limit(_PROBLEMS_SHOWN).collect() if unfit else []
         problems = tuple(f"{row.id or 'a row'}: {row.problem}" for row in examples)
+        unread = search.find_unread_values()
         search.save_state()
         search.release()
-        return Summary(documents, too_short, search.repeated, unfit, problems, written, left)
+        return Summary(documents, too_short, search.repeated, unfit, problems, written, left, unread)
 
 
 def _session() -> SparkSession:
