@@ -34,8 +34,6 @@ _GRACE_SECONDS = 0.5
 #: Time in seconds after which the next request begins, even if the current request is still running. Nearly all
 #: searches on an embedded store take less time.
 _TURN_SECONDS = 0.05
-#: Time in seconds after which the client's connection is watched. Most requests are answered earlier.
-_UNWATCHED_SECONDS = 0.05
 
 
 @dataclass(slots=True)
@@ -175,36 +173,39 @@ class Admission:
             await self._app(scope, receive, send)
             return
         # `Bodies` has read the whole body into one message; the message after it is the disconnect.
-        body, client = await receive(), _Client(receive)
+        body = await receive()
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
         answer, has_slot = _ResponseGuard(send), False
+        disconnect = asyncio.create_task(_until_disconnect(receive))
+
+        async def receive_disconnect() -> Message:
+            await asyncio.wait({disconnect})
+            return {"type": "http.disconnect"}
 
         async def work() -> None:
             nonlocal has_slot
             async with self._semaphore.slot(self._seconds), self._turn():
                 has_slot = True
-                await self._app(scope, client.replaying(body), answer.send)
+                await self._app(scope, replay_body(body.get("body", b""), receive_disconnect), answer.send)
 
         with deadline(self._seconds) as request:
             task = asyncio.create_task(work())
         self._late.add(task)
         task.add_done_callback(self._late.discard)
         try:
-            await asyncio.wait({task}, timeout=_UNWATCHED_SECONDS)
-            if not task.done():
-                await asyncio.wait(
-                    {task, client.gone()}, timeout=self._seconds + _GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED
-                )
+            limit = self._seconds + _GRACE_SECONDS
+            await asyncio.wait({task, disconnect}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 task.result()
-            elif client.gone().done():
+            elif disconnect.done():
                 raise ClientDisconnect
             elif not answer.has_begun:
-                limit = f"{self._seconds:g} s"
-                raise HTTPException(503, f"this took longer than {limit}; try again, ask for less, or allow more")
+                raise HTTPException(
+                    503, f"this took longer than {self._seconds:g} s; try again, ask for less, or allow more"
+                )
         finally:
-            client.close()
+            disconnect.cancel()
             if not task.done():
                 answer.is_closed = True
                 # Retrieve the exception here, because no caller awaits the task any more.
@@ -232,37 +233,10 @@ def _needs_no_slot(scope: Scope) -> bool:
     return scope["type"] != "http" or not is_of_the_store(scope["path"]) or is_log_in(scope)
 
 
-class _Client:
-    """Notices when a client disconnects, once `gone()` was called; read the body before this call."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._gone: asyncio.Task[None] | None = None
-
-    def gone(self) -> asyncio.Task[None]:
-        """Return the task that ends when the client disconnects."""
-        if self._gone is None:
-            self._gone = asyncio.create_task(self._until_gone())
-        return self._gone
-
-    async def _until_gone(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-
-    def close(self) -> None:
-        if self._gone is not None:
-            self._gone.cancel()
-
-    def replaying(self, body: Message) -> Receive:
-        """Return a `receive` function that returns the whole body first, and then the disconnect."""
-        left = [body]
-
-        async def receive() -> Message:
-            if not left:
-                await asyncio.wait({self.gone()})
-            return left.pop() if left else {"type": "http.disconnect"}
-
-        return receive
+async def _until_disconnect(receive: Receive) -> None:
+    """Wait until the client disconnects. The body must have been read before."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _forget(task: asyncio.Task[None]) -> None:
