@@ -447,7 +447,7 @@ class RateLimit:
 
 def _has_no_body(scope: Scope) -> bool:
     names = {name for name, _ in scope["headers"]}
-    return scope["method"] == "GET" and names.isdisjoint((b"content-length", b"transfer-encoding"))
+    return scope["method"] in ("GET", "HEAD") and names.isdisjoint((b"content-length", b"transfer-encoding"))
 
 
 def _require_media_type(scope: Scope) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from fastapi import HTTPException
 from starlette.routing import BaseRoute, Match, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from whorl.errors import ParameterError
 from whorl.service.credentials import Access
@@ -182,8 +182,6 @@ class Methods:
         methods = methods.union(*matching)
         if not methods:
             raise HTTPException(404, f"there is nothing at {path:.80}")
-        if "GET" in methods:
-            methods.add("HEAD")
         if method not in methods:
             raise HTTPException(405, f"{path:.80} does not take {method}", {"Allow": ", ".join(sorted(methods))})
 
@@ -199,31 +197,3 @@ class Checks:
             for check in self._checks:
                 check(scope)
         await self._app(scope, receive, send)
-
-
-class HeadRequests:
-    """Answers HEAD requests: runs them as GET and drops the body."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "HEAD":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_head(message: Message) -> None:
-            if message["type"] == "http.response.body":
-                message = {**message, "body": b""}
-            # The server checks the length of the body, and accepts a response without a body only if the method is
-            # HEAD.
-            scope["method"] = "HEAD"
-            await send(message)
-            scope["method"] = "GET"
-
-        # The log reads the matched route from the scope, so change the scope in place.
-        scope["method"] = "GET"
-        try:
-            await self._app(scope, receive, send_head)
-        finally:
-            scope["method"] = "HEAD"
