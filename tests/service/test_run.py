@@ -61,9 +61,9 @@ def search_status(served: Served, headers: dict[str, str]) -> int:
     return requests.get(f"{served.url}/api/v1/search?q=*", headers=headers, timeout=DEADLINE_SECONDS).status_code
 
 
-def stopping(served: Served) -> None:
+def stopping(served: Served, number: signal.Signals = signal.SIGTERM) -> None:
     """Send the service a stop signal, and wait until it stops accepting."""
-    served.process.send_signal(signal.SIGTERM)
+    served.process.send_signal(number)
     # The service logs the stop before it closes its listener, and that it waits afterwards.
     served.logged(lambda line: "Waiting" in str(line["event"]))
 
@@ -81,7 +81,8 @@ def test_a_missing_store_is_created(tmp_path: Path) -> None:
         assert requests.get(f"{served.url}/api/v1/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
 
 
-def test_accepted_uploads_are_finished(folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_accepted_uploads_are_finished(folder: Path, number: signal.Signals) -> None:
     """
     An upload that has begun is finished and answered during a stop, while new connections are refused.
     """
@@ -89,7 +90,7 @@ def test_accepted_uploads_are_finished(folder: Path) -> None:
         connection.sendall(HEAD.encode() + chunk(line("first")))
         # Other requests are answered at the same time.
         assert requests.get(f"{served.url}/api/v1/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
-        stopping(served)
+        stopping(served, number)
         with pytest.raises(ConnectionError):
             served.connection()
         connection.sendall(chunk(line("second")) + b"0\r\n\r\n")

@@ -178,6 +178,9 @@ def serve(store: Store, settings: Settings) -> None:
     _warn_if_empty(store, settings)
     # After a stop, uvicorn raises the received signal again. Handle SIGTERM like SIGINT, so that the exit code is 0.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # The system sends SIGHUP when the terminal is closed. Keep ignoring it under nohup.
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     with suppress(KeyboardInterrupt):
         server.run()
     if not server.started:
