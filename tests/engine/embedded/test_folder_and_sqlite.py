@@ -74,6 +74,22 @@ def test_other_things_are_left_alone(path, tmp_path):
         opened(tmp_path / ("n" * 300))
 
 
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_store_that_has_lost_its_documents(path, create, is_empty):
+    """
+    A store whose database is missing or empty is reported as damaged, and is unchanged.
+    """
+    fill(path, 1)
+    (path / RECORDS).unlink()
+    if is_empty:
+        (path / RECORDS).touch()
+    names = sorted(path.rglob("*"))
+    with pytest.raises(StoreError, match=r"is a damaged store: records\.db, .* is missing or empty; restore"):
+        opened(path, create=create)
+    assert sorted(path.rglob("*")) == names
+
+
 @pytest.mark.parametrize("name", [f"{RECORDS}.backup", f"{RECORDS}-old", f"{LOCK}ed"])
 def test_names_that_begin_like_those_of_a_store(path, name):
     """

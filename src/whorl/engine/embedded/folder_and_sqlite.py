@@ -46,6 +46,11 @@ def prepare_folder(path: Path, *, create: bool) -> bool:
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return True
         # An empty database is allowed: another process may be creating the store, or was stopped while creating it.
+        if INDEX in names and set(names) <= {INDEX, BASE, *_UNFINISHED}:
+            raise StoreError(
+                f"{path} is a damaged store: {RECORDS}, which holds the documents, is missing or empty; restore the "
+                "folder from a backup, or delete it and index again"
+            )
         if others := [name for name in names if name not in _UNFINISHED]:
             advice = (
                 "name an empty or a new folder" if create else f"make one by indexing: whorl index --store NEW {path}"
