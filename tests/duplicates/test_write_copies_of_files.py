@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +83,35 @@ def test_filtered_files_lack_the_duplicates(data: Path, tmp_path: Path) -> None:
     assert [json.loads(line) for line in lines] == [{"text": "short", "meta": {"n": 4}}]
     assert (tmp_path / "out" / "c.csv").read_bytes() == b"n,text\r\n6,five words that are different\r\n"
     assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.process
+def test_a_killed_run_is_repeated(data: Path, tmp_path: Path) -> None:
+    """
+    The same command replaces the folder that a killed run has not finished, and no other folder.
+    """
+    out, unfinished = tmp_path / "out", tmp_path / "out.part"
+    command = ["duplicates", str(data), "--state", str(tmp_path / "state"), "--filtered", str(out)]
+    kill_before_the_end = f"""
+import os, sys
+from whorl.cli.main import main
+from whorl.duplicates import write_copies_of_files
+write_copies_of_files._write_notes = lambda *_, **__: os._exit(9)
+main({command!r})
+"""
+    killed = subprocess.run([sys.executable, "-c", kill_before_the_end], check=False, capture_output=True)
+    assert killed.returncode == 9, killed.stderr
+    assert (unfinished / "a.parquet").is_file()
+    done = CliRunner().invoke(main, command)
+    assert (out / "a.parquet").is_file(), done.output
+    assert not unfinished.exists()
+    assert not [path for path in out.rglob(".*") if path.is_file()]
+    again = CliRunner().invoke(main, command)
+    assert f"{out} is there already; name a folder that is not" in again.output
+    out.rename(unfinished)
+    other = CliRunner().invoke(main, command)
+    assert f"{unfinished} is there already" in other.output
+    assert (unfinished / "a.parquet").is_file()
 
 
 @pytest.mark.process

@@ -31,6 +31,8 @@ _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
 #: Entries of Hugging Face's metadata files that are wrong for a copy with fewer rows.
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
+#: File that marks an unfinished folder, which the next run may replace.
+_UNFINISHED = ".whorl-unfinished"
 #: Smallest and largest integer of 64 bits.
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 
@@ -60,12 +62,17 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the output folder is not empty or not writable, or if two copies share a path."""
+    """Raise ParameterError if the output folder is not empty or not writable, or if two copies share a path.
+
+    If a run was killed while it wrote this output, delete its unfinished folder.
+    """
     if not target.name:
         # The working directory and the root have no name to derive the temporary folder from.
         raise ParameterError(f"{target} is there already; name a folder that is not")
     partial = _partial(target)
     try:
+        if (partial / _UNFINISHED).is_file():
+            shutil.rmtree(partial)
         for folder in (target, partial):
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
                 left = ", perhaps of a run that was killed; delete it, or" if folder is partial else ";"
@@ -134,6 +141,7 @@ def write_filtered(
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
+        (partial / _UNFINISHED).touch()
         for found in reading.files:
             if found.file.as_posix() in reading.without_texts:
                 continue
@@ -146,6 +154,7 @@ def write_filtered(
                 if all(known.where != problem.where for known in reading.problems):
                     reading.problems.append(problem)
         _write_notes(reading.files, partial, with_columns=with_columns)
+        (partial / _UNFINISHED).unlink()
         if target.exists():
             target.rmdir()
         partial.replace(target)
