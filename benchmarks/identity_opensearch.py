@@ -28,7 +28,7 @@ import requests
 from corpus_texts import texts
 from identity import AT_ONCE, CORPORA, DATA, SOUND_MARKS, compare_random
 from whorl import Store
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.local.server import Server, fetch_jars, find_java
 from whorl.engine.opensearch.client import IndexClient

@@ -16,12 +16,12 @@ from typing import Protocol
 import requests
 
 from whorl import open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.mapping_and_fields import index_body
+from whorl.engine.opensearch.document_fields import index_body
 from whorl.settings.settings import Settings
 
 ENGINES = ("solr", "opensearch", "embedded")

@@ -30,9 +30,9 @@ from corpus_texts import texts
 from duplicates_processes import WHORL, say
 from million_stores import NAME, started
 from whorl import Document, Store, open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.solr.backfill_and_cluster_labels import prepare
+from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.update_documents import prepare
 from writers import Writer, lost, lost_by_now, write
 
 KILLS, LONGEST_SECONDS, SEED = 20, 6.0, 3

@@ -38,10 +38,10 @@ from corpus_texts import texts
 from engine_requests import ByHand, recorded
 from engine_solr import MeasuredSolr, own_solr
 from whorl import Document, Store, open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.mapping_and_fields import index_body
+from whorl.engine.opensearch.document_fields import index_body
 from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme

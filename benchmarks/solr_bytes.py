@@ -22,7 +22,7 @@ from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.document_fields_and_coverage import sketch_fields
+from whorl.engine.solr.document_fields import sketch_fields
 from whorl.engine.solr.field_definitions import SAMPLE, SCHEME, SIZE, SKETCH
 from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.shingling import Scheme

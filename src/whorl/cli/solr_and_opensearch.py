@@ -21,7 +21,7 @@ from whorl.output.formatting import plural
 if TYPE_CHECKING:
     from whorl.engine.backfill import BackfillReport
     from whorl.engine.check_findings import Finding
-    from whorl.engine.configured_and_guessed_fields import FieldNames
+    from whorl.engine.field_names import FieldNames
     from whorl.engine.local.server import RunningServer
     from whorl.fingerprint.winnowing import PassageScheme
     from whorl.settings.settings import Settings
@@ -134,7 +134,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     These are made from the stored texts, and nothing else in a document is changed. If Solr would lose anything, the
     command says so and does nothing. You can stop the command at any time; run it again to continue.
     """
-    from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare
+    from whorl.engine.solr.update_documents import backfill, prepare
 
     client, fields = _client(url), _load_settings().fields
     if dry_run:
@@ -216,7 +216,7 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
     is one.
     """
     client, names = _open_index(url, content, name)
-    from whorl.engine.opensearch.inspect_and_extend_index import initialise
+    from whorl.engine.opensearch.index_mapping import initialise
     from whorl.settings.settings import write_file
 
     scheme = passage_scheme(passages)
@@ -254,7 +254,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
     Nothing else in a document is changed. You can stop the command at any time; run it again to continue.
     """
     client, names = _open_index(url, content)
-    from whorl.engine.opensearch.backfill_and_cluster_labels import backfill, prepare
+    from whorl.engine.opensearch.update_documents import backfill, prepare
 
     if dry_run:
         click.echo(f"{plural(prepare(client, names, again=again), 'document')} would be checked")

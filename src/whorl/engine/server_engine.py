@@ -35,9 +35,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
 from whorl.arrays_and_batches import batches, chunks
+from whorl.engine.index_terms import state_doublings
 from whorl.engine.protocol import Engine, PassageMatches
-from whorl.engine.stored_sketches_and_passages import passage_hash_terms
-from whorl.engine.word_and_value_terms import state_doublings
+from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import (
     EngineError,
     EngineResponseError,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from whorl.arrays_and_batches import batches
+from whorl.engine.index_terms import compile_pattern
 from whorl.engine.protocol import Engine
-from whorl.engine.word_and_value_terms import compile_pattern
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.model import Stored

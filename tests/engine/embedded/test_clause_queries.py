@@ -27,7 +27,7 @@ from whorl.engine.embedded.tantivy_query import (
     is_sloppy_phrase,
     positions,
 )
-from whorl.engine.word_and_value_terms import compile_pattern, value_prefix, value_term, word_term
+from whorl.engine.index_terms import compile_pattern, value_prefix, value_term, word_term
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.query.ast import Pattern, WildcardCharacter, as_typed

@@ -20,10 +20,10 @@ from tests.candidate_pages import candidate_page
 from tests.clock import Clock
 from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.document_fields import MAPPING, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.mapping_and_fields import MAPPING, index_body
 from whorl.engine.server_engine import ServerAccess
 from whorl.errors import (
     DocumentError,

@@ -9,11 +9,11 @@ import pytest
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
-from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.opensearch.backfill_and_cluster_labels import backfill
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import initialise
-from whorl.engine.opensearch.mapping_and_fields import OF_CLUSTERS, index_body
+from whorl.engine.opensearch.document_fields import OF_CLUSTERS, index_body
+from whorl.engine.opensearch.index_mapping import initialise
+from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import SchemaError
 
 PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")

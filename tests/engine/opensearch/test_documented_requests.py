@@ -12,14 +12,14 @@ from urllib.parse import unquote
 import pytest
 
 from whorl import Document, Store
-from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.opensearch.backfill_and_cluster_labels import backfill
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.document_fields import MAPPING, OF_PASSAGES, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
-from whorl.engine.opensearch.inspect_and_extend_index import create, initialise
-from whorl.engine.opensearch.mapping_and_fields import MAPPING, OF_PASSAGES, index_body
+from whorl.engine.opensearch.index_mapping import create, initialise
+from whorl.engine.opensearch.update_documents import backfill
 from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme

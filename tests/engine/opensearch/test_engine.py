@@ -15,13 +15,13 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine import server_engine
-from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.opensearch.backfill_and_cluster_labels import backfill
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.inspect_and_extend_index import initialise
-from whorl.engine.opensearch.mapping_and_fields import DIGEST, SKETCH, index_body
+from whorl.engine.opensearch.index_mapping import initialise
+from whorl.engine.opensearch.update_documents import backfill
 from whorl.engine.protocol import ScanBatch
 from whorl.errors import FieldError, ParameterError, SchemaError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from whorl.engine.index_terms import value_term
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.request_body import facet_aggregations, read_facets
 from whorl.engine.protocol import Facet, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
-from whorl.engine.word_and_value_terms import value_term
 from whorl.errors import EngineResponseError, ParameterError
 from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll
 

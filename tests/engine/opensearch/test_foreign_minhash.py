@@ -14,14 +14,14 @@ from tests.engine.opensearch.test_client import between
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.check_findings import Severity
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch import foreign_minhash as min_hash
-from whorl.engine.opensearch.backfill_and_cluster_labels import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
-from whorl.engine.opensearch.inspect_and_extend_index import initialise
+from whorl.engine.opensearch.index_mapping import initialise
+from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature_and_tokens import Spelling

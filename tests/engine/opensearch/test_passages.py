@@ -8,12 +8,12 @@ import random
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.opensearch.backfill_and_cluster_labels import backfill, prepare, updates
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import initialise
-from whorl.engine.opensearch.mapping_and_fields import PASSAGES, IndexFeatures, index_body
+from whorl.engine.opensearch.document_fields import PASSAGES, IndexFeatures, index_body
+from whorl.engine.opensearch.index_mapping import initialise
+from whorl.engine.opensearch.update_documents import backfill, prepare, updates
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl import Document, Store
-from whorl.engine.opensearch.mapping_and_fields import word_term
+from whorl.engine.opensearch.document_fields import word_term
 from whorl.engine.opensearch.request_body import clause, leaf_clauses, sort_keys, translate
 from whorl.engine.server_engine import MAX_CLAUSES
 from whorl.errors import ParameterError

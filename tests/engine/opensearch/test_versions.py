@@ -13,7 +13,7 @@ import pytest
 from tests import opensearch_runtime, opensearch_versions
 from tests.sampling import thorough
 from whorl import Document, Store, open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.local.server import Server
 from whorl.engine.opensearch.check_index import check

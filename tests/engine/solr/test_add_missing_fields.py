@@ -18,12 +18,12 @@ from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.backfill_and_cluster_labels import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.update_documents import backfill
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme

@@ -24,13 +24,13 @@ from whorl import Store
 from whorl.cli.main import main
 from whorl.engine.backfill import BackfillReport
 from whorl.engine.check_findings import Severity
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import Json, SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import NEEDED, SCHEME, SKETCH
+from whorl.engine.solr.update_documents import backfill, prepare
 from whorl.errors import SchemaError
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 

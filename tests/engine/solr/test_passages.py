@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from tests import solr_runtime
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import PASSAGES, definitions
+from whorl.engine.solr.update_documents import backfill, prepare
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow

@@ -20,19 +20,19 @@ from tests.engine.solr.indexed import (
 from tests.families import shingles
 from tests.sampling import combine
 from whorl import Document, Store, open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.protocol import CountedPage
 from whorl.engine.server_engine import MAX_CLAUSES
 from whorl.engine.solr import engine
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.backfill_and_cluster_labels import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.document_fields_and_coverage import read_sketches, sketch_fields
+from whorl.engine.solr.document_fields import read_sketches, sketch_fields
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import DIGEST, SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.inspect_collection import inspect
 from whorl.engine.solr.request_body import SolrFields, search_request
+from whorl.engine.solr.update_documents import backfill
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme

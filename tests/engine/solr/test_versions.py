@@ -19,7 +19,7 @@ from tests.conformance.test_similar import shares, windows
 from tests.engine.solr.bare import write_configset
 from tests.sampling import thorough
 from whorl import Document, Store, open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.local.server import Server
 from whorl.engine.local.solr import SOLR, start_standalone
 from whorl.engine.solr.add_missing_fields import initialise

@@ -46,6 +46,7 @@ from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
 from whorl.engine.embedded.shared_tokens import document_frequencies
 from whorl.engine.embedded.tantivy_query import translate
 from whorl.engine.embedded.text_and_token_index import IndexWriter, InvertedIndex
+from whorl.engine.index_terms import places_by_field
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     Candidates,
@@ -57,7 +58,6 @@ from whorl.engine.protocol import (
     PassageMatches,
     ScanBatch,
 )
-from whorl.engine.word_and_value_terms import places_by_field
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.fingerprint_texts import BATCH_CHARACTERS, BATCH_TEXTS, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature

@@ -13,8 +13,8 @@ from whorl.arrays_and_batches import ascending_distinct, chunks, sort_distinct
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.embedded.segments import MINHASH_BITS
+from whorl.engine.index_terms import OWN_FIELDS, join_terms, presence_term, property_words, value_term
 from whorl.engine.protocol import MinHashPart
-from whorl.engine.word_and_value_terms import OWN_FIELDS, join_terms, presence_term, property_words, value_term
 from whorl.fingerprint.fingerprint_texts import (
     BATCH_CHARACTERS,
     BATCH_TEXTS,
@@ -142,7 +142,7 @@ LAYOUT = "11"
 class IndexEntry(NamedTuple):
     """Indexed data of a document: tokens, words, and whole (not tokenized) values.
 
-    `values` has pairs of a field's name and the terms of a value, from `engine.word_and_value_terms.join_terms`.
+    `values` has pairs of a field's name and the terms of a value, from `engine.index_terms.join_terms`.
     """
 
     tokens: DocumentTokens
@@ -193,7 +193,7 @@ def _without_field_norms(schema: tantivy.Schema) -> tantivy.Schema:
 
 
 SCHEMA = _schema()
-#: Analyzer that splits words at the separators of `engine.word_and_value_terms.join_terms`.
+#: Analyzer that splits words at the separators of `engine.index_terms.join_terms`.
 WORDS_ANALYZER = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 

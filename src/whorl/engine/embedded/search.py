@@ -31,6 +31,7 @@ from whorl.engine.embedded.shared_tokens import (
 )
 from whorl.engine.embedded.tantivy_query import IndexReader, any_of, phrase_query, translate
 from whorl.engine.embedded.text_and_token_index import InvertedIndex, ScoredId
+from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import (
     CandidatePage,
     Candidates,
@@ -45,7 +46,6 @@ from whorl.engine.protocol import (
     ValueFacet,
     reference_meanings,
 )
-from whorl.engine.word_and_value_terms import encode_sortable
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.model import Document, Hit, Order, Page

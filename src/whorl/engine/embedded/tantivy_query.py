@@ -23,7 +23,7 @@ from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.shared_tokens import Combine, ScoredDocuments, has_only_tokens, match_tokens, regroup
 from whorl.engine.embedded.text_and_token_index import InvertedIndex
-from whorl.engine.word_and_value_terms import (
+from whorl.engine.index_terms import (
     OWN_FIELDS,
     clause_fields,
     compile_pattern,

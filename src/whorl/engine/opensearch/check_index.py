@@ -18,7 +18,7 @@ from whorl.engine.check_findings import (
     without_name,
     without_passages,
 )
-from whorl.engine.configured_and_guessed_fields import (
+from whorl.engine.field_names import (
     FieldNames,
     TextField,
     guess_name_field,
@@ -26,8 +26,8 @@ from whorl.engine.configured_and_guessed_fields import (
     init_command,
     listing,
 )
-from whorl.engine.opensearch.backfill_and_cluster_labels import missing_fields_query
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.document_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
     MinHashField,
@@ -36,7 +36,7 @@ from whorl.engine.opensearch.foreign_minhash import (
     probe_field,
     token_count,
 )
-from whorl.engine.opensearch.inspect_and_extend_index import (
+from whorl.engine.opensearch.index_mapping import (
     differences,
     field_definition,
     find_stored_texts,
@@ -46,8 +46,8 @@ from whorl.engine.opensearch.inspect_and_extend_index import (
     source_trap,
     splits_names,
 )
-from whorl.engine.opensearch.mapping_and_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.request_body import sort_keys
+from whorl.engine.opensearch.update_documents import missing_fields_query
 from whorl.engine.server_engine import MAX_CLAUSES, guard_response
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order

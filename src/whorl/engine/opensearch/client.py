@@ -16,7 +16,7 @@ import opensearchpy
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.opensearch.mapping_and_fields import Json
+from whorl.engine.opensearch.document_fields import Json
 from whorl.engine.server_engine import (
     ServerAccess,
     ServerConnections,

@@ -12,19 +12,10 @@ from itertools import chain
 from pathlib import Path
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.opensearch.backfill_and_cluster_labels import OpenSearchLabels, missing_fields_query
+from whorl.engine.field_names import FieldNames
+from whorl.engine.index_terms import places_by_field
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens, read_texts
-from whorl.engine.opensearch.inspect_and_extend_index import (
-    field_definition,
-    file_base,
-    require_fields,
-    searchable_text,
-    splits_names,
-    without_passage_field,
-)
-from whorl.engine.opensearch.mapping_and_fields import (
+from whorl.engine.opensearch.document_fields import (
     DIGEST,
     FIELDS,
     HANDLE,
@@ -45,6 +36,15 @@ from whorl.engine.opensearch.mapping_and_fields import (
     text_in,
     without_text,
 )
+from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens, read_texts
+from whorl.engine.opensearch.index_mapping import (
+    field_definition,
+    file_base,
+    require_fields,
+    searchable_text,
+    splits_names,
+    without_passage_field,
+)
 from whorl.engine.opensearch.request_body import (
     facet_aggregations,
     id_field,
@@ -53,6 +53,7 @@ from whorl.engine.opensearch.request_body import (
     sort_keys,
     translate,
 )
+from whorl.engine.opensearch.update_documents import OpenSearchLabels, missing_fields_query
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     CandidatePage,
@@ -64,8 +65,7 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.engine.server_engine import ServerEngine, TermMatches, TtlCache, explain_refusals, guard_responses
-from whorl.engine.stored_sketches_and_passages import StoredSketch, decode_sketches, finds_only_short
-from whorl.engine.word_and_value_terms import places_by_field
+from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_outputs, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
+from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import field_definition
-from whorl.engine.opensearch.mapping_and_fields import ID, OWN, Json, text_in
-from whorl.engine.word_and_value_terms import PROBE
+from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
+from whorl.engine.opensearch.index_mapping import field_definition
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature_and_tokens import Signature, Spelling, from_distinct, smallest_in_buckets

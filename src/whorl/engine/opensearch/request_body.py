@@ -15,8 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.opensearch.foreign_minhash import TokenField
-from whorl.engine.opensearch.mapping_and_fields import (
+from whorl.engine.index_terms import (
+    BETWEEN_WORDS,
+    clause_fields,
+    decode_sortable,
+    encode_sortable,
+    value_prefix,
+    value_term,
+)
+from whorl.engine.opensearch.document_fields import (
     FIELDS,
     ID,
     MINHASH,
@@ -34,17 +41,10 @@ from whorl.engine.opensearch.mapping_and_fields import (
     scheme_value,
     word_term,
 )
+from whorl.engine.opensearch.foreign_minhash import TokenField
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.server_engine import fingerprints_to_move
-from whorl.engine.stored_sketches_and_passages import passage_hash_terms
-from whorl.engine.word_and_value_terms import (
-    BETWEEN_WORDS,
-    clause_fields,
-    decode_sortable,
-    encode_sortable,
-    value_prefix,
-    value_term,
-)
+from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import spell_integers
 from whorl.fingerprint.shingling import Scheme, well_formed

@@ -18,7 +18,7 @@ from whorl.engine.check_findings import (
     without_name,
     without_passages,
 )
-from whorl.engine.configured_and_guessed_fields import (
+from whorl.engine.field_names import (
     FieldNames,
     TextField,
     guess_name_field,
@@ -28,7 +28,7 @@ from whorl.engine.configured_and_guessed_fields import (
 )
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, term_vectors, texts
-from whorl.engine.solr.document_fields_and_coverage import coverage
+from whorl.engine.solr.document_fields import coverage
 from whorl.engine.solr.field_definitions import NEEDED
 from whorl.engine.solr.inspect_collection import (
     MINHASH,

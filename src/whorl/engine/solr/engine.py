@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays_and_batches import batches, chunks
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.protocol import (
     CachedSketch,
     CandidatePage,
@@ -42,7 +42,6 @@ from whorl.engine.server_engine import (
     guard_responses,
 )
 from whorl.engine.solr.add_missing_fields import file_base
-from whorl.engine.solr.backfill_and_cluster_labels import SolrLabels
 from whorl.engine.solr.client import (
     BEGINNING,
     Json,
@@ -53,7 +52,7 @@ from whorl.engine.solr.client import (
     whole_number,
     whole_text,
 )
-from whorl.engine.solr.document_fields_and_coverage import (
+from whorl.engine.solr.document_fields import (
     as_typed,
     coverage,
     fields_of,
@@ -81,7 +80,8 @@ from whorl.engine.solr.request_body import (
     without_sketch,
     without_tokens,
 )
-from whorl.engine.stored_sketches_and_passages import finds_only_short, passage_terms
+from whorl.engine.solr.update_documents import SolrLabels
+from whorl.engine.stored_fingerprints import finds_only_short, passage_terms
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import (

@@ -14,12 +14,12 @@ from typing import Literal
 from xml.sax.saxutils import escape
 
 from whorl.engine.check_findings import is_tested, version_numbers
-from whorl.engine.configured_and_guessed_fields import SAMPLED, FieldNames, TextField, rank_text_fields
+from whorl.engine.field_names import SAMPLED, FieldNames, TextField, rank_text_fields
+from whorl.engine.index_terms import PROBE
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme, scheme_value
 from whorl.engine.solr.request_body import SolrFields, escape_field_names, exists
-from whorl.engine.word_and_value_terms import PROBE
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.shingling import Scheme

@@ -28,7 +28,7 @@ from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, St
 from whorl.engine.server_engine import fingerprints_to_move
 from whorl.engine.solr.client import Json
 from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, scheme_value
-from whorl.engine.stored_sketches_and_passages import passage_hash_terms
+from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Spelling,

@@ -1,13 +1,20 @@
-"""Tests of the sketches that servers store."""
+"""Tests of the sketches and of the terms of passage hashes that servers store."""
 
 from __future__ import annotations
 
 import pytest
 
-from whorl.engine.stored_sketches_and_passages import StoredSketch, decode_sketches, encode_sketch
+from whorl.engine.stored_fingerprints import (
+    StoredSketch,
+    decode_sketches,
+    encode_sketch,
+    passage_hash_terms,
+    passage_terms,
+)
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
-from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+from whorl.fingerprint.winnowing import PassageScheme, winnow
 
 
 def test_sketches_of_stored_and_of_short_documents() -> None:
@@ -44,3 +51,17 @@ def test_a_long_text_of_few_shingles_has_a_stored_sketch(characters: int, is_sto
     has_loops = least_stored_size(scheme) > 0
     assert (encode_sketch(sketch, scheme, text) is None) == (has_loops and not is_stored)
     assert encode_sketch(sketch, scheme, None) is not None
+
+
+def test_terms_of_passages() -> None:
+    """
+    Each hash is six letters; every text has the scheme's term, which equals no hash.
+    """
+    words = [f"w{number}" for number in range(50)]
+    mark, *tokens = passage_terms(" ".join(words), join(words), Scheme(), PassageScheme())
+    assert mark == "passages1-t20-k8-b32"
+    assert tokens == passage_hash_terms(tuple(winnow(join(words), PassageScheme()).tolist()), PassageScheme())
+    assert len(set(tokens)) == len(tokens) > 3
+    assert {len(token) for token in tokens} == {6}
+    assert passage_terms("few", join(["few"]), Scheme(), PassageScheme()) == [mark]
+    assert passage_hash_terms((), PassageScheme()) == []

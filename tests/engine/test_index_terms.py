@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.word_and_value_terms import (
+from whorl.engine.index_terms import (
     BETWEEN_WORDS,
     compile_pattern,
     encode_pattern,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from whorl.engine.configured_and_guessed_fields import (
+from whorl.engine.field_names import (
     FieldNames,
     TextField,
     guess_name_field,

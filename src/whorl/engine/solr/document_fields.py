@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import SAMPLE, SAMPLED, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, scheme_value
 from whorl.engine.solr.inspect_collection import Collection, Schema, field_use, names_in_use
@@ -29,7 +29,7 @@ from whorl.engine.solr.request_body import (
     unmarked_sketches,
     without_sketch,
 )
-from whorl.engine.stored_sketches_and_passages import StoredSketch, decode_sketches, encode_sketch
+from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, encode_sketch
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from whorl.engine.configured_and_guessed_fields import (
+from whorl.engine.field_names import (
     SAMPLED,
     FieldNames,
     TextField,
@@ -20,7 +20,7 @@ from whorl.engine.configured_and_guessed_fields import (
     require_named_text,
 )
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.mapping_and_fields import (
+from whorl.engine.opensearch.document_fields import (
     ID,
     MAPPING,
     OF_CLUSTERS,

@@ -10,10 +10,10 @@ import pytest
 from tests import opensearch_runtime
 from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import create, differences, initialise, keeps_own
-from whorl.engine.opensearch.mapping_and_fields import MAPPING, OWN
+from whorl.engine.opensearch.document_fields import MAPPING, OWN
+from whorl.engine.opensearch.index_mapping import create, differences, field_definition, initialise, keeps_own
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = "one two three four five six seven"
@@ -126,3 +126,12 @@ def test_an_index_for_tests_has_two_shards(url: str) -> None:
     """
     assert opensearch_runtime.IMAGE.startswith("opensearchproject/")
     assert IndexClient(url).settings()["index.number_of_shards"] == "2"
+
+
+def test_fields_within_objects() -> None:
+    """
+    A name with a dot is looked up in the mapping of an object.
+    """
+    there = {"properties": {"body": {"properties": {"text": {"type": "text"}}}}}
+    assert field_definition(there, "body.text") == {"type": "text"}
+    assert field_definition(there, "body.title") == field_definition(there, "text") == {}

@@ -10,11 +10,11 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.engine.backfill import BackfillReport
-from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.opensearch.backfill_and_cluster_labels import backfill, prepare
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import initialise, source_trap
-from whorl.engine.opensearch.mapping_and_fields import OWN, SIZE
+from whorl.engine.opensearch.document_fields import OWN, SIZE
+from whorl.engine.opensearch.index_mapping import initialise, source_trap
+from whorl.engine.opensearch.update_documents import backfill, prepare
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings
 

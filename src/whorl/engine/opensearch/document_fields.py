@@ -35,9 +35,9 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.cluster_labels import cluster_label
-from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.stored_sketches_and_passages import encode_sketch, passage_terms
-from whorl.engine.word_and_value_terms import BETWEEN_WORDS, plain_words, property_words, value_term
+from whorl.engine.field_names import FieldNames
+from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, property_words, value_term
+from whorl.engine.stored_fingerprints import encode_sketch, passage_terms
 from whorl.fingerprint.fingerprint_texts import TextHashes, index_numbers
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens

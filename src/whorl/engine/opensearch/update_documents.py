@@ -22,10 +22,9 @@ from whorl.engine.cluster_labels import (
     cluster_labels,
     with_cluster_label,
 )
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import keeps_own, require_fields, source_trap
-from whorl.engine.opensearch.mapping_and_fields import (
+from whorl.engine.opensearch.document_fields import (
     OF_CLUSTERS,
     OWN,
     PASSAGES,
@@ -40,6 +39,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     scheme_value,
     text_in,
 )
+from whorl.engine.opensearch.index_mapping import keeps_own, require_fields, source_trap
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.errors import DocumentError, SchemaError

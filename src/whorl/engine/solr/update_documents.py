@@ -19,11 +19,11 @@ from typing import Any
 from whorl.arrays_and_batches import batches
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labels
-from whorl.engine.configured_and_guessed_fields import FieldNames, init_command, listing
+from whorl.engine.field_names import FieldNames, init_command, listing
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
-from whorl.engine.solr.document_fields_and_coverage import (
+from whorl.engine.solr.document_fields import (
     read_sketches,
     searched_sketch_fields,
     sketch_fields,
@@ -49,7 +49,7 @@ from whorl.engine.solr.request_body import (
     one_of,
     without_sketch,
 )
-from whorl.engine.stored_sketches_and_passages import passage_terms
+from whorl.engine.stored_fingerprints import passage_terms
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme

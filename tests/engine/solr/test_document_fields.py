@@ -10,11 +10,11 @@ import pytest
 from tests import solr_runtime
 from whorl import Document, Order, open_store
 from whorl.engine import server_engine
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.document_fields_and_coverage import find_used_names
+from whorl.engine.solr.document_fields import find_used_names
 from whorl.engine.solr.inspect_collection import Schema, names_in_use
 from whorl.errors import EngineResponseError, FieldError
 from whorl.model import PropertyValue

@@ -10,12 +10,12 @@ import pytest
 from tests.engine.solr.indexed import (
     stored,
 )
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import NEEDED, SIZE
 from whorl.engine.solr.inspect_collection import inspect
+from whorl.engine.solr.update_documents import backfill, prepare, require_safe
 from whorl.errors import SchemaError
 
 TEXT = "one two three four five six seven"

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.field_names import FieldNames
+from whorl.engine.index_terms import BETWEEN_WORDS
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.mapping_and_fields import (
+from whorl.engine.opensearch.document_fields import (
     FIELDS,
     HANDLE,
     MAPPING,
@@ -37,7 +38,6 @@ from whorl.engine.opensearch.mapping_and_fields import (
     word_term,
     word_terms,
 )
-from whorl.engine.word_and_value_terms import BETWEEN_WORDS
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_tokens
