@@ -173,9 +173,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
         Partitioning,
         arrow_schema,
         decode_columns,
-        narrow_type,
         sketch_row,
-        unpack_hashes,
     )
     from whorl.duplicates.spark.prefix_filter import (
         FREQUENCIES,
@@ -198,7 +196,6 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
     }
     one = rounds(wanted, int(sketches.counts.max()))[0]
     looking = FrequencyCounter(COMPLETE, parts, one, {0: int(sketches.sizes.min())})
-    token = narrow_type(COMPLETE.bits)
 
     def frequencies(counted: list[Any]) -> list[Any]:
         return [row for rows in in_parts(counted).values() for row in frequencies_of(iter(rows), COMPLETE)]
@@ -217,12 +214,12 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
     if looking.first_pass_range < 1:
         remainders = rows_of(looking.counts_of_remaining, known)
         own = {number >> (64 - COMPLETE.bits) for number in alone}
-        assert own.isdisjoint(unpack_hashes(decode_columns(remainders, "tokens", token)[0]).tolist())
+        assert own.isdisjoint(decode_columns(remainders, "tokens", COMPLETE.bits)[0].tolist())
         known += frequencies(remainders)
     chosen = rows_of(looking.prefixes, known)
-    tokens, of, flags = decode_columns(chosen, "tokens keys flags", f"{token} i8 u1")
+    tokens, of, flags = decode_columns(chosen, "tokens keys flags", COMPLETE.bits)
     by: dict[int, dict[int, set[int]]] = {IS_INDEXED: defaultdict(set), IS_PROBED: defaultdict(set)}
-    for hashed, key, what in zip(unpack_hashes(tokens).tolist(), of.tolist(), flags.tolist(), strict=True):
+    for hashed, key, what in zip(tokens.tolist(), of.tolist(), flags.tolist(), strict=True):
         for flag, hashes in by.items():
             if what & flag:
                 hashes[key].add(hashed)

@@ -43,6 +43,12 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
+#: Types of the elements of binary columns; the elements of all other columns are 64-bit integers. Hashes are packed.
+_ELEMENT_TYPES = {
+    "is_new": "?", "identities": "u8", "worths": "f8", "runs": "u4", "digests": "u8", "levels": "u1", "flags": "u1",
+    "document_counts": "u4",
+}  # fmt: skip
+_PACKED_COLUMNS = ("hashes", "tokens")
 #: Number of integers to try per partition, to find a part number for each partition (see `Partitioning`).
 _CANDIDATES_PER_PART = 32
 #: Number of steps that this worker process has run; see `_freeze_imports`.
@@ -216,13 +222,15 @@ def make_binary_column(together: npt.NDArray[Any], starts: Numbers, ends: Number
     return pa.Array.from_buffers(pa.binary(), starts.size, buffers)
 
 
-def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Decode binary columns, each into one array for all rows; `names` and numpy `types` are separated by blanks."""
+def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, bits: int = 64) -> list[npt.NDArray[Any]]:
+    """Decode binary columns, each into one array for all rows; `names` are separated by blanks, hashes have `bits`."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
-    for name, kind in zip(names.split(), types.split(), strict=True):
+    for name in names.split():
         raw = b"".join(numbers for batch in batches for numbers in batch[name].to_pylist() if numbers is not None)
-        columns.append(np.frombuffer(raw, kind))
+        is_packed = name in _PACKED_COLUMNS
+        elements = np.frombuffer(raw, narrow_type(bits) if is_packed else _ELEMENT_TYPES.get(name, "i8"))
+        columns.append(unpack_hashes(elements) if is_packed else elements)
     return columns
 
 
@@ -298,13 +306,12 @@ class Block:
 
     @classmethod
     def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
-        types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
-        keys, sizes, counts, is_new, hashes = decode_columns(rows, "keys sizes counts is_new hashes", types)
+        keys, sizes, counts, is_new, hashes = decode_columns(rows, "keys sizes counts is_new hashes", scheme.bits)
         # Several workers may have read documents with equal texts. Keep a new document if one of them is new.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
-        sketches = Sketches(scheme, sizes[order], starts[order], counts[order], unpack_hashes(hashes))
+        sketches = Sketches(scheme, sizes[order], starts[order], counts[order], hashes)
         return cls(keys[order], sketches, is_new[order])
 
 
@@ -332,8 +339,7 @@ class BlockMembers:
     def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> BlockMembers:
         """Decode rows of MEMBERS; return each distinct pair of id and key once."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
-        names = "members identities worths runs digests"
-        keys, identities, worths, runs, digests = decode_columns(batches, names, "i8 u8 f8 u4 u8")
+        keys, identities, worths, runs, digests = decode_columns(batches, "members identities worths runs digests")
         ids, names_of = (
             [text for batch in batches for raw in batch[name].to_pylist() if raw for text in orjson.loads(raw)]
             for name in ("ids", "names")
@@ -402,7 +408,7 @@ def hash_texts(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
     """Return the number of shingles for each member's key; 0 for members without a sketch."""
-    own, sizes = decode_columns(rows, "keys sizes", "i8 i8")
+    own, sizes = decode_columns(rows, "keys sizes")
     if not own.size:
         return np.zeros_like(keys)
     order = np.argsort(own)
@@ -427,7 +433,7 @@ def sketch_row(part: int, block: Block, indices: Numbers) -> pa.RecordBatch:
 
 def documents_with_keys(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
     """Yield the documents of a block with the keys of `wanted`, as rows of SKETCHES."""
-    (keys,) = decode_columns(wanted, "keys", "i8")
+    (keys,) = decode_columns(wanted, "keys")
     if keys.size:
         whole = Block.from_rows(block, scheme)
         yield sketch_row(wanted["part"][0].as_py(), whole, np.unique(whole.indices_of(keys)))

@@ -169,7 +169,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     others = np.flatnonzero(~is_itself)
     if others.size:
         # A document is in one cluster only, so its key identifies the comparison.
-        compared, *counts = decode_columns(shares, "keys shareds lows highs", "i8 i8 i8 i8")
+        compared, *counts = decode_columns(shares, "keys shareds lows highs")
         order = np.argsort(compared)
         at = order[np.searchsorted(compared[order], keys[others])]
         shared[others], low, high = (count[at] for count in counts)

@@ -308,7 +308,7 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Ba
     Documents of runs before number `before` are marked to stay.
     """
     members = BlockMembers.from_rows(block)
-    keys, of_keys = decode_columns(roots, "keys roots", "i8 i8")
+    keys, of_keys = decode_columns(roots, "keys roots")
     sizes = sizes_in(block, members.keys)
     order = np.argsort(keys)
     is_listed, root_of = np.isin(members.keys, keys), members.keys.copy()

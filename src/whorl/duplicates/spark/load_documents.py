@@ -253,7 +253,7 @@ def _sum_rows(batches: Batches) -> Batches:
 
 def _identities(batches: Batches, parts: Partitioning) -> Batches:
     rows = list(batches)
-    keys, identities, counts, runs = decode_columns(rows, "members identities counts runs", "i8 u8 i8 u4")
+    keys, identities, counts, runs = decode_columns(rows, "members identities counts runs")
     columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys, "runs": runs}
     yield rows_by_part(parts.parts_of(identities), columns, largest=int(counts.max(initial=0)))
 
@@ -265,7 +265,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     """
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
-    identities, sizes, keys, runs = decode_columns(rows, "identities sizes keys runs", "u8 i8 i8 u4")
+    identities, sizes, keys, runs = decode_columns(rows, "identities sizes keys runs")
     if not identities.size:
         return
     order = np.lexsort((keys, sizes, runs, identities))
@@ -298,7 +298,7 @@ def _without_replaced(
     Then yield the block's rows of problems. Sketches of documents from run `since` or later are marked as new.
     """
     members = BlockMembers.from_rows(block)
-    columns = decode_columns(losers, "keys identities", "i8 u8")
+    columns = decode_columns(losers, "keys identities")
     replaced = set(zip(*(column.tolist() for column in columns), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
     remaining = members.select(np.flatnonzero([member not in replaced for member in own]))
@@ -312,7 +312,7 @@ def _without_replaced(
 
 def _mark_as_new(block: pa.Table, rows: pa.Table) -> Batches:
     """Yield a block with the listed documents marked as new."""
-    (again,) = decode_columns(rows, "keys", "i8")
+    (again,) = decode_columns(rows, "keys")
     marks = [
         keys and (np.isin(np.frombuffer(keys, np.int64), again) | np.frombuffer(is_new, np.bool_)).tobytes()
         for keys, is_new in zip(block["keys"].to_pylist(), block["is_new"].to_pylist(), strict=True)
@@ -323,6 +323,6 @@ def _mark_as_new(block: pa.Table, rows: pa.Table) -> Batches:
 
 def _find_removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
     """Yield the keys of dropped documents, except keys that a remaining document of the block also has."""
-    (keys,) = decode_columns(losers, "keys", "i8")
-    (left,) = decode_columns(block, "members", "i8")
+    (keys,) = decode_columns(losers, "keys")
+    (left,) = decode_columns(block, "members")
     yield batch_of({"key": np.setdiff1d(keys, left)})

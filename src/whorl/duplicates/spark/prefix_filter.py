@@ -53,7 +53,6 @@ from whorl.duplicates.spark.arrow_blocks import (
     partition_by_part,
     repeat_values,
     rows_by_part,
-    unpack_hashes,
     whole_numbers,
 )
 from whorl.duplicates.spark.load_documents import LoadedDocuments
@@ -61,7 +60,7 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
-COUNTS = "part int, source long, levels binary, tokens binary, counts binary, flags binary"
+COUNTS = "part int, source long, levels binary, tokens binary, document_counts binary, flags binary"
 FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"
 RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, flags binary"
 #: Bit flags of a hash in COUNTS, and of a document's hash in RAREST.
@@ -196,7 +195,7 @@ def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
 
 def _hash_block_keys(batches: Batches, parts: Partitioning) -> Batches:
     for batch in batches:
-        (keys,) = decode_columns([batch], "receivers", "i8")
+        (keys,) = decode_columns([batch], "receivers")
         keys = np.unique(keys)
         yield rows_by_part(parts.parts_of(keys), {"keys": keys})
 
@@ -241,7 +240,7 @@ def _distinct_kinds(batches: Batches) -> Batches:
 
 def _home_levels(batches: Batches, scheme: SketchScheme, current_round: Round) -> Batches:
     for batch in batches:
-        (sizes,) = decode_columns([batch], "sizes", "i8")
+        (sizes,) = decode_columns([batch], "sizes")
         nothing = np.zeros_like(sizes)
         levels = current_round.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
         order = np.lexsort((sizes, levels))
@@ -262,11 +261,9 @@ class _PairFinder:
 
     def pair(self, batches: Batches) -> Batches:
         """Yield the candidate pairs of one partition, and a hash block for each hash with too many pairs."""
-        names, types = "levels tokens keys sizes flags", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
-        levels, narrow, keys, sizes, flags = decode_columns(batches, names, types)
+        levels, tokens, keys, sizes, flags = decode_columns(batches, "levels tokens keys sizes flags", self.scheme.bits)
         if not levels.size:
             return
-        tokens = unpack_hashes(narrow)
         order = np.lexsort((keys, sizes, tokens, levels))
         levels, tokens, flags = levels[order], tokens[order], flags[order]
         keys, sizes = keys[order], sizes[order]
@@ -501,12 +498,10 @@ class FrequencyCounter:
             counts = np.diff(starts, append=tokens.size).astype(np.uint32)
             levels = np.full(starts.size, level.level, np.uint8)
             columns.append((levels, tokens[starts], counts, flags.astype(np.uint8)))
-        yield from self._rows_by_hash(columns, "counts flags", source=source)
+        yield from self._rows_by_hash(columns, "document_counts flags", source=source)
 
     def _tables_by_level(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
-        names, types = "levels tokens frequencies", f"u1 {narrow_type(self.scheme.bits)} i8"
-        levels, narrow, counts = decode_columns(frequencies, names, types)
-        tokens = unpack_hashes(narrow)
+        levels, tokens, counts = decode_columns(frequencies, "levels tokens frequencies", self.scheme.bits)
 
         def table_of(level: int) -> _FrequencyTable:
             rows = np.flatnonzero(levels == level)
@@ -532,11 +527,10 @@ class FrequencyCounter:
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     """Add up each hash's counts over all blocks; send the sum back to the blocks if the hash can lead to a pair."""
     rows = list(batches)
-    names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
-    levels, narrow, counts, flags = decode_columns(rows, names, types)
+    levels, tokens, counts, flags = decode_columns(rows, "levels tokens document_counts flags", scheme.bits)
     if not levels.size:
         return
-    sources, tokens = repeat_values(rows, "source", "levels"), unpack_hashes(narrow)
+    sources = repeat_values(rows, "source", "levels")
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:
@@ -552,7 +546,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     is_shared = np.repeat(can_pair, lengths)
     columns = {
         "levels": levels[is_shared],
-        "tokens": narrow[order][is_shared],
+        "tokens": pack_hashes(tokens[is_shared], scheme.bits),
         "frequencies": np.repeat(totals, lengths)[is_shared],
     }
     yield rows_by_part(sources[order][is_shared].astype(np.int32), columns)

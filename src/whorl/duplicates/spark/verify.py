@@ -61,7 +61,7 @@ def _compare_pairs(pairs: DataFrame, documents: LoadedDocuments, compare: _Compa
 
 def _select_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
     """Yield the sketches of a block that other parts need, in one or more rows for each receiving part."""
-    senders, receivers = decode_columns(pairs, "senders receivers", "i8 i8")
+    senders, receivers = decode_columns(pairs, "senders receivers")
     if not senders.size:
         return
     whole, schema = Block.from_rows(block, scheme), arrow_schema(_SENT)
@@ -96,8 +96,8 @@ def _compare_received(block: pa.Table, sent: pa.Table, scheme: SketchScheme, com
 
 def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
     """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
-    sender_indices, receivers = decode_columns(rows, "sender_indices receivers", "i8 i8")
-    (keys,) = decode_columns(rows, "keys", "i8")
+    sender_indices, receivers = decode_columns(rows, "sender_indices receivers")
+    (keys,) = decode_columns(rows, "keys")
     # `sender_indices` count from the beginning of each row, so add the number of documents in the rows before.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["receivers"][0].as_buffer()) // 8 for row in rows]
