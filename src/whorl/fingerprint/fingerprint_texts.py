@@ -222,9 +222,9 @@ def hash_texts(
 
 
 def hash_in_batches(
-    portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
+    portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False, half: int = 0
 ) -> Iterator[HashBatch]:
-    """Yield the shingle hashes of the texts of each portion.
+    """Yield the shingle hashes of the texts of each portion; with `in_order`, the high (0) or low (1) `half` of each.
 
     A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read ahead.
     """
@@ -233,14 +233,17 @@ def hash_in_batches(
     return _process(
         portions,
         scheme,
-        lambda kernel, texts: HashBatch(*(kernel.ordered_hashes if in_order else kernel.distinct_hashes)(texts)[:2]),
-        lambda texts: _hash_batch_plainly(texts, scheme, in_order=in_order),
+        lambda kernel, texts: HashBatch(
+            *(kernel.ordered_hashes(texts, half) if in_order else kernel.distinct_hashes(texts)[:2])
+        ),
+        lambda texts: _hash_batch_plainly(texts, scheme, half if in_order else None),
     )
 
 
-def _hash_batch_plainly(texts: Sequence[str], scheme: Scheme, *, in_order: bool) -> HashBatch:
+def _hash_batch_plainly(texts: Sequence[str], scheme: Scheme, half: int | None) -> HashBatch:
+    """Return this half of all hashes in text order; if `half` is None, the distinct hashes (high halves)."""
     hashes = [
-        _hash_in_order(text, scheme) if in_order else _hash_plainly(text, scheme, Outputs.HASHES).hashes
+        _hash_plainly(text, scheme, Outputs.HASHES).hashes if half is None else _hash_in_order(text, scheme, half)
         for text in texts
     ]
     return HashBatch(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
@@ -271,9 +274,9 @@ def _hash_plainly(text: str, scheme: Scheme, outputs: Outputs) -> TextHashes:
     return TextHashes(minima, hashes, JoinedWords.concatenate(words) if outputs & Outputs.WORDS else _NO_WORDS)
 
 
-def _hash_in_order(text: str, scheme: Scheme) -> _Row:
+def _hash_in_order(text: str, scheme: Scheme, half: int) -> _Row:
     read = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
-    return np.concatenate([_NO_HASHES, *(lucene_hashes(halves, 0)[0] for halves in read)])
+    return np.concatenate([_NO_HASHES, *(lucene_hashes(halves, 0)[half] for halves in read)])
 
 
 def _hash_in_loops(kernel: Kernel, texts: Sequence[str], outputs: Outputs) -> Iterable[TextHashes]:

@@ -23,9 +23,8 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks
 from whorl.errors import ParameterError, require_text
-from whorl.fingerprint.compiled.kernel import Kernel, give_back
-from whorl.fingerprint.fingerprint_texts import kernel_for
-from whorl.fingerprint.shingling import JoinedWords, Scheme, murmur_pieces, pieces
+from whorl.fingerprint.fingerprint_texts import hash_in_batches
+from whorl.fingerprint.shingling import Scheme, hash_of_number
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.hamming import other_simhash_libraries
 from whorl.hamming.codes_and_groups import (
@@ -42,9 +41,12 @@ from whorl.hamming.codes_and_groups import (
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once. This number is high enough to keep weights distinct after rounding.
 _VOTES = 4
-#: Maximum total length of the texts in a batch, in characters. A longer text is read alone, in pieces.
+#: Maximum total length of the texts in a batch, in characters; a longer text is read alone. Also the number of pairs of
+#: words of such a text to count at a time.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
+#: Factor that reverses Lucene's multiplication of murmur hashes by 37, modulo 2**64.
+_INVERSE_OF_37 = np.uint64(pow(37, -1, 1 << 64))
 
 _PUBLISHED: dict[str, Callable[[Sequence[str]], Hashes]] = {
     "simhash-py-0.4": other_simhash_libraries.md5_of_four_words,
@@ -151,39 +153,21 @@ def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
 
 def _word_codes(profile: str, texts: Sequence[str]) -> Hashes:
     """Return the codes of texts under whorl's own scheme, from hashes of words and of pairs of neighbouring words."""
-    kernels = [kernel_for(texts, Scheme(profile, shingle_size=size)) for size in (1, 2)]
-    if kernels[0] and kernels[1]:
-        words, pairs = _read_by(kernels[0], texts), _read_by(kernels[1], texts)
-    else:
-        read = [list(pieces(text, profile)) for text in texts]
-        words, pairs = _read_plainly(read, 1), _read_plainly(read, 2)
+    pairs, sizes = _murmur_hashes(texts, Scheme(profile, shingle_size=2))
     if len(texts) == 1:
-        # Count the pairs of a long text in pieces, so that their hashes are never all in memory.
-        votes = sum((count_votes(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
+        # Count the pairs of a long text in portions, to limit the memory.
+        portions = (pairs[at : at + _TOGETHER] for at in range(0, pairs.size, _TOGETHER))
+        votes = sum((count_votes(own, [own.size]) for own in portions), np.zeros((1, BITS), np.int64))
     else:
-        votes = count_votes(*_together(pairs, len(texts)))
-    return codes_from_votes(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
+        votes = count_votes(pairs, sizes)
+    return codes_from_votes(_VOTES * votes + _damped_votes(*_murmur_hashes(texts, Scheme(profile, shingle_size=1))))
 
 
-#: Arrays of hashes, each with the number of its text. A long text has several arrays.
-_Pieces = Iterable[tuple[int, Hashes]]
-
-
-def _read_by(kernel: Kernel, texts: Sequence[str]) -> Iterator[tuple[int, Hashes]]:
-    yield from kernel.murmur_firsts(texts)
-    give_back(kernel)
-
-
-def _read_plainly(read: Sequence[Sequence[JoinedWords]], size: int) -> Iterator[tuple[int, Hashes]]:
-    return ((number, halves[:, 0]) for number, own in enumerate(read) for halves in murmur_pieces(own, size))
-
-
-def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
-    sizes, hashes = np.zeros(texts, np.int64), [np.empty(0, np.uint64)]
-    for number, own in pieces:
-        sizes[number] += own.size
-        hashes.append(own)
-    return np.concatenate(hashes), sizes
+def _murmur_hashes(texts: Sequence[str], scheme: Scheme) -> tuple[Hashes, npt.NDArray[np.int64]]:
+    """Return the first halves of the murmur hashes of all shingles, and the number of shingles of each text."""
+    ((hashes, sizes),) = hash_in_batches([texts], scheme, in_order=True, half=1)
+    # Reverse Lucene's change of the hashes (`lucene_hashes`).
+    return (hashes - hash_of_number(0)[0]) * _INVERSE_OF_37, sizes
 
 
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:

@@ -50,8 +50,6 @@ DEFAULT_SCHEME = Scheme()
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
-#: Factor that reverses Lucene's multiplication of murmur hashes by 37, modulo 2**64.
-_INVERSE_OF_37 = np.uint64(pow(37, -1, 1 << 64))
 #: Bit masks for a shingle's last, incomplete block, by its number of units (0 to 7): a mask for the first and one for
 #: the second eight bytes.
 _MASKS = np.array(
@@ -141,7 +139,7 @@ class Kernel:
         words = " ".join(["e\u0301 \u65e5"] * self.scheme.shingle_size)
         self.bucket_minima([words])
         self.distinct_hashes([words])
-        [*_] = self.murmur_firsts([words])
+        self.ordered_hashes([words])
         one = np.ones(1, np.int64)
         self._loops.sketch_loops.upper_tails(one, one, one, one, np.empty(1))
         self._loops.sketch_loops.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
@@ -217,31 +215,19 @@ class Kernel:
             first += window.finished
         return np.concatenate(hashes), sizes, texts_words
 
-    def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield each piece of each text: the text's index, and the first halves of the piece's murmur hashes."""
-        finished, size = 0, self.scheme.shingle_size
-        for window, words, starts, before in self._scan_windows(texts):
-            halves = self._ordered_halves(words, starts, before, 1)
-            halves -= self._hashing[1][0]
-            halves *= _INVERSE_OF_37
-            for number, (first, last) in enumerate(pairwise(before.tolist())):
-                yield finished + number, halves[first : max(first, last - size + 1)]
-            finished += window.finished
-
-    def ordered_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the high halves of all shingle hashes in text order, and the number of shingles of each text."""
+    def ordered_hashes(
+        self, texts: Sequence[str], half: int = 0
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+        """Return the high (0) or low (1) half of each shingle hash in text order, and the number of hashes per text."""
         parts, counts, first = [_NOTHING], np.zeros(len(texts), np.int64), 0
         for window, words, starts, before in self._scan_windows(texts):
             shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)
-            parts.append(self._ordered_halves(words, starts, before, 0)[spread(before[:-1], shingles)])
+            halves = np.empty(int(before[-1]) + 1, np.uint64)
+            self._loops.hashes.ordered_halves(words, starts, before, *self._hashing, half, halves, self._scratch)
+            parts.append(halves[spread(before[:-1], shingles)])
             counts[first : first + window.texts] += shingles
             first += window.finished
         return np.concatenate(parts), counts
-
-    def _ordered_halves(self, words: _Words, starts: _Starts, before: _Before, half: int) -> npt.NDArray[np.uint64]:
-        halves = np.empty(int(before[-1]) + 1, np.uint64)
-        self._loops.hashes.ordered_halves(words, starts, before, *self._hashing, half, halves, self._scratch)
-        return halves
 
     def words_and_spans(self, text: str) -> tuple[list[str], npt.NDArray[np.int64]] | None:
         """Return the words of a text and their ranges; None for a text with surrogates or characters beyond U+FFFF."""
