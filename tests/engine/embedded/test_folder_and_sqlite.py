@@ -74,6 +74,23 @@ def test_other_things_are_left_alone(path, tmp_path):
         opened(tmp_path / ("n" * 300))
 
 
+def test_a_copy_of_the_database_is_a_backup(path, tmp_path):
+    """
+    SQLite's copy of the database of an open store is a store; its index is made again.
+    """
+    fill(path, 3)
+    (tmp_path / "backup").mkdir()
+    with (
+        opened(path) as engine,
+        closing(sqlite3.connect(path / RECORDS)) as database,
+        closing(sqlite3.connect(tmp_path / "backup" / RECORDS)) as copy,
+    ):
+        database.backup(copy)
+        before = engine.count()
+    with opened(tmp_path / "backup", create=False) as engine:
+        assert engine.count() == before > 0
+
+
 @pytest.mark.parametrize("create", [True, False])
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_a_store_that_has_lost_its_documents(path, create, is_empty):
