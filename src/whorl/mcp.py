@@ -200,22 +200,23 @@ def _find_outermost(kind: type, holder: Any, path: str = "") -> Iterator[_Part]:
             yield from _find_outermost(kind, part.value, part.path)
 
 
+def _is_text(part: _Part) -> bool:
+    """Check whether a string may be cut: the text of a document, or a property value."""
+    return (part.key in _TEXTS and isinstance(part.holder, dict)) or part.path.startswith(f"{_PROPERTIES}.")
+
+
 def _texts(answer: dict[str, Any]) -> Iterator[_Part]:
-    """Yield the strings that may be cut: texts of documents, and property values."""
-    for part in _find_outermost(str, answer):
-        if (part.key in _TEXTS and isinstance(part.holder, dict)) or part.path.startswith(f"{_PROPERTIES}."):
-            yield part
+    return filter(_is_text, _find_outermost(str, answer))
 
 
 def _labels(answer: dict[str, Any], longer_than: int) -> list[_Part]:
     """Return the strings that may be removed but not cut, such as names."""
-    texts = {(id(part.holder), part.key) for part in _texts(answer)}
     return [
         part
         for part in _find_outermost(str, answer)
         if len(part.value) > longer_than
         and isinstance(part.holder, dict)
-        and (id(part.holder), part.key) not in texts
+        and not _is_text(part)
         and part.path != "untrusted_content"
     ]
 

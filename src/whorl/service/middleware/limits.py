@@ -176,18 +176,24 @@ class Admission:
         body = await receive()
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
-        answer, has_slot = _ResponseGuard(send), False
+        has_slot = has_begun = is_closed = False
         disconnect = asyncio.create_task(_until_disconnect(receive))
 
         async def receive_disconnect() -> Message:
             await asyncio.wait({disconnect})
             return {"type": "http.disconnect"}
 
+        async def send_if_open(message: Message) -> None:
+            nonlocal has_begun
+            if not is_closed:
+                has_begun = True
+                await send(message)
+
         async def work() -> None:
             nonlocal has_slot
             async with self._semaphore.slot(self._seconds), self._turn():
                 has_slot = True
-                await self._app(scope, replay_body(body.get("body", b""), receive_disconnect), answer.send)
+                await self._app(scope, replay_body(body.get("body", b""), receive_disconnect), send_if_open)
 
         with deadline(self._seconds) as request:
             task = asyncio.create_task(work())
@@ -200,32 +206,19 @@ class Admission:
                 task.result()
             elif disconnect.done():
                 raise ClientDisconnect
-            elif not answer.has_begun:
+            elif not has_begun:
                 raise HTTPException(
                     503, f"this took longer than {self._seconds:g} s; try again, ask for less, or allow more"
                 )
         finally:
             disconnect.cancel()
             if not task.done():
-                answer.is_closed = True
+                is_closed = True
                 # Retrieve the exception here, because no caller awaits the task any more.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:
                     task.cancel()
-
-
-class _ResponseGuard:
-    """Forwards the messages of a response until `is_closed` is set, and drops later messages."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.has_begun = self.is_closed = False
-
-    async def send(self, message: Message) -> None:
-        if not self.is_closed:
-            self.has_begun = True
-            await self._send(message)
 
 
 def _needs_no_slot(scope: Scope) -> bool:
