@@ -277,10 +277,10 @@ needs_glibc = pytest.mark.skipif(
     sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc"
 )
 #: A program that allocates 100 MB in blocks of 1,000 bytes, frees 99 of 100, and prints its memory before and after
-#: `give_back`.
+#: `trim_memory`.
 PROGRAM = """
 import ctypes, re
-from whorl.service.run import give_back
+from whorl.service.run import trim_memory
 
 def own():
     return int(re.search(r"RssAnon:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
@@ -294,7 +294,7 @@ for number, block in enumerate(blocks):
     if number % 100:
         libc.free(block)
 before = own()
-give_back()
+trim_memory()
 print(before, own())
 """
 

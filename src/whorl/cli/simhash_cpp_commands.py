@@ -99,11 +99,11 @@ def _main(job: _Job, arguments: Sequence[str] | None) -> int:
         _run(job, arguments)
     except _ExitError as end:
         if str(end):
-            _say(end)
+            _print_message(end)
         return end.code
     except BrokenPipeError:
         # The reader of standard output (such as head or less) has closed it.
-        _silence(sys.stdout)
+        _discard_output(sys.stdout)
         return _BROKEN_PIPE
     except KeyboardInterrupt:
         return 130
@@ -135,9 +135,9 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
     ):
         if not is_right:
             raise _ExitError(code, message)
-    _say(f"Reading hashes from {'stdin.' if source == '-' else source}")
+    _print_message(f"Reading hashes from {'stdin.' if source == '-' else source}")
     codes, ids = _read(source)
-    _say(f"Computing {job.sought}...")
+    _print_message(f"Computing {job.sought}...")
     with _progress(target):
         _write(job, target, _lines(job, job.find(codes, distance), ids))
 
@@ -198,7 +198,7 @@ def _lines(job: _Job, batches: Iterator[Groups], ids: Mapping[int, list[str]]) -
 
 def _write(job: _Job, target: str, lines: Iterator[bytes]) -> None:
     to = "Writing results to stdout." if target == "-" else f"Writing {job.written} to {target}"
-    _say(to)
+    _print_message(to)
     try:
         with contextlib.ExitStack() as opened:
             stream = _standard(sys.stdout) if target == "-" else opened.enter_context(Path(target).open("wb"))
@@ -229,7 +229,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _say(message: object) -> None:
+def _print_message(message: object) -> None:
     # If standard error is closed, print() would write into the results on standard output.
     if sys.stderr is None:
         return
@@ -237,9 +237,9 @@ def _say(message: object) -> None:
         print(message, file=sys.stderr, flush=True)
     except OSError:
         # Standard error is closed, but standard output may still have a reader.
-        _silence(sys.stderr)
+        _discard_output(sys.stderr)
 
 
-def _silence(stream: TextIO) -> None:
+def _discard_output(stream: TextIO) -> None:
     """Discard further output of a stream, because Python would fail to flush it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -33,8 +33,8 @@ from whorl.service.bulk_upload import Uploads
 from whorl.service.credentials import Access, Credentials, Tickets
 from whorl.service.middleware.limits import (
     Admission,
-    Bodies,
     BodyMemory,
+    BodyReader,
     ClientLimit,
     RequestGauge,
     RequestSemaphore,
@@ -164,7 +164,7 @@ def create_app(
     # parallel.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
-    app.add_middleware(Bodies, settings=settings, memory=memory)
+    app.add_middleware(BodyReader, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
     hosts = hosts or Hosts("localhost", [ANY], settings.allowed_origins)
     authentication = [] if credentials.is_open else [partial(check_credentials, access)]
@@ -279,7 +279,7 @@ class DirectRoutes:
         if model is None:
             response = await endpoint()
         else:
-            # `Bodies` has read the whole body into one message.
+            # `BodyReader` has read the whole body into one message.
             body = b"" if model.is_text else (await receive())["body"]
             try:
                 argument = model.model_validate(_parameters(scope) if model.is_text else orjson.loads(body))

@@ -58,21 +58,21 @@ def limit_arenas() -> None:
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
-def give_back() -> None:
+def trim_memory() -> None:
     """Return free memory pages to the system; glibc itself only returns memory at the end of an arena."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def keep_giving_back() -> None:
-    """Start a thread that calls `give_back` regularly."""
+def trim_memory_regularly() -> None:
+    """Start a thread that calls `trim_memory` regularly."""
 
     def run() -> None:
         while True:
             time.sleep(_TRIM_SECONDS)
-            give_back()
+            trim_memory()
 
-    threading.Thread(target=run, name="gives memory back", daemon=True).start()
+    threading.Thread(target=run, name="trims the memory", daemon=True).start()
 
 
 #: Time in seconds that an unused connection stays open. Most proxies close unused connections earlier.
@@ -196,7 +196,7 @@ def _warn_if_empty(store: Store, settings: Settings) -> None:
 def _prepare_process() -> None:
     # Build the query parsers before the first request.
     build_grammars()
-    keep_giving_back()
+    trim_memory_regularly()
 
 
 def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:

@@ -227,10 +227,10 @@ def find_passage_candidates(
             report_progress("looking up passages", done, done + 1)
             best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
             done += 1
-        holders = engine.find_documents_with_passages(known, most=MANY, among=tuple(best), left_out=left_out)
+        matches = engine.find_documents_with_passages(known, most=MANY, among=tuple(best), left_out=left_out)
         # The documents with the most hashes of a crowded part may still lack some of these hashes. Look up again the
         # hashes that no returned document has.
-        is_kept = dict(zip(known, np.bincount(holders.numbers, minlength=len(known)).tolist(), strict=True))
+        is_kept = dict(zip(known, np.bincount(matches.numbers, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]
         if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:
             break
@@ -250,7 +250,7 @@ def find_passage_candidates(
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))
         possible_words = np.stack((low, high), axis=1)
-    by_hashes = _group_holders(holders, list(known), in_order, possible_words, scheme.hashed_words)
+    by_hashes = _group_matches(matches, list(known), in_order, possible_words, scheme.hashed_words)
     return PassageCandidates(by_hashes, len(crowded), crowded_ranges, warnings)
 
 
@@ -258,14 +258,14 @@ def _find_best(
     engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
 ) -> Collection[str]:
     """Return the ids of the documents that have the most of the passage hashes, at most `TAKEN` ids."""
-    holders: BoundNode = PassageHashes("the text", scheme, tuple(numbers))
+    clause: BoundNode = PassageHashes("the text", scheme, tuple(numbers))
     if left_out is not None:
-        holders = Bool(must=(holders,), must_not=(left_out,))
-    return [hit.id for hit in engine.search(BoundPlan(holders), start=0, rows=TAKEN).hits]
+        clause = Bool(must=(clause,), must_not=(left_out,))
+    return [hit.id for hit in engine.search(BoundPlan(clause), start=0, rows=TAKEN).hits]
 
 
-def _group_holders(
-    holders: PassageMatches,
+def _group_matches(
+    matches: PassageMatches,
     numbers: Sequence[int],
     in_order: npt.NDArray[np.uint64],
     possible_words: Numbers,
@@ -276,19 +276,19 @@ def _group_holders(
     A group's `cover` has the words that its hashes prove. Its `possible` has the words that may be in a shared passage
     of the required length; if passages may have fewer than `run_words` words, these include the words around each hash.
 
-    `numbers` has the distinct passage hashes of the text, which `holders` refers to by index. `in_order` has the hash
+    `numbers` has the distinct passage hashes of the text, which `matches` refers to by index. `in_order` has the hash
     at each position of the text, and `possible_words` the range of words that a document with this hash may share. A
     passage hash covers `hashed_words` words.
     """
-    if not holders.ids:
+    if not matches.ids:
         return ()
-    by_owner = order_of(holders.owners.view(np.uint64), len(holders.ids).bit_length())
-    owners, kept = holders.owners[by_owner], holders.numbers[by_owner]
+    by_owner = order_of(matches.owners.view(np.uint64), len(matches.ids).bit_length())
+    owners, kept = matches.owners[by_owner], matches.numbers[by_owner]
     # Identify each set of hashes by the sum of random 64-bit numbers, one per hash.
-    sums, starts = np.zeros(len(holders.ids), np.int64), run_starts(owners)
+    sums, starts = np.zeros(len(matches.ids), np.int64), run_starts(owners)
     sums[owners[starts]] = np.add.reduceat(np.random.default_rng().integers(1 << 63, size=len(numbers))[kept], starts)
     _, firsts, group_of = np.unique(sums, return_index=True, return_inverse=True)
-    is_first = np.zeros(len(holders.ids), np.bool_)
+    is_first = np.zeros(len(matches.ids), np.bool_)
     is_first[firsts] = True
     is_first = is_first[owners]
     owners, wanted = group_of[owners[is_first]], np.array(numbers, np.uint64)[kept[is_first]]
@@ -307,12 +307,12 @@ def _group_holders(
     is_shared = high > low
     possible = ranges_by_owner(owners[is_shared], low[is_shared], high[is_shared], firsts.size)
     by_group = np.argsort(group_of, kind="stable")
-    ids = [*map(holders.ids.__getitem__, by_group.tolist())]
+    ids = [*map(matches.ids.__getitem__, by_group.tolist())]
     bounds = np.searchsorted(group_of[by_group], np.arange(firsts.size + 1)).tolist()
     members = [ids[start:end] for start, end in pairwise(bounds)]
     has_broken_words = np.zeros(firsts.size, np.bool_)
     if BROKEN_WORDS in numbers:
-        has_broken_words[group_of[holders.owners[holders.numbers == numbers.index(BROKEN_WORDS)]]] = True
+        has_broken_words[group_of[matches.owners[matches.numbers == numbers.index(BROKEN_WORDS)]]] = True
     is_broken = has_broken_words.tolist()
     groups = map(Candidate, map(sorted, members), proven, possible, is_broken, is_broken)
     return tuple(sorted(groups, key=lambda group: group.ids))

@@ -157,7 +157,7 @@ def _cover_text(
     reader = CandidateReader(
         engine, of_text, comparer, min_words, is_counted, options.most_read, ignore_common=ignore_common
     )  # fmt: skip
-    chooser = _Chooser(engine, reader, of_text.words, is_counted)
+    chooser = _SourceChooser(engine, reader, of_text.words, is_counted)
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     scheme = engine.passage_scheme
     if not engine.keeps_texts and (scheme is None or scheme.bits < PROOF_BITS):
@@ -184,11 +184,11 @@ def _cover_text(
             is_searched &= mask_ranges(certain.crowded_ranges, is_searched.size)
         unknown = ranges_of(is_searched)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
-    holders = None if certain_words is None else chooser.find_holders(unknown, own_id)
+    matching = None if certain_words is None else chooser.find_documents_in_gaps(unknown, own_id)
     hits = Candidates((), Promise(recall, None), ())
-    if holders is None or holders:
+    if matching is None or matching:
         hits = find_candidates(engine, text, of_text, unknown, recall, min_words=min_words, left_out=left_out)
-    if found := [hit.id for hit in hits.found if hit.id != own_id and (holders is None or hit.id in holders)]:
+    if found := [hit.id for hit in hits.found if hit.id != own_id and (matching is None or hit.id in matching)]:
         chooser.add(found, unknown)
         if certain_words is None:
             # Without passage hashes, the shared words are unknown, so read all candidates.
@@ -229,7 +229,7 @@ def _cover_text(
     )
 
 
-class _Chooser:
+class _SourceChooser:
     """Chooses sources by the words that candidates are known to share, and reads candidates to decide."""
 
     def __init__(
@@ -243,7 +243,7 @@ class _Chooser:
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
         #: these words only if its `may_share` is true.
-        self._is_closed = np.zeros_like(is_counted)
+        self._is_looked_up = np.zeros_like(is_counted)
 
     def add_groups(
         self, groups: Iterable[Candidate], counted: Callable[[Numbers], Numbers] | None, hashed_words: int
@@ -266,10 +266,10 @@ class _Chooser:
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may contain the words in `possible`, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
-        # Set `may_share`: these documents share no passage hash, so the phrases of `_close_gaps` would miss them.
+        # These documents share no passage hash, so the phrases of `_look_up_uncovered` would miss them.
         self.candidates += [Candidate([own], NO_RANGES, possible, may_share=True) for own in ids if own not in known]
 
-    def find_holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
+    def find_documents_in_gaps(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
         """Look up gaps in the index of words; return the ids of documents with a passage in a gap.
 
         Gaps are ranges of uncovered words. Documents that are already candidates are left out. Return None if the
@@ -294,10 +294,10 @@ class _Chooser:
             for first in range(start + length - run, start + 1)
         }
         is_in = mask_ranges(gaps, self._is_counted.size)
-        holders = self._find_phrase_holders(reached & {*find_runs(is_in, is_in, run)}, run)
-        return set(holders or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
+        matching = self._find_documents_with_phrases(reached & {*find_runs(is_in, is_in, run)}, run)
+        return set(matching or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
 
-    def _find_phrase_holders(self, starts: Iterable[int], length: int) -> Collection[str] | None:
+    def _find_documents_with_phrases(self, starts: Iterable[int], length: int) -> Collection[str] | None:
         """Return the ids of documents with any of the text's phrases of `length` words that begin at `starts`.
 
         Return None if the engine cannot look up phrases.
@@ -387,12 +387,12 @@ class _Chooser:
             return []
         possible = [candidate.possible for candidate in among]
         open_words = self._count_words(possible, is_open)
-        if self._is_closed.any():
+        if self._is_looked_up.any():
             may_share = np.array([candidate.may_share for candidate in among])
-            open_words = np.where(may_share, open_words, self._count_words(possible, is_open & ~self._is_closed))
+            open_words = np.where(may_share, open_words, self._count_words(possible, is_open & ~self._is_looked_up))
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
-    def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
+    def _look_up_uncovered(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
         """Look up the uncovered words in the index of words, to learn which candidates may share them.
 
         Do nothing if the store has no such index. `is_open` marks the uncovered words. Set `may_share` of the
@@ -409,13 +409,13 @@ class _Chooser:
         if self.count(unknown) <= len(starts):
             # Look up nothing: for few candidates, reading their sketches is faster.
             return promising
-        holders = self._find_phrase_holders(starts, length)
-        if holders is None:
+        matching = self._find_documents_with_phrases(starts, length)
+        if matching is None:
             return promising
-        self._is_closed |= is_asked
+        self._is_looked_up |= is_asked
         others = list[Candidate]()
         for candidate in unknown:
-            held = [own for own in candidate.ids if own in holders] if holders else []
+            held = [own for own in candidate.ids if own in matching]
             candidate.may_share = len(held) == len(candidate.ids)
             if held and not candidate.may_share:
                 others += self._split_candidate(candidate, held)
@@ -432,9 +432,9 @@ class _Chooser:
             if self.count(promising) <= FEW_SKETCHES or not self._read_best(promising, is_open):
                 break
         if promising := self.select_promising(is_open, self.candidates):
-            promising = self.select_promising(is_open, self._close_gaps(promising, is_open))
+            promising = self.select_promising(is_open, self._look_up_uncovered(promising, is_open))
             while self.count(promising) > FEW_SKETCHES and self._read_best(promising, is_open):
-                promising = self.select_promising(is_open, self._close_gaps(promising, is_open))
+                promising = self.select_promising(is_open, self._look_up_uncovered(promising, is_open))
             for candidate in [*promising]:
                 others = candidate.split_all()
                 promising += others
@@ -477,11 +477,11 @@ class _Chooser:
         starts = find_runs(is_open, is_possible, self._reader.run)
         if most_phrases is not None and len(starts) > most_phrases:
             return [*promising]
-        holders = self._find_phrase_holders(starts, self._reader.run)
-        if holders is None:
+        matching = self._find_documents_with_phrases(starts, self._reader.run)
+        if matching is None:
             return [*promising]
         for candidate in promising:
-            if candidate.id not in holders and not candidate.has_broken_words:
+            if candidate.id not in matching and not candidate.has_broken_words:
                 candidate.possible = NO_RANGES
         return [candidate for candidate in promising if candidate.possible.size]
 

@@ -172,7 +172,7 @@ class Admission:
         if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # `Bodies` has read the whole body into one message; the message after it is the disconnect.
+        # `BodyReader` has read the whole body into one message; the message after it is the disconnect.
         body = await receive()
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -304,7 +304,7 @@ class BodyMemory:
         self._kept -= count
 
 
-class Bodies:
+class BodyReader:
     """Reads and checks the bodies of requests to the store."""
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:

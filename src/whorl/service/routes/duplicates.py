@@ -333,7 +333,7 @@ class DuplicateSearches(Jobs[Found]):
     def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
         # Jobs run one at a time, so `_fresh` needs no lock.
         if options.write_ids or self._fresh is None or not self._fresh.answers(options, self._store.count()):
-            self._fresh = _find(self._store, options, search)
+            self._fresh = _search_store(self._store, options, search)
         return self._fresh
 
 
@@ -412,7 +412,7 @@ def _describe_job(
     return values(JobAnswer(job.id, job.state, Progress(job.doing, job.count), result, error))
 
 
-def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
+def _search_store(store: Store, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
     count = store.count()
     with duplicates_in(store.engine, search, origin="the store", names=store.names) as duplicates:
         clusters = []
