@@ -26,6 +26,8 @@ RESERVED_FIELDS = frozenset(
         *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch", "whorl_passages"),
     }
 )
+#: Beginning of the names of whorl's own fields. Documents of users have no properties with these names.
+RESERVED_PREFIX = "whorl_"
 #: Properties that hold a document's cluster label: the id of its cluster, and whether the document is the principal. A
 #: search for duplicates adds them; they are not part of the original document.
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"

@@ -200,6 +200,17 @@ def test_a_previous_store(tmp_path: Path) -> None:
     assert (again.exit_code, again.stdout) == (0, f"{folder} is a store of this version already; nothing to do\n")
 
 
+def test_an_upgrade_keeps_cluster_labels(tmp_path: Path) -> None:
+    """
+    Labels are stored like properties, whose names users cannot give.
+    """
+    document = Document("a", "a text of some words", "", {"whorl_cluster": "a", "whorl_is_principal": True})
+    write_previous_store(tmp_path / "store", [document])
+    assert run(tmp_path / "store").exit_code == 0
+    with open_store(tmp_path / "store", create=False) as store:
+        assert [hit.id for hit in store.search("whorl_is_principal:true").hits] == ["a"]
+
+
 def test_an_upgrade_keeps_the_options_of_the_store(tmp_path: Path) -> None:
     """
     The new store finds passages of the same length, and has no MINHASH tokens if the old one had none.

@@ -14,7 +14,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineResponseError, EngineUnavailableError, ParameterError
 from whorl.ingest import store_documents
 from whorl.ingest.store_documents import SeenIds, index_documents
-from whorl.model import Indexed
+from whorl.model import CLUSTER, IS_PRINCIPAL, Indexed
 from whorl.request_context import new_request
 
 #: Three million characters that folding turns into 54 million.
@@ -119,6 +119,23 @@ def test_unchanged_documents_are_skipped(watched: Watched) -> None:
     assert indexed(watched, second) == Indexed(0, 4)
     # Nothing was stored, so no refresh was needed.
     assert watched.refreshed == 3
+
+
+@pytest.mark.parametrize("name", ["whorl_keyword_x", CLUSTER, IS_PRINCIPAL])
+def test_names_of_whorl_s_own_fields_are_refused(watched: Watched, name: str) -> None:
+    """
+    A document with such a property is refused, also if it is otherwise unchanged, and the others are stored.
+    """
+    documents, refused = documents_of(3), list[str]()
+    indexed(watched, documents[:1])
+    documents[0] = Document("d0", documents[0].text, "", {name: "x"})
+    with pytest.raises(
+        DocumentError, match=rf"cannot be called '{name}' \(document 'd0'\); names that begin with whorl_"
+    ):
+        indexed(watched, documents)
+    assert indexed(watched, documents, on_refused=lambda document, _: refused.append(document.id)).stored == 2
+    assert refused == ["d0"]
+    assert indexed(watched, documents, takes_reserved=True, again=True).stored == 3
 
 
 @pytest.mark.parametrize("batch", [1, 2, 10])

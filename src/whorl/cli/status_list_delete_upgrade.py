@@ -179,7 +179,7 @@ def upgrade(folder: Path) -> None:
         progress_bar("documents") as bar,
     ):
         documents = previous_documents(folder)
-        store.index(bar.track(documents, total=total, description="upgrading"))
+        store.index(bar.track(documents, total=total, description="upgrading"), takes_reserved=True)
         count = store.engine.count()
     if count != total:
         raise StoreError(f"{folder} has {total:,} documents and {fresh} {count:,}; delete {fresh}, and run this again")

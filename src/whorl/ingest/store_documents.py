@@ -12,7 +12,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, WhorlError
 from whorl.fingerprint.words.tokenizer import folding_growth
 from whorl.ingest.file_limits import file_limits
-from whorl.model import Document, Indexed, documents_only
+from whorl.model import RESERVED_PREFIX, Document, Indexed, documents_only
 from whorl.request_context import trace
 
 #: Default number of documents per batch. It is large because each commit takes long, but not larger, so that an error
@@ -37,6 +37,7 @@ class IndexOptions(TypedDict, total=False):
         on_refused: Called with a document that the engine cannot store, and the error, which otherwise ends the run.
         on_stored: Called with each document when it is safely stored.
         seen: Ids of earlier calls in the same run; by default, this call is the whole run.
+        takes_reserved: Whether properties may have the names of whorl's own fields, as in documents of another store.
     """
 
     batch: int
@@ -45,6 +46,7 @@ class IndexOptions(TypedDict, total=False):
     on_refused: Callable[[Document, DocumentError], None] | None
     on_stored: Callable[[Document], None] | None
     seen: SeenIds
+    takes_reserved: bool
 
 
 class SeenIds:
@@ -77,7 +79,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
         raise TypeError(f"index() has no option {min(unknown)!r}")
     batch, again = options.get("batch", DEFAULT_BATCH), options.get("again", False)
     progress, on_refused, on_stored = options.get("progress"), options.get("on_refused"), options.get("on_stored")
-    seen = options.get("seen") or SeenIds()
+    seen, takes_reserved = options.get("seen") or SeenIds(), options.get("takes_reserved", False)
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = Indexed()
@@ -89,8 +91,14 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             # If documents in a batch share an id, only the last one is stored.
             last = {document.id: document for document in group}
             digests = {} if again else engine.digests(last)
-            sent = [document for document in last.values() if not document.has_digest(digests.get(document.id))]
-            stored = _store(engine, sent, on_refused)
+            # A digest does not cover cluster labels, so refuse them in unchanged documents, too.
+            sent = [
+                document
+                for document in last.values()
+                if not document.has_digest(digests.get(document.id))
+                or (not takes_reserved and _reserved_name(document))
+            ]
+            stored = _store(engine, sent, on_refused, takes_reserved=takes_reserved)
             done = Indexed(
                 done.stored + _count_among(new, stored),
                 done.unchanged + len(new) - _count_among(new, sent),
@@ -120,7 +128,11 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
 
 
 def _store(
-    engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
+    engine: Engine,
+    documents: list[Document],
+    on_refused: Callable[[Document, DocumentError], None] | None,
+    *,
+    takes_reserved: bool,
 ) -> list[Document]:
     """Store documents, and return the stored documents.
 
@@ -129,15 +141,28 @@ def _store(
     try:
         for document in documents:
             _require_bounded_folding(document)
+            if not takes_reserved and (name := _reserved_name(document)):
+                raise DocumentError(
+                    f"a property cannot be called {name!r:.80} (document {document.id!r:.80}); names that begin with "
+                    f"{RESERVED_PREFIX} are whorl's own: choose another name, or leave it out"
+                )
         engine.index(documents)
     except DocumentError as error:
         if on_refused is None:
             raise
         if len(documents) > 1:
-            return [stored for document in documents for stored in _store(engine, [document], on_refused)]
+            return [
+                stored
+                for document in documents
+                for stored in _store(engine, [document], on_refused, takes_reserved=takes_reserved)
+            ]
         on_refused(documents[0], error)
         return []
     return documents
+
+
+def _reserved_name(document: Document) -> str | None:
+    return next((name for name in document.properties if name.startswith(RESERVED_PREFIX)), None)
 
 
 def _require_bounded_folding(document: Document) -> None:

@@ -177,8 +177,8 @@ def test_names_and_properties_are_searched(tmp_path: Path) -> None:
     """
     document = Document("a", " ".join(TEXT), "Lease of 2024", {"year": 2024, CLUSTER: "x"})
     with open_store(tmp_path / "store", no_text=True) as store:
-        assert store.index([document]).stored == 1
-        assert store.index([document]).unchanged == 1
+        assert store.index([document], takes_reserved=True).stored == 1
+        assert store.index([document], takes_reserved=True).unchanged == 1
         for query in ("name:lease", "year:2024", "id:a", "*", "name:le*"):
             assert [hit.id for hit in store.search(query).hits] == ["a"]
         assert store.count("name:other") == 0
