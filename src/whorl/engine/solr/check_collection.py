@@ -27,7 +27,7 @@ from whorl.engine.field_names import (
     listing,
 )
 from whorl.engine.server_engine import guard_response
-from whorl.engine.solr.client import Json, SolrClient, term_vectors, texts
+from whorl.engine.solr.client import Json, SolrClient, escape_field_names, term_vectors, texts
 from whorl.engine.solr.document_fields import coverage
 from whorl.engine.solr.field_definitions import NEEDED
 from whorl.engine.solr.inspect_collection import (
@@ -47,7 +47,6 @@ from whorl.engine.solr.inspect_collection import (
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,
-    escape_field_names,
     lacks_passages,
     search_request,
     vector_parameters,

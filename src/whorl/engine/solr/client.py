@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +40,7 @@ from whorl.errors import (
 )
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Cursor mark of the first page.
 BEGINNING = "*"
 #: Parameters of all requests. With them, Solr does not replace ${…} in ids, words and tokens (`expandMacros`), and does
@@ -106,6 +107,10 @@ class SolrClient:
         # A document is a JSON object.
         return SearchResponse(whole_number(response["numFound"]), [*map(dict, response["docs"])], answer)
 
+    def fetch(self, query: Mapping[str, Any], fields: Iterable[str], limit: int) -> list[Json]:
+        """Return up to `limit` documents that match a query, each with the given fields."""
+        return self.select({"query": query, "limit": limit, "fields": escape_field_names(fields)}).documents
+
     def count(self, query: Mapping[str, Any]) -> int:
         return self.select({"query": query, "limit": 0}).total
 
@@ -116,13 +121,13 @@ class SolrClient:
         return [int(results.get(name, {}).get("count", 0)) for name in facets]
 
     def pages(
-        self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
+        self, query: Mapping[str, Any], key: str, fields: Iterable[str], rows: int, mark: str = BEGINNING
     ) -> Iterator[tuple[list[Json], str]]:
         """Yield pages of matching documents by id, from the cursor mark `mark` on, each with the next page's mark."""
         following, mark = mark, ""
         while following != mark:
             mark = following
-            body = {"query": query, "limit": rows, "fields": list(fields), "sort": f"{key} asc"}
+            body = {"query": query, "limit": rows, "fields": escape_field_names(fields), "sort": f"{key} asc"}
             page = self.select({**body, "params": {"cursorMark": mark}})
             following = str(page.answer["nextCursorMark"])
             if page.documents:
@@ -313,6 +318,13 @@ def term_vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
         for document in answer.get("termVectors", {}).values()
         if isinstance(document, dict) and "uniqueKey" in document
     }
+
+
+def escape_field_names(fields: Iterable[str]) -> list[str]:
+    """Escape field names for a field list. The response may also contain fields with similar names."""
+    # Some characters, and the name `score`, have a meaning in a field list. So use ?, which matches any character.
+    names = ("scor?" if name == "score" else name for name in fields)
+    return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in names]
 
 
 def whole_number(value: int) -> int:

@@ -24,8 +24,8 @@ from whorl.engine.solr.field_definitions import SAMPLE, SAMPLED, SCHEME, SIZE, S
 from whorl.engine.solr.inspect_collection import Collection, Schema, field_use, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
-    contents_request,
     lost_sketches,
+    one_of,
     unmarked_sketches,
     without_sketch,
 )
@@ -213,8 +213,8 @@ def read_sketches(client: SolrClient, collection: Collection, documents: Sequenc
         return StoredSketch(str(document[key]), is_ours, encoded, whole_text(document.get(content)))
 
     def fetch_texts(ids: list[str]) -> dict[str, str]:
-        requests = (contents_request(key, batch, [content]) for batch in batches(ids, _TEXTS_AT_ONCE) if content)
-        found = (document for request in requests for document in client.select(request).documents)
+        groups = batches(ids, _TEXTS_AT_ONCE) if content else ()
+        found = (document for ids in groups for document in client.fetch(one_of(key, ids), [key, content], len(ids)))
         return {str(document[key]): whole_text(document.get(content)) for document in found}
 
     return decode_sketches([*map(read, documents)], fetch_texts, (collection.scheme, SketchScheme()))

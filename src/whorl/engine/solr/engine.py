@@ -46,6 +46,7 @@ from whorl.engine.solr.client import (
     BEGINNING,
     Json,
     SolrClient,
+    escape_field_names,
     first_text,
     term_vectors,
     texts,
@@ -68,11 +69,9 @@ from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspec
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     documents_request,
-    escape_field_names,
     exists,
     facets_request,
     lacks_passages,
-    largest_request,
     read_facets,
     realtime_get_request,
     search_request,
@@ -391,7 +390,7 @@ class SolrEngine(ServerEngine):
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         names = self.collection.names
-        fields = escape_field_names([*filter(None, (names.key, names.name, SKETCH, SCHEME))])
+        fields = [*filter(None, (names.key, names.name, SKETCH, SCHEME))]
         pages = self._client.pages(EVERYTHING, names.key, fields, SCAN_BATCH_SIZE, mark or BEGINNING)
         for documents, following in pages:
             sketched = zip(documents, self._sketches(documents), strict=True)
@@ -495,7 +494,9 @@ class SolrEngine(ServerEngine):
         return fields_of(self.collection, self._wanted_fields, find_used_names(self._client, self.collection.schema))
 
     def _largest_now(self) -> int | None:
-        documents = self._client.select(largest_request(self.collection.sketch_schemes)).documents
+        query = {"term": {"f": SCHEME, "query": self.collection.sketch_schemes}}
+        largest = {"query": query, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
+        documents = self._client.select(largest).documents
         return whole_number(documents[0][SIZE]) if documents else None
 
     def _segments_now(self) -> int:

@@ -19,7 +19,7 @@ from whorl.engine.index_terms import PROBE
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme, scheme_value
-from whorl.engine.solr.request_body import SolrFields, escape_field_names, exists
+from whorl.engine.solr.request_body import SolrFields, exists
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.shingling import Scheme
@@ -265,8 +265,7 @@ def find_stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) ->
         return client.counts([exists(name)["lucene"]["query"] for name in names])
 
     def sample(name: str) -> list[str]:
-        body = {"query": exists(name)["lucene"]["query"], "limit": SAMPLED, "fields": escape_field_names([name])}
-        return [whole_text(document.get(name)) for document in client.select(body).documents]
+        return [whole_text(document.get(name)) for document in client.fetch(exists(name), [name], SAMPLED)]
 
     return rank_text_fields(names, wanted, count, sample)
 
@@ -406,8 +405,7 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 def _detect_spelling(client: SolrClient, field: str) -> Spelling:
     """Detect from one document how another program encodes the tokens of a field."""
-    any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": escape_field_names([field])}
-    documents = client.select(any_document).documents
+    documents = client.fetch({"prefix": {"f": field, "query": ""}}, [field], 1)
     token = first_text(documents[0].get(field)) if documents else ""
     # If no token is readable, assume that Alfresco fills the field.
     if not token or ALFRESCO_TOKEN.fullmatch(token):

@@ -26,7 +26,7 @@ import numpy as np
 
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.server_engine import fingerprints_to_move
-from whorl.engine.solr.client import Json
+from whorl.engine.solr.client import Json, escape_field_names
 from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, scheme_value
 from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import ParameterError
@@ -74,7 +74,6 @@ _MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Pattern of the names that Solr always reads as fields in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
-_IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Characters that need no escape in a regular expression.
 _MARKS = "~%@=!,;:"
 #: Separator of ids, which contain no control characters.
@@ -152,31 +151,11 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Jso
     return {"query": query, "limit": 2 * len(clauses), "fields": escape_field_names(fields), "params": _LITERALLY}
 
 
-def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> Json:
-    return {
-        "query": one_of(key, ids),
-        "limit": len(ids),
-        "fields": escape_field_names([key, *fields]),
-        "params": _LITERALLY,
-    }
-
-
 def realtime_get_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests documents by id from Solr's real-time get."""
     # Escape commas, because Solr splits the list at unescaped commas.
     escaped = (document_id.replace("\\", "\\\\").replace(",", "\\,") for document_id in ids)
     return {"params": {"ids": ",".join(escaped), "fl": ",".join(escape_field_names(fields)), **_LITERALLY}}
-
-
-def escape_field_names(fields: Sequence[str]) -> list[str]:
-    """Escape field names for a field list. The response may also contain fields with similar names."""
-    # Some characters, and the name `score`, have a meaning in a field list. So use ?, which matches any character.
-    names = ("scor?" if name == "score" else name for name in fields)
-    return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in names]
-
-
-def largest_request(scheme: str) -> Json:
-    return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
 
 #: Query for all documents. It does not depend on the default query parser of the handler.

@@ -22,7 +22,7 @@ from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labe
 from whorl.engine.field_names import FieldNames, init_command, listing
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
-from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
+from whorl.engine.solr.client import Json, SolrClient, escape_field_names, first_text, whole_text
 from whorl.engine.solr.document_fields import (
     read_sketches,
     searched_sketch_fields,
@@ -40,9 +40,7 @@ from whorl.engine.solr.field_definitions import (
 from whorl.engine.solr.inspect_collection import Collection, find_stored_texts, inspect, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
-    contents_request,
     empty_sketches,
-    escape_field_names,
     exists,
     lacks_passages,
     lost_sketches,
@@ -177,13 +175,13 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
     Each document has its text, the size of its sketch, and its version.
     """
     key = collection.names.key
-    fields = escape_field_names([*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"])
+    fields = [*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"]
     for query in _queries(collection, repair=repair):
-        for page, _ in client.pages(query, key, escape_field_names([key]), _LISTED_AT_ONCE):
+        for page, _ in client.pages(query, key, [key], _LISTED_AT_ONCE):
             for ids in batches([str(document[key]) for document in page], batch):
                 # Skip a document that got a sketch after the ids were listed.
                 wanted = {"bool": {"filter": [one_of(key, ids), query]}}
-                yield client.select({"query": wanted, "limit": len(ids), "fields": fields}).documents
+                yield client.fetch(wanted, fields, len(ids))
 
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
@@ -206,7 +204,7 @@ def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequ
     if not collection.searchable_text:
         return set(bare)
     query = {"bool": {"filter": [one_of(key, bare), exists(content)]}}
-    return {str(hit[key]) for hit in client.select({"query": query, "limit": len(bare), "fields": [key]}).documents}
+    return {str(hit[key]) for hit in client.fetch(query, [key], len(bare))}
 
 
 def update(collection: Collection, document: Json, fields: Json) -> Json:
@@ -419,8 +417,7 @@ class SolrLabels(ServerLabels):
         if CLUSTER not in collection.schema.fields:
             return
         key = collection.names.key
-        fields = escape_field_names([key, CLUSTER, IS_PRINCIPAL])
-        for documents, _ in self._client.pages(exists(CLUSTER), key, fields, READ_AT_ONCE):
+        for documents, _ in self._client.pages(exists(CLUSTER), key, [key, CLUSTER, IS_PRINCIPAL], READ_AT_ONCE):
             yield _read_labels(documents, key)
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
@@ -433,15 +430,15 @@ class SolrLabels(ServerLabels):
 
     def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
         key = self._collection().names.key
-        return _read_labels(self._client.select(contents_request(key, ids, [CLUSTER, IS_PRINCIPAL])).documents, key)
+        return _read_labels(self._client.fetch(one_of(key, ids), [key, CLUSTER, IS_PRINCIPAL], len(ids)), key)
 
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         collection = self._collection()
         key = collection.names.key
-        fields = [SKETCH, SCHEME, "_version_"]
+        fields = [key, SKETCH, SCHEME, "_version_"]
         if collection.schema.passage_scheme:
             fields.append(str(collection.content))
-        documents = self._client.select(contents_request(key, ids, fields)).documents
+        documents = self._client.fetch(one_of(key, ids), fields, len(ids))
         updates = []
         for document, unreadable in zip(documents, self._unreadable_fields(documents, collection), strict=True):
             if (document_id := str(document[key])) in changes:
