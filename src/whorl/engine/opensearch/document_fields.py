@@ -196,6 +196,12 @@ def name_in(source: Json, names: FieldNames) -> str:
     return next(filter(None, _texts(source, names.name)), "")
 
 
+def document_in(hit: Json, names: FieldNames) -> Document:
+    """Return the document of a hit with its whole source; raise DocumentError if whorl cannot store it."""
+    source = hit.get("_source", {})
+    return Document(hit["_id"], text_in(source, names), name_in(source, names), properties_in(source, names))
+
+
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
     """Return a document's properties; the name of a nested value has dots.
 

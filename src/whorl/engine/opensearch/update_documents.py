@@ -32,12 +32,10 @@ from whorl.engine.opensearch.document_fields import (
     SCHEME,
     IndexFeatures,
     Json,
+    document_in,
     has_text_field,
-    name_in,
     own_fields,
-    properties_in,
     scheme_value,
-    text_in,
 )
 from whorl.engine.opensearch.index_mapping import keeps_own, require_fields, source_trap
 from whorl.engine.protocol import ClusterLabel
@@ -125,16 +123,11 @@ def backfill(
 def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits: list[Json]) -> BackfillReport:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
-        source = hit.get("_source", {})
-        if has_text_field(source, names):
+        if has_text_field(hit.get("_source", {}), names):
             try:
-                document = Document(
-                    hit["_id"], text_in(source, names), name_in(source, names), properties_in(source, names)
-                )
+                documents.append((hit, document_in(hit, names)))
             except DocumentError as error:
                 refused.append((hit["_id"], str(error)))
-            else:
-                documents.append((hit, document))
     textless = len(hits) - len(documents) - len(refused)
     changes = updates(documents, names, features)
     failures = client.bulk(changes)
@@ -216,11 +209,9 @@ class OpenSearchLabels(ServerLabels):
         is_in_source = keeps_own(self._client.mapping(OWN) or {})
         documents = []
         for hit in hits:
-            source = hit.get("_source", {})
             # Skip an unreadable document, because it is in no cluster.
             with suppress(DocumentError):
-                text, name = text_in(source, self._names), name_in(source, self._names)
-                document = Document(hit["_id"], text, name, properties_in(source, self._names))
+                document = document_in(hit, self._names)
                 documents.append((hit, with_cluster_label(document, changes.get(document.id))))
         changed = updates(documents, self._names, features)
         if not is_in_source:
