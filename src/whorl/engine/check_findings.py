@@ -77,16 +77,16 @@ def untried_version_warning(server: str, tried: str, remedy: str) -> Finding:
     return Finding.warning("untried-version", f"whorl is tested with {tried}, not with {server}", remedy)
 
 
-def whole_names(field: str, remedy: str) -> Finding:
+def unsplit_names_note(field: str, remedy: str) -> Finding:
     """Report that a field of document names does not split words at `_` and `.`."""
     message = f"the words of {field} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find"
     return Finding.note("whole-names", message, remedy)
 
 
-def without_name(field: str, remedy: str) -> Finding:
+def missing_name_note(field: str, remedy: str) -> Finding:
     return Finding.note("no-name", f"there is no stored field {field!r} to show beside an id", remedy)
 
 
-def without_passages(count: int, remedy: str) -> Finding:
+def missing_passages_warning(count: int, remedy: str) -> Finding:
     message = f"{count:,} documents have no passages, so 'whorl sources' finds none with certainty"
     return Finding.warning("without-passages", message, remedy)

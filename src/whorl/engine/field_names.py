@@ -45,7 +45,7 @@ class TextField(NamedTuple):
 #: Maximum number of fields for which one request counts the documents.
 _COUNTED_AT_ONCE = 100
 #: Number of texts to read per field, to estimate the amount of text.
-SAMPLED = 10
+SAMPLE_SIZE = 10
 #: Maximum number of fields whose texts are read; the fields with the most documents are chosen.
 _FIELDS_SAMPLED = 20
 

@@ -11,7 +11,7 @@ from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.document_fields import OF_CLUSTERS, index_body
+from whorl.engine.opensearch.document_fields import CLUSTER_FIELDS, index_body
 from whorl.engine.opensearch.index_mapping import initialise
 from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import SchemaError
@@ -63,7 +63,7 @@ def test_an_index_of_before_gets_the_fields(opensearch_url: str, url: str, clien
     document's own id.
     """
     made: Any = index_body(FieldNames())
-    fields = {name: field for name, field in made["mappings"]["properties"].items() if name not in OF_CLUSTERS}
+    fields = {name: field for name, field in made["mappings"]["properties"].items() if name not in CLUSTER_FIELDS}
     client.send("DELETE", client._path())
     client.create({"mappings": {"properties": fields}})
     for name, text in TEXTS.items():

@@ -14,11 +14,11 @@ from whorl.engine.field_names import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import (
+    CLUSTER_FIELDS,
     FIELDS,
     HANDLE,
     MAPPING,
     MINHASH,
-    OF_CLUSTERS,
     OWN,
     SAMPLE,
     SIZE,
@@ -221,7 +221,7 @@ def test_a_new_index_keeps_nothing_twice() -> None:
     body = index_body(FieldNames(content="body"))
     assert body["settings"] == {}
     assert body["mappings"]["_source"] == {"excludes": [OWN]}
-    assert set(body["mappings"]["properties"]) == {*MAPPING, *OF_CLUSTERS, "name", "body", "properties"}
+    assert set(body["mappings"]["properties"]) == {*MAPPING, *CLUSTER_FIELDS, "name", "body", "properties"}
 
 
 @pytest.mark.parametrize("name", [*MAPPING])

@@ -15,7 +15,7 @@ from whorl import Document, Store
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.document_fields import MAPPING, OF_PASSAGES, index_body
+from whorl.engine.opensearch.document_fields import MAPPING, PASSAGE_FIELDS, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
 from whorl.engine.opensearch.index_mapping import create, initialise
@@ -204,7 +204,7 @@ def test_types_of_fields() -> None:
     """
     for field in (
         *MAPPING.values(),
-        *OF_PASSAGES.values(),
+        *PASSAGE_FIELDS.values(),
         *index_body(FieldNames(), passages=PassageScheme())["mappings"]["properties"].values(),
     ):
         assert set(field) - {"type"} <= set(DOCUMENTED["fields"][field["type"]])

@@ -13,7 +13,13 @@ from whorl import Document, open_store
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import MAPPING, OWN
-from whorl.engine.opensearch.index_mapping import create, differences, field_definition, initialise, keeps_own
+from whorl.engine.opensearch.index_mapping import (
+    create,
+    definition_differences,
+    field_definition,
+    has_own_fields_in_source,
+    initialise,
+)
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = "one two three four five six seven"
@@ -34,7 +40,7 @@ def test_a_new_index(other_url: str) -> None:
     assert lines(client) == [line.removeprefix("would ")]
     there = client.mapping()
     assert there is not None
-    assert (list(differences(there)), keeps_own(there)) == ([], False)
+    assert (list(definition_differences(there)), has_own_fields_in_source(there)) == ([], False)
     assert set(MAPPING) <= set(there["properties"])
     assert lines(client) == ["nothing to add"]
     # Another client has created it first.

@@ -13,7 +13,7 @@ from whorl.engine.backfill import BackfillReport
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import OWN, SIZE
-from whorl.engine.opensearch.index_mapping import initialise, source_trap
+from whorl.engine.opensearch.index_mapping import initialise, missing_texts_reason
 from whorl.engine.opensearch.update_documents import backfill, prepare
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings
@@ -208,7 +208,7 @@ def test_sources_without_texts(source: dict[str, Any], reason: str) -> None:
     """
     A mapping that keeps no texts in the source is detected, with the reason.
     """
-    assert source_trap({"_source": source}, NAMES.content) == reason
+    assert missing_texts_reason({"_source": source}, NAMES.content) == reason
 
 
 def test_an_index_that_cannot_be_filled(other_url: str) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 from whorl import Document, Store
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.field_definitions import NEEDED, SAMPLE
+from whorl.engine.solr.field_definitions import SAMPLE, SKETCH_FIELDS
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
 
 SCHEME_NOW = SketchScheme()
 #: Ids with characters that have a meaning in lists, queries or macros.
 STRANGE = ["a,b", " lead", "trail ", "ünï", "x:y", "$x", "${y}", 'q"uo\\te', "[* TO *]", "-minus", "(", "a\u2028b"]
-OWN = [*NEEDED, "_version_"]
+OWN = [*SKETCH_FIELDS, "_version_"]
 
 
 def documents() -> list[Document]:
@@ -37,7 +37,7 @@ WITH_TEXT = sum(bool(document.text) for document in DOCUMENTS)
 
 def stored(client: SolrClient) -> list[dict[str, Any]]:
     """Return all documents with the fields that Solr returns, without their versions."""
-    body = {"query": "*:*", "limit": 1000, "sort": "id asc", "fields": ["*", *NEEDED]}
+    body = {"query": "*:*", "limit": 1000, "sort": "id asc", "fields": ["*", *SKETCH_FIELDS]}
     docs = client.post("select", body)["response"]["docs"]
     return [{name: value for name, value in document.items() if name != "_version_"} for document in docs]
 
@@ -45,7 +45,9 @@ def stored(client: SolrClient) -> list[dict[str, Any]]:
 def only_of_texts(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the documents, without the sketches of documents that have no text."""
     return [
-        document if "content" in document else {name: value for name, value in document.items() if name not in NEEDED}
+        document
+        if "content" in document
+        else {name: value for name, value in document.items() if name not in SKETCH_FIELDS}
         for document in documents
     ]
 

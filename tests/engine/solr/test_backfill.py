@@ -29,7 +29,7 @@ from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import Json, SolrClient
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.field_definitions import NEEDED, SCHEME, SKETCH
+from whorl.engine.solr.field_definitions import SCHEME, SKETCH, SKETCH_FIELDS
 from whorl.engine.solr.update_documents import backfill, prepare
 from whorl.errors import SchemaError
 from whorl.fingerprint.sketch.frac_minhash import Sketch
@@ -45,7 +45,7 @@ def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sk
     """
     before, answered = stored(client), answers(store)
     without_sketches(client)
-    assert all(name not in document for document in stored(client) for name in NEEDED)
+    assert all(name not in document for document in stored(client) for name in SKETCH_FIELDS)
     with Store(SolrEngine(client)) as bare:
         assert bare.engine.sketch_scheme is None
         assert bare.engine.sketches(["big"]) == {}

@@ -18,7 +18,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.solr.client import SolrClient, whole_number
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.field_definitions import NEEDED
+from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import SolrVersion
 from whorl.errors import SchemaError
 
@@ -191,4 +191,4 @@ def test_changes_of_a_collection_are_noticed(url: str, monkeypatch: pytest.Monke
             client.change("schema", {"add-field": definition})
         clock[0] += 120
         assert engine.collection.schema.has_sketches
-        assert NEEDED.keys() <= engine.collection.schema.fields.keys()
+        assert SKETCH_FIELDS.keys() <= engine.collection.schema.fields.keys()

@@ -13,7 +13,7 @@ from tests.engine.solr.indexed import (
 from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.field_definitions import NEEDED, SIZE
+from whorl.engine.solr.field_definitions import SIZE, SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import inspect
 from whorl.engine.solr.update_documents import backfill, prepare, require_safe
 from whorl.errors import SchemaError
@@ -86,7 +86,9 @@ def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
     assert backfill(client, FieldNames()).sent == len(before) == total
     after = stored(client)
     assert all(SIZE in document for document in after)
-    assert [{name: value for name, value in document.items() if name not in NEEDED} for document in after] == before
+    assert [
+        {name: value for name, value in document.items() if name not in SKETCH_FIELDS} for document in after
+    ] == before
     again = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
     assert again == total
 

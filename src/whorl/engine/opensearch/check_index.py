@@ -12,11 +12,11 @@ from whorl.engine.check_findings import (
     Finding,
     Severity,
     is_tested,
+    missing_name_note,
+    missing_passages_warning,
     sort_findings,
+    unsplit_names_note,
     untried_version_warning,
-    whole_names,
-    without_name,
-    without_passages,
 )
 from whorl.engine.field_names import (
     FieldNames,
@@ -37,13 +37,13 @@ from whorl.engine.opensearch.foreign_minhash import (
     token_count,
 )
 from whorl.engine.opensearch.index_mapping import (
-    differences,
+    definition_differences,
     field_definition,
     find_stored_texts,
-    keeps_own,
+    has_own_fields_in_source,
+    missing_texts_reason,
     properties_conflict,
     searchable_text,
-    source_trap,
     splits_names,
 )
 from whorl.engine.opensearch.request_body import sort_keys
@@ -81,7 +81,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         *_health(client),
         *_fields(mapping, init, is_needed=not is_foreign),
         *_texts(texts, init, names),
-        *([without_name(names.name, init)] if likely else []),
+        *([missing_name_note(names.name, init)] if likely else []),
         *_source(mapping, names, is_needed=not (is_foreign and has_vectors)),
         *_limits(client, settings),
         *_foreign_fields(client, foreign_fields),
@@ -121,7 +121,7 @@ def _fields(mapping: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
             f"the mapping lacks {', '.join(missing)}",
             init,
         )
-    if differing := list(differences(mapping)):
+    if differing := list(definition_differences(mapping)):
         yield Finding.error(
             "other-fields",
             f"fields of whorl's names are others: {'; '.join(differing)}",
@@ -132,7 +132,7 @@ def _fields(mapping: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
     if not missing and not differing:
         yield Finding.ok("fields", "the index has all fields that are searched")
         if not splits_names(mapping):
-            yield whole_names("names", "index the documents into a new index")
+            yield unsplit_names_note("names", "index the documents into a new index")
 
 
 def _texts(texts: Sequence[TextField], init: str, names: FieldNames) -> Iterator[Finding]:
@@ -143,14 +143,14 @@ def _texts(texts: Sequence[TextField], init: str, names: FieldNames) -> Iterator
 
 
 def _source(mapping: Json, names: FieldNames, *, is_needed: bool) -> Iterator[Finding]:
-    if reason := source_trap(mapping, names.content):
+    if reason := missing_texts_reason(mapping, names.content):
         yield Finding(
             Severity.ERROR if is_needed else Severity.NOTE,
             "no-source",
             f"texts cannot be read again: {reason}",
             "index the documents into a new index that keeps them",
         )
-    if keeps_own(mapping):
+    if has_own_fields_in_source(mapping):
         yield Finding.note(
             "kept-twice",
             f"the source of a document keeps {OWN} a second time, at about twice the disk",
@@ -206,7 +206,7 @@ def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterato
             f"whorl opensearch backfill {client.shown}",
         )
     if unread:
-        yield without_passages(unread, f"whorl opensearch backfill {client.shown}")
+        yield missing_passages_warning(unread, f"whorl opensearch backfill {client.shown}")
     if others:
         yield Finding.warning(
             "other-scheme",

@@ -71,12 +71,12 @@ MAPPING: Mapping[str, Json] = {
     SCHEME: {"type": "keyword", "store": True},
     DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
 }
-OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
+PASSAGE_FIELDS: Mapping[str, Json] = {PASSAGES: _TOKENS}
 #: Key of the scheme in the metadata of the passage field.
 _SCHEME = "scheme"
 #: Fields of cluster labels. `collapse` would merge all documents without a value, so the cluster of an unlabelled
 #: document is its own id.
-OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
+CLUSTER_FIELDS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 #: Entry in the mapping of an index that splits names at `_` and `.`. Older indexes do not have it.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 #: Number of documents whose tokens are encoded in one call.
@@ -256,8 +256,8 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
         PROPERTIES: {"type": "object", "enabled": False},
     }
     # The metadata of the passage field names the scheme of the passage hashes.
-    of_passages = {PASSAGES: {**OF_PASSAGES[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
-    return {**MAPPING, **OF_CLUSTERS, **of_passages, **source}
+    of_passages = {PASSAGES: {**PASSAGE_FIELDS[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
+    return {**MAPPING, **CLUSTER_FIELDS, **of_passages, **source}
 
 
 def passage_scheme(field: Json) -> PassageScheme | None:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from whorl.engine.field_names import (
-    SAMPLED,
+    SAMPLE_SIZE,
     FieldNames,
     TextField,
     guess_name_field,
@@ -21,11 +21,11 @@ from whorl.engine.field_names import (
 )
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import (
+    CLUSTER_FIELDS,
     ID,
     MAPPING,
-    OF_CLUSTERS,
-    OF_PASSAGES,
     OWN,
+    PASSAGE_FIELDS,
     PASSAGES,
     PROPERTIES,
     SPLIT_NAMES,
@@ -50,7 +50,7 @@ _FILE_BASE = "whorl_file_base"
 
 def find_stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
     """Return the text fields that have values, except the name field; the field with the most text comes first."""
-    fields = [name for name in _text_names(mapping.get("properties", {})) if not source_trap(mapping, name)]
+    fields = [name for name in _text_names(mapping.get("properties", {})) if not missing_texts_reason(mapping, name)]
     # Make the last documents searchable, if the user has the right to refresh.
     with suppress(EngineResponseError):
         client.refresh()
@@ -59,7 +59,7 @@ def find_stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> 
         return client.counts([{"exists": {"field": name}} for name in names])
 
     def sample(name: str) -> list[str]:
-        hits = client.hits({"query": {"exists": {"field": name}}, "size": SAMPLED, "_source": [name]})
+        hits = client.hits({"query": {"exists": {"field": name}}, "size": SAMPLE_SIZE, "_source": [name]})
         return [text_in(hit["_source"], FieldNames(content=name)) for hit in hits]
 
     return rank_text_fields(fields, names, count, sample)
@@ -80,7 +80,7 @@ def searchable_text(mapping: Json, names: FieldNames) -> str | None:
     return names.content if field and field.get("index", True) else None
 
 
-def source_trap(mapping: Json, content: str) -> str:
+def missing_texts_reason(mapping: Json, content: str) -> str:
     """Return the reason why the stored documents (`_source`) do not contain the texts, or ""."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
@@ -97,8 +97,8 @@ def splits_names(mapping: Json) -> bool:
     return about.items() >= SPLIT_NAMES.items()
 
 
-def differences(mapping: Json) -> Iterator[str]:
-    for name, definition in {**MAPPING, **OF_PASSAGES, **OF_CLUSTERS}.items():
+def definition_differences(mapping: Json) -> Iterator[str]:
+    for name, definition in {**MAPPING, **PASSAGE_FIELDS, **CLUSTER_FIELDS}.items():
         field = field_definition(mapping, name)
         for key, value in definition.items() if field else ():
             actual = field.get(key, _DEFAULTS.get(key, value))
@@ -129,7 +129,7 @@ def field_definition(mapping: Json, name: str) -> Json:
     return field
 
 
-def keeps_own(mapping: Json) -> bool:
+def has_own_fields_in_source(mapping: Json) -> bool:
     """Check whether the stored sources of documents also contain whorl's own fields."""
     return OWN not in mapping.get("_source", {}).get("excludes", [])
 
@@ -181,7 +181,7 @@ def initialise(
     yield f"{would}add the fields {', '.join(sorted(missing))}" if missing else "nothing to add"
     if conflict := properties_conflict(present):
         yield f"warning: {conflict}"
-    if keeps_own(present):
+    if has_own_fields_in_source(present):
         yield (
             f"the source of a document keeps {OWN} a second time, which only a new index can be told not to: about as "
             "much again on disk"
@@ -239,8 +239,8 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
     scheme = _require_scheme(client, present, chosen)
     if passages and scheme is None:
         raise without_passage_field(client)
-    has_clusters = all(field_definition(present, name) for name in OF_CLUSTERS)
-    return IndexFeatures(scheme, has_clusters, splits_names(present), not source_trap(present, names.content))
+    has_clusters = all(field_definition(present, name) for name in CLUSTER_FIELDS)
+    return IndexFeatures(scheme, has_clusters, splits_names(present), not missing_texts_reason(present, names.content))
 
 
 def without_passage_field(client: IndexClient) -> SchemaError:
@@ -269,7 +269,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
 
 def require_same_definitions(client: IndexClient, mapping: Json) -> None:
     """Raise SchemaError if fields with whorl's names have other definitions, such as the cluster's guesses."""
-    if differing := list(differences(mapping)):
+    if differing := list(definition_differences(mapping)):
         raise SchemaError(
             f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "
             "fields where documents are sent before 'whorl opensearch init': move the documents to a new index"

@@ -25,7 +25,7 @@ from whorl.engine.cluster_labels import (
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import (
-    OF_CLUSTERS,
+    CLUSTER_FIELDS,
     OWN,
     PASSAGES,
     PROPERTIES,
@@ -37,7 +37,7 @@ from whorl.engine.opensearch.document_fields import (
     own_fields,
     scheme_value,
 )
-from whorl.engine.opensearch.index_mapping import keeps_own, require_fields, source_trap
+from whorl.engine.opensearch.index_mapping import has_own_fields_in_source, missing_texts_reason, require_fields
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.errors import DocumentError, SchemaError
@@ -52,7 +52,7 @@ from whorl.query.plan.nodes import BoundPlan
 _CONFLICT, _MISSING = 409, 404
 #: Maximum number of clusters to count in one request.
 _COUNTED_AT_ONCE = 10_000
-_LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(OF_CLUSTERS)}
+_LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(CLUSTER_FIELDS)}
 
 
 @guard_response
@@ -66,7 +66,7 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
     if mapping is None:
         raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
     features = require_fields(client, names)
-    if reason := source_trap(mapping, names.content):
+    if reason := missing_texts_reason(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
     return client.count(missing_fields_query(again=again, passages=features.passages))
@@ -206,7 +206,7 @@ class OpenSearchLabels(ServerLabels):
 
     def _label(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         features = require_fields(self._client, self._names)
-        is_in_source = keeps_own(self._client.mapping(OWN) or {})
+        is_in_source = has_own_fields_in_source(self._client.mapping(OWN) or {})
         documents = []
         for hit in hits:
             # Skip an unreadable document, because it is in no cluster.

@@ -18,8 +18,8 @@ from whorl.engine.field_names import FieldNames, TextField, guess_name_field, re
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient
 from whorl.engine.solr.field_definitions import (
-    NEEDED,
     PASSAGES,
+    SKETCH_FIELDS,
     VECTOR_COMPONENT,
     VECTOR_HANDLER,
     VECTORS,
@@ -143,7 +143,7 @@ def _describe_next_step(
     client: SolrClient, wanted: FieldNames, texts: list[TextField], steps: list[_Step], *, is_repair: bool
 ) -> Iterator[str]:
     has_text = any(field.name == wanted.content for field in texts)
-    if has_text and (is_repair or any(body.get("name") in (*NEEDED, PASSAGES) for _, _, body in steps)):
+    if has_text and (is_repair or any(body.get("name") in (*SKETCH_FIELDS, PASSAGES) for _, _, body in steps)):
         flag = " --repair" if is_repair else ""
         yield f"next, for the documents that are there: whorl solr backfill {client.url}{flag}"
     else:

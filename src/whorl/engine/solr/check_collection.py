@@ -12,11 +12,11 @@ from itertools import chain
 from whorl.engine.check_findings import (
     Finding,
     Severity,
+    missing_name_note,
+    missing_passages_warning,
     sort_findings,
+    unsplit_names_note,
     untried_version_warning,
-    whole_names,
-    without_name,
-    without_passages,
 )
 from whorl.engine.field_names import (
     FieldNames,
@@ -29,7 +29,7 @@ from whorl.engine.field_names import (
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, escape_field_names, term_vectors, texts
 from whorl.engine.solr.document_fields import coverage
-from whorl.engine.solr.field_definitions import NEEDED
+from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import (
     MINHASH,
     TRUNCATE,
@@ -80,9 +80,9 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     findings += _texts(client, schema, wanted, text_fields, init)
     if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
         remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
-        findings.append(whole_names(repr(wanted.name), remedy))
+        findings.append(unsplit_names_note(repr(wanted.name), remedy))
     if likely:
-        findings.append(without_name(wanted.name, init))
+        findings.append(missing_name_note(wanted.name, init))
     try:
         collection = inspect(client, wanted)
     except SchemaError as error:
@@ -91,7 +91,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
         findings += [
             *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
             *_identifiers(collection, wanted),
-            *([] if likely or collection.names.name else [without_name(wanted.name, "")]),
+            *([] if likely or collection.names.name else [missing_name_note(wanted.name, "")]),
             *_sketches(client, collection, has_text=any(field.name == wanted.content for field in text_fields)),
             *_passages(client, collection),
             *_uncommitted_documents(client),
@@ -368,7 +368,7 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
 
 
 def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> Iterator[Finding]:
-    missing = ", ".join(repr(name) for name in NEEDED if name not in collection.schema.fields)
+    missing = ", ".join(repr(name) for name in SKETCH_FIELDS if name not in collection.schema.fields)
     can_be_made = has_text or not client.count(EVERYTHING)
     if missing:
         yield Finding.note(
@@ -385,7 +385,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
     if not collection.schema.has_sketches:
         wrong = [
             f"{name!r} is not {part}"
-            for name, parts in NEEDED.items()
+            for name, parts in SKETCH_FIELDS.items()
             for part in parts
             if not collection.schema.fields[name].get(part)
         ]
@@ -399,11 +399,11 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
     covered = coverage(client, name, collection.searchable_text)
     yield Finding.ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
-    bare = covered.bare(name)
-    if bare > 0:
+    unsketched = covered.without_any_sketch(name)
+    if unsketched > 0:
         yield Finding.note(
             "without-sketch",
-            f"{bare:,} documents have no sketch, so searches with a promised recall do not find them",
+            f"{unsketched:,} documents have no sketch, so searches with a promised recall do not find them",
             remedy,
         )
     if covered.by_scheme.get(name, 0) > covered.searchable.get(name, 0):
@@ -433,7 +433,7 @@ def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
         yield Finding.ok("passages", f"passages of {scheme.run_words} words are found with certainty")
         return
     remedy = f"whorl solr backfill {client.url}" if collection.content else "index them again (whorl index --all)"
-    yield without_passages(unread, remedy)
+    yield missing_passages_warning(unread, remedy)
 
 
 def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> Iterator[Finding]:

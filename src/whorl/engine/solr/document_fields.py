@@ -20,7 +20,7 @@ from typing import Any
 from whorl.arrays_and_batches import batches
 from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
-from whorl.engine.solr.field_definitions import SAMPLE, SAMPLED, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, scheme_value
+from whorl.engine.solr.field_definitions import SAMPLE, SAMPLE_MARK, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, scheme_value
 from whorl.engine.solr.inspect_collection import Collection, Schema, field_use, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
@@ -195,7 +195,7 @@ def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
     """Return the values of the three fields that searches use: number of shingles, look-up tokens and scheme."""
     return {
         SIZE: sketch.size,
-        SAMPLE: [SAMPLED, *lookup_tokens(sketch)] if sketch.size else [],
+        SAMPLE: [SAMPLE_MARK, *lookup_tokens(sketch)] if sketch.size else [],
         SCHEME: scheme_value(scheme, sketch.scheme),
     }
 
@@ -242,7 +242,7 @@ class Coverage:
         """Scheme of all sketches; None if there are several schemes or no sketches."""
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
-    def bare(self, scheme: str) -> int:
+    def without_any_sketch(self, scheme: str) -> int:
         """Return the number of documents that may have a text, but have no sketch of any scheme."""
         return self.without - sum(count for other, count in self.by_scheme.items() if other != scheme)
 
@@ -265,10 +265,10 @@ def token_warnings(
     `covered` is None if the collection has no fields for sketches. `count` counts the documents with neither a sketch
     of any scheme nor tokens; it reads all tokens of the index.
     """
-    bare, filled = 0, 0
+    unsketched, filled = 0, 0
     if covered is not None:
-        bare, filled = covered.bare(collection.sketch_schemes), sum(covered.searchable.values())
-        if not bare + filled:
+        unsketched, filled = covered.without_any_sketch(collection.sketch_schemes), sum(covered.searchable.values())
+        if not unsketched + filled:
             return ()
     name = collection.names.minhash
     try:
@@ -278,15 +278,15 @@ def token_warnings(
         # returns the exact number, if documents lack a sketch.
         documents, with_tokens, deleted = (covered.documents if covered else 0), 1, 1
     if not with_tokens:
-        lacking = documents if covered is None else bare + filled
-    elif bare and not deleted:
-        lacking = bare - max(0, with_tokens - filled)
+        lacking = documents if covered is None else unsketched + filled
+    elif unsketched and not deleted:
+        lacking = unsketched - max(0, with_tokens - filled)
     else:
-        lacking = count() if bare else 0
+        lacking = count() if unsketched else 0
     if lacking <= 0:
         return ()
     remedy = f"'whorl solr check {client.url}' says how they get it"
-    if bare and collection.content:
+    if unsketched and collection.content:
         remedy = f"'whorl solr backfill {client.url}' makes them"
     return (f"{lacking:,} of {documents:,} documents have no fingerprint in {name!r} and cannot be found so; {remedy}",)
 
@@ -305,7 +305,7 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
         {str(bucket["val"]): int(bucket["count"]) for bucket in buckets},
         {str(bucket["val"]): count for bucket in buckets if (count := int(bucket["filled"]["count"]))},
         client.count(without_sketch(scheme, text)),
-        # Documents lack `SAMPLED` if their tokens are lost, or if an older version of whorl has stored them. Run the
-        # slow query only if such documents exist.
+        # Documents lack `SAMPLE_MARK` if their tokens are lost, or if an older version of whorl has stored them. Run
+        # the slow query only if such documents exist.
         client.count(lost_sketches(scheme)) if client.count(unmarked_sketches(scheme)) else 0,
     )

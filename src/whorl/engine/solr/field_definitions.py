@@ -21,16 +21,16 @@ from whorl.query.plan.nodes import Kind
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
 #: First look-up token of every sketch. Atomic updates by other programs lose all look-up tokens of a document; a query
 #: for documents without this token counts such documents quickly. No other token contains a dot.
-SAMPLED = "sampled."
+SAMPLE_MARK = "sampled."
 #: Schema properties that the fields of a sketch must have.
-NEEDED: Mapping[str, tuple[str, ...]] = {
+SKETCH_FIELDS: Mapping[str, tuple[str, ...]] = {
     SIZE: ("indexed",),
     SAMPLE: ("indexed", "multiValued"),
     SKETCH: ("stored",),
     SCHEME: ("indexed", "docValues"),
 }
 #: Optional field of passage hashes, and the properties that it must have.
-PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
+PASSAGES, PASSAGE_PROPERTIES = "whorl_passages", ("indexed", "multiValued")
 #: Prefix of all names of passage schemes. The type of the passage field has the name of its scheme.
 _OF_PASSAGES = "passages"
 #: Field for a digest of the document, to skip unchanged documents.
@@ -98,7 +98,7 @@ def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
 
     Return None if the field is not searchable.
     """
-    if not all(field.get(part) for part in NEEDED_OF_PASSAGES):
+    if not all(field.get(part) for part in PASSAGE_PROPERTIES):
         return None
     kind = str(field["type"])
     # A field from an older version of whorl has the type of the look-up tokens, and the default scheme.

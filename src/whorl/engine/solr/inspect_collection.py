@@ -14,11 +14,11 @@ from typing import Literal
 from xml.sax.saxutils import escape
 
 from whorl.engine.check_findings import is_tested, version_numbers
-from whorl.engine.field_names import SAMPLED, FieldNames, TextField, rank_text_fields
+from whorl.engine.field_names import SAMPLE_SIZE, FieldNames, TextField, rank_text_fields
 from whorl.engine.index_terms import PROBE
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
-from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme, scheme_value
+from whorl.engine.solr.field_definitions import PASSAGES, SKETCH_FIELDS, SPLIT_PATTERN, passage_scheme, scheme_value
 from whorl.engine.solr.request_body import SolrFields, exists
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, Spelling
@@ -87,11 +87,11 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether the schema defines all fields of a sketch with the properties in `NEEDED`.
+        """Whether the schema defines all fields of a sketch with the properties in `SKETCH_FIELDS`.
 
         Dynamic fields that match the names are ignored.
         """
-        return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
+        return all(self.fields.get(name, {}).get(part) for name, parts in SKETCH_FIELDS.items() for part in parts)
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
@@ -265,7 +265,7 @@ def find_stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) ->
         return client.counts([exists(name)["lucene"]["query"] for name in names])
 
     def sample(name: str) -> list[str]:
-        return [whole_text(document.get(name)) for document in client.fetch(exists(name), [name], SAMPLED)]
+        return [whole_text(document.get(name)) for document in client.fetch(exists(name), [name], SAMPLE_SIZE)]
 
     return rank_text_fields(names, wanted, count, sample)
 

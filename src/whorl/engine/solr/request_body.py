@@ -27,7 +27,15 @@ import numpy as np
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.server_engine import fingerprints_to_move
 from whorl.engine.solr.client import Json, escape_field_names
-from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, scheme_value
+from whorl.engine.solr.field_definitions import (
+    PASSAGES,
+    SAMPLE,
+    SAMPLE_MARK,
+    SCHEME,
+    SIZE,
+    WHOLE_PREFIXES,
+    scheme_value,
+)
 from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
@@ -195,8 +203,8 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def unmarked_sketches(scheme: str) -> Json:
-    """Return the query for documents with a non-empty sketch and without `SAMPLED`; older versions did not add it."""
-    marked = {"term": {"f": SAMPLE, "query": SAMPLED}}
+    """Return the query for documents with a non-empty sketch and without `SAMPLE_MARK`, as older versions store."""
+    marked = {"term": {"f": SAMPLE, "query": SAMPLE_MARK}}
     return {"bool": {"filter": _filled_sketches(scheme), "must_not": [marked]}}
 
 

@@ -29,12 +29,12 @@ from whorl.engine.solr.document_fields import (
     sketch_fields,
 )
 from whorl.engine.solr.field_definitions import (
-    NEEDED,
     PASSAGES,
     SAMPLE,
     SCHEME,
     SIZE,
     SKETCH,
+    SKETCH_FIELDS,
     definitions,
 )
 from whorl.engine.solr.inspect_collection import Collection, find_stored_texts, inspect, names_in_use
@@ -137,7 +137,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[Json]) -> 
     unreadable = _find_unreadable(client, collection, documents)
     name, key = collection.sketch_schemes, collection.names.key
     passages = collection.schema.passage_scheme
-    computed = [*NEEDED, *([PASSAGES] if passages else [])]
+    computed = [*SKETCH_FIELDS, *([PASSAGES] if passages else [])]
     made, removed, kept = [], [], 0
     content = collection.content or ""
     # An empty text is a text, because queries cannot tell it from others.
@@ -241,7 +241,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
 
 
 #: Fields that an atomic update never loses, because Solr or the update itself sets them.
-_NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
+_NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *SKETCH_FIELDS})
 #: Part of the name of each subfield. Solr rebuilds a subfield from its parent field.
 _PART_OF_A_FIELD = "___"
 #: Maximum number of documents to check one by one for values in a copyField destination that were not copied.
