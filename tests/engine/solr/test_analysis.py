@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -246,9 +245,8 @@ class Weighing(SolrClient):
         super().__init__(url)
         self.weights: dict[str, int] = {}
 
-    def _perform(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        content = super()._perform(method, target, body, headers)
-        path = target.removeprefix(f"{urlsplit(self.url).path}/").partition("?")[0]
+    def _send_once(self, method: str, path: str, *arguments: Any) -> bytes:
+        content = super()._send_once(method, path, *arguments)
         self.weights[path] = self.weights.get(path, 0) + len(content)
         return content
 

@@ -5,22 +5,19 @@ Queries are sent as JSON, because URLs, XML and lists would change control chara
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit, urlunsplit
 
 import orjson
 import pysolr
-import requests
 import urllib3
-from requests.adapters import BaseAdapter
-from requests.structures import CaseInsensitiveDict
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from whorl.engine.server_engine import (
@@ -85,15 +82,8 @@ class SolrClient:
         self._connections = ServerConnections(self.url, "Solr", "WHORL_SOLR_CA", access, DEFAULT_CA_BUNDLE_PATH)
         self._path = urlsplit(self.url).path
         self._headers = access.headers
-        self._pysolr = pysolr.Solr(self.url, session=self._session(), encoder=_Encoder())
-
-    def _session(self) -> requests.Session:
-        session = requests.Session()
-        # The user has given Solr's address and login, so ignore proxies and .netrc.
-        session.trust_env, session.headers, session.params = False, CaseInsensitiveDict(self._headers), _ALWAYS
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, _Adapter(self._perform))
-        return session
+        session = _UpdateSession(partial(self._send_once, "POST", "update", {}))
+        self._pysolr = pysolr.Solr(self.url, session=session, encoder=_Encoder())
 
     def get(self, path: str, **params: str | int) -> Json:
         return self._send("GET", path, params)
@@ -205,10 +195,6 @@ class SolrClient:
     ) -> bytes:
         target = f"{self._path}/{path}?{_ALWAYS_ENCODED}{'&' if params else ''}{urlencode(params)}"
         headers = self._headers if body is None else {**self._headers, "Content-Type": kind}
-        return self._perform(method, target, body, headers)
-
-    def _perform(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        """Send a request of whorl or pysolr, check the status, and return the body of the response."""
         response = self._connections.request(method, target, body, headers)
         if response.status != 200:
             raise _response_error(self.url, response)
@@ -240,22 +226,17 @@ class _Encoder(json.JSONEncoder):
         return json_bytes(o).decode()
 
 
-class _Adapter(BaseAdapter):
-    """Adapter that sends pysolr's requests through `SolrClient._perform`."""
+class _UpdateSession:
+    """The method of a `requests` session that pysolr calls to send documents.
 
-    def __init__(self, perform: Callable[[str, str, bytes | None, Mapping[str, str]], bytes]) -> None:
-        super().__init__()
-        self._perform = perform
+    `send` sends a body with its content type over the connections of a client, and returns the body of the response.
+    """
 
-    def send(self, request: requests.PreparedRequest, *_: object, **__: object) -> requests.Response:
-        body = request.body.encode() if isinstance(request.body, str) else request.body
-        content = self._perform(str(request.method), request.path_url, body, request.headers)
-        response = requests.Response()
-        response.status_code, response.request, response.raw = 200, request, io.BytesIO(content)
-        return response
+    def __init__(self, send: Callable[[bytes, str], bytes]) -> None:
+        self._send = send
 
-    def close(self) -> None:
-        """Do nothing: `SolrClient` owns the connections, and closes them."""
+    def post(self, _: str, *, data: bytes, headers: Mapping[str, str], **__: object) -> SimpleNamespace:
+        return SimpleNamespace(status_code=200, content=self._send(data, headers["Content-type"]))
 
 
 def _names_collection(parts: SplitResult) -> bool:
