@@ -63,8 +63,50 @@ def test_unused_columns_may_hold_anything() -> None:
     assert RowColumns(properties=frozenset({"made"})).document(row, "x", 1) == Document(
         "7", "some text", "", {"made": "2020-05-01"}
     )
-    with pytest.raises(DocumentError):
+    with pytest.raises(DocumentError, match="name must be text"):
         RowColumns().document(row, "x", 1)
+
+
+def test_nested_values_are_properties_named_by_their_path() -> None:
+    """
+    Objects, lists of objects and Arrow maps become properties of their own; values that no property can hold are left
+    out.
+    """
+    nested = {
+        "meta": {"url": "https://a.example", "tags": ["x", None, "y"], "none": None, "image": b"\x89PNG"},
+        "meta.url": "second",
+        "authors": [{"name": "Ann"}, {"name": "Bo", "age": 3}, None],
+        "attributes": [("colour", "red"), ("size", 1)],
+        "empty": [],
+        "score": math.nan,
+        "took": datetime.timedelta(seconds=90),
+        "at": datetime.time(12, 30),
+    }
+    assert RowColumns().document({"id": "a", "text": "t", **nested}, "x", 1).properties == {
+        "meta.url": ("https://a.example", "second"),
+        "meta.tags": ("x", "y"),
+        "authors.name": ("Ann", "Bo"),
+        "authors.age": (3,),
+        "attributes.colour": ("red",),
+        "attributes.size": (1,),
+        "empty": (),
+        "took": ("0:01:30",),
+        "at": ("12:30:00",),
+    }
+
+
+def test_deeply_nested_values_are_bounded() -> None:
+    """
+    Deep nesting neither exhausts the stack nor makes endless names.
+    """
+    deep: object = "value"
+    for _ in range(10_000):
+        deep = [deep]
+    assert RowColumns().document({"text": "t", "a": deep}, "x", 1).properties == {"a": ("value",)}
+    for _ in range(600):
+        deep = {"key": deep}
+    with pytest.raises(DocumentError, match="names of nested values are too long"):
+        RowColumns().document({"text": "t", "a": deep}, "x", 1)
 
 
 def test_columns_of_other_names() -> None:

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import io
 import math
+import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -141,6 +142,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of column names in the error for a missing column.
 _SHOWN = 20
+#: Maximum number of characters in the path of an object with nested values.
+_MOST_PATH = 1_000
 
 
 class UnreadRowsError(DocumentError):
@@ -244,7 +247,7 @@ class RowColumns:
         document_id, name = row_id(row.get(self.id_column)), row.get(self.name)
         if self.properties is None:
             own = {self.text, self.id_column, self.name}
-            properties = {key: _to_plain(value) for key, value in row.items() if value is not None and key not in own}
+            properties = _flatten({key: value for key, value in row.items() if key not in own})
         else:
             # The retention policy may need the name column, so also read it as a property.
             properties = self._property_values(row)
@@ -283,16 +286,49 @@ def _text(value: object) -> str:
         raise DocumentError("its text is no UTF-8") from None
 
 
+def _flatten(nested: dict[str, object]) -> dict[str, object]:
+    """Return the values of a row as properties, named by their path: `{"meta": {"url": u}}` becomes `meta.url`.
+
+    The items of a list have the path of the list. Missing values, NaN, infinity and binary values are left out.
+
+    >>> _flatten({"lang": "en", "meta": {"url": "u", "authors": [{"name": "Ann"}, {"name": "Bo"}]}})
+    {'lang': ['en'], 'meta.url': ['u'], 'meta.authors.name': ['Ann', 'Bo']}
+    """
+    flat: dict[str, list[object]] = {}
+    # The values that remain, the next one last. JSON may be nested too deeply for a recursive function.
+    remaining: list[tuple[str, object]] = [*reversed(nested.items())]
+    while remaining:
+        path, value = remaining.pop()
+        if isinstance(value, list) and value and all(isinstance(item, tuple) for item in value):
+            value = dict(value)  # a map of Parquet or Arrow
+        if isinstance(value, dict):
+            if len(path) > _MOST_PATH:
+                raise DocumentError(f"the names of nested values are too long, such as {path!r:.80}")
+            remaining += [(f"{path}.{key}", inner) for key, inner in reversed(value.items())]
+        elif isinstance(value, list) and value:
+            remaining += [(path, item) for item in reversed(value)]
+        elif isinstance(value, list):
+            flat.setdefault(path, [])
+        elif (plain := _to_plain(value)) is not None and not isinstance(plain, bytes):
+            flat.setdefault(path, []).append(plain)
+    return {**flat}
+
+
 def _to_plain(value: object) -> object:
-    """Convert a value to a type that a document can hold: dates to ISO 8601, decimals to floats."""
-    if isinstance(value, datetime.date):
+    """Convert a value to a type that properties can hold: dates and times to ISO 8601, decimals to floats.
+
+    NaN and infinity become None.
+    """
+    if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
-    return float(value) if isinstance(value, decimal.Decimal) else value
+    if isinstance(value, datetime.timedelta | uuid.UUID):
+        return str(value)
+    if isinstance(value, decimal.Decimal):
+        value = float(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _to_comparable(value: object) -> object:
-    """Convert a value to a type that properties can compare: NaN to None, integers of more than 64 bits to text."""
+    """Convert a value as `_to_plain` does, and integers of more than 64 bits to text, so that all can be compared."""
     value = _to_plain(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
     return str(value) if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63 else value
