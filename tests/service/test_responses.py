@@ -162,6 +162,9 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
     ]
     error = embedded_service.post(SEARCH, json={"query": {"query": "*"}, "sort": [{"type": "FIELD", "ascending": 7}]})
     assert "sort[0]." in error.json()["error"]["briefSummary"]
+    error = embedded_service.get("/api/v1/search?query=x").json()["error"]
+    assert error["message"].startswith("query: there is no such part; choose from ")
+    assert ", q, " in error["message"]
     answer = embedded_service.post(
         "/api/v1/compare", content='{"a": }', headers={"Content-Type": "application/json"}
     ).json()["error"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterator
@@ -276,6 +277,18 @@ def test_a_body_of_another_content_type(embedded_service: TestClient, media_type
     answer = embedded_service.post(SEARCH, content=json.dumps(GOOD), headers=headers)
     assert "application/json" in error_message(answer, 415)
     headers = {b"Content-Type": b"Application/JSON; charset=utf-8"}
+    assert embedded_service.post(SEARCH, content=json.dumps(GOOD), headers=headers).status_code == 200
+
+
+def test_a_packed_body(embedded_service: TestClient) -> None:
+    """
+    A compressed body is a 415, also of an upload.
+    """
+    for path, kind in ((SEARCH, "application/json"), ("/api/v1/documents", "application/x-ndjson")):
+        headers = {"Content-Type": kind, "Content-Encoding": "gzip"}
+        answer = embedded_service.post(path, content=gzip.compress(b"{}"), headers=headers)
+        assert (answer.status_code, "without Content-Encoding, not gzip" in answer.text) == (415, True)
+    headers = {"Content-Type": "application/json", "Content-Encoding": "identity"}
     assert embedded_service.post(SEARCH, content=json.dumps(GOOD), headers=headers).status_code == 200
 
 

@@ -337,7 +337,8 @@ def test_unknown_parameters_are_refused(contracts: Store, method: str, address: 
     before = contracts.documents(["lease"])
     with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
         answer = service.request(method, address, json=body)
-        assert (answer.status_code, answer.json()["error"]["message"]) == (400, "dry_run: there is no such part")
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"].partition(";")[0] == "dry_run: there is no such part"
         assert contracts.documents(["lease"]) == before
 
 

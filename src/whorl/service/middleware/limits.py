@@ -451,6 +451,8 @@ def _require_media_type(scope: Scope) -> None:
     if media_type not in wanted:
         actual = f", not {media_type:.80}" if media_type else ""
         raise HTTPException(415, f"send it with Content-Type: {wanted[0]}{actual}")
+    if (encoding := header(scope, b"content-encoding").strip().lower()) not in ("", "identity"):
+        raise HTTPException(415, f"bodies are not unpacked: send it without Content-Encoding, not {encoding:.80}")
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:

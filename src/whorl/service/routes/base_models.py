@@ -181,7 +181,8 @@ def refuse_unknown_parameters(request: Request) -> None:
         known |= {own.alias or name for name, own in model.model_fields.items()} if is_model else {field.alias}
     unknown = sorted(set(request.query_params) - known)
     if unknown:
-        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", name)} for name in unknown])
+        message = "there is no such part" + (f"; choose from {', '.join(sorted(known))}" if known else "")
+        raise RequestValidationError([{"type": "unknown", "loc": ("query", name), "msg": message} for name in unknown])
 
 
 @lru_cache(None)
