@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -126,7 +127,7 @@ class InputReader:
             self.without_texts.add(found.file.as_posix())
             self.count -= rows
 
-    def require_reference_columns(self, used: Collection[str]) -> None:
+    def require_reference_columns(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if the reference, or one of its columns, has no text: items would be ignored."""
         is_lost = bool(self._reference) and all(
             found.file.as_posix() in self.without_texts for found in self._reference
@@ -134,7 +135,7 @@ class InputReader:
         if is_lost and not self.reference_columns:
             raise ParameterError(f"no row of the reference has a text; {self._reference_advice('name its column')}")
         for name in self.reference_columns:
-            if name not in used:
+            if (name, "text") not in used:
                 advice = self._reference_advice("name another one")
                 raise ParameterError(f"no row of the reference has a text in the column {name!r}; {advice}")
 
@@ -144,24 +145,25 @@ class InputReader:
         )
         return f"{advice} (--reference-column COLUMN{columns and ', of '}{columns})"
 
-    def require_used_columns(self, noted: ReadReport) -> None:
+    def require_used_columns(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if the column of the retention policy, or the date column, has no usable value at all.
 
         It is also an error if no file has the `within` column, because all documents would then be compared with each
         other. The `within` column may be empty, because the input of one day may lack values.
         """
         column, dates = self._keep.column, self.options.date
-        if column and not noted.has_worth and self.count:
+        if column and (column, self._keep.sought) not in used and self.count:
             raise ParameterError(
                 f"no document has a {self._keep.sought} in the column {column!r}, so the "
                 f"{self._keep.by} is unknown; " + self._column_hint()
             )
-        if dates and not noted.has_date and self.count:
+        if dates and (dates, "date") not in used and self.count:
             raise ParameterError(
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
         within = self.options.within
-        if within and not noted.has_group and self.count and not any(within in self.columns_of(p) for p in self.files):
+        is_missing = within and (within, "value") not in used and self.count
+        if is_missing and not any(within in self.columns_of(found) for found in self.files):
             raise ParameterError(
                 f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
             )
@@ -252,18 +254,14 @@ class ReadReport:
 
     Attributes:
         count: Number of documents.
-        has_worth: Whether any document has a rank by the retention policy.
-        has_group: Whether any document has a value in the column `within`.
-        columns: Text columns that have a text in at least one document.
+        used: Columns with a value of the needed type in at least one document. The type is "text" for text columns,
+            "date" or "number" for the columns of dates and of the retention policy, and "value" for `within`.
     """
 
     count: int = 0
     problems: Problems = field(default_factory=Problems)
-    has_worth: bool = False
-    has_date: bool = False
-    has_group: bool = False
+    used: set[tuple[str, str]] = field(default_factory=set)
     has_text: bool = False
-    columns: set[str] = field(default_factory=set)
     file: str = ""
 
 
@@ -291,9 +289,14 @@ class InputPart:
     def __iter__(self) -> Iterator[Document]:
         report, options, policy, file = self.report, self.options, self.options.policy, self.file.as_posix()
         report.file = file
-        column, dates, within = policy.column, options.date, options.within
+        needed = (
+            ((policy.column, policy.sought), policy.rank_of),
+            ((options.date or "", "date"), seconds_of),
+            ((options.within or "", "value"), lambda value: value),
+        )
+        unseen = [(column, convert) for column, convert in needed if column[0]]
         is_whole = options.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
-        is_unchanged = is_whole and not (column or dates or within or self.is_reference)
+        is_unchanged = is_whole and not (unseen or self.is_reference)
         at_byte = self.at_byte or (lambda position: None)
         for document in documents_in(
             self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
@@ -301,18 +304,16 @@ class InputPart:
             report.count += 1
             report.has_text = report.has_text or bool(document.text)
             if self.texts and document.text:
-                report.columns.add(self.texts[0])
+                report.used.add((self.texts[0], "text"))
             if self.added:
                 require_free_columns(self.file, document.properties.keys(), self.added)
             if is_unchanged:
                 yield document
                 continue
-            if column and not report.has_worth:
-                report.has_worth = policy.rank_of(document.properties.get(column)) is not None
-            if dates and not report.has_date:
-                report.has_date = seconds_of(document.properties.get(dates)) is not None
-            if within and not report.has_group:
-                report.has_group = document.properties.get(within) is not None
+            for column, convert in unseen[:]:
+                if convert(document.properties.get(column[0])) is not None:
+                    report.used.add(column)
+                    unseen.remove((column, convert))
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
             try:
@@ -331,7 +332,7 @@ class InputPart:
             value = document.properties.get(name, "")
             texts[name] = "\n".join(map(str, value)) if isinstance(value, tuple) else str(value)
         texts = {name: text for name, text in texts.items() if text}
-        self.report.columns |= texts.keys()
+        self.report.used |= {(name, "text") for name in texts}
         if len(texts) > 1:
             texts["+".join(texts)] = "\n".join(texts.values())
         properties = {name: value for name, value in document.properties.items() if name not in self.texts}
@@ -346,10 +347,9 @@ class InputDocuments:
 
     def __init__(self, reading: InputReader, of: Sequence[FoundFile], *, is_reference: bool = False) -> None:
         self._reading, self._files, self._is_reference = reading, of, is_reference
-        self._noted = ReadReport()
-        #: For each file without any text so far, the number of its rows.
-        self._without_text: dict[str, int] = {}
-        self._with_text: set[str] = set()
+        self._used = set[tuple[str, str]]()
+        #: Number of rows of each file, and the files with any text.
+        self._rows, self._with_text = Counter[str](), set[str]()
 
     def __iter__(self) -> Iterator[Document]:
         for found in self._files:
@@ -376,25 +376,21 @@ class InputDocuments:
 
     def note(self, report: ReadReport) -> None:
         self._reading.note(report)
-        self._noted.has_worth |= report.has_worth
-        self._noted.has_date |= report.has_date
-        self._noted.has_group |= report.has_group
-        self._noted.columns |= report.columns
+        self._used |= report.used
+        self._rows[report.file] += report.count
         if report.has_text:
             self._with_text.add(report.file)
-            self._without_text.pop(report.file, None)
-        elif report.count and report.file not in self._with_text:
-            self._without_text[report.file] = self._without_text.get(report.file, 0) + report.count
 
     def finish(self) -> None:
         """Report files without text; raise ParameterError if a required column has no value."""
         for found in self._files:
-            if rows := self._without_text.get(found.file.as_posix()):
+            file = found.file.as_posix()
+            if (rows := self._rows[file]) and file not in self._with_text:
                 self._reading.note_without_text(found, rows, is_reference=self._is_reference)
         if self._is_reference:
-            self._reading.require_reference_columns(self._noted.columns)
+            self._reading.require_reference_columns(self._used)
         else:
-            self._reading.require_used_columns(self._noted)
+            self._reading.require_used_columns(self._used)
 
 
 def _require_possible(needed: Collection[str], columns: RowColumns) -> None:
