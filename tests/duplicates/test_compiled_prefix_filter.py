@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates import prefix_filter, token_index, verify_sketches
+from whorl.duplicates import prefix_filter, verify_sketches
 from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.prefix_filter import LevelMembers
 from whorl.duplicates.prefix_lengths import rounds
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.duplicates.token_index import LevelMembers
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
@@ -39,11 +39,11 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(verify_sketches, "_LEAST_THREAD_WORK", least)
-            patch.setattr(token_index, "is_fast", lambda amount, answer=is_fast: answer)
-            patch.setattr(token_index, "_PART_BITS", 4)
-            patch.setattr(token_index, "_BUFFER_ENTRIES", 7)
-            patch.setattr(token_index, "AT_ONCE", 200)
-            actual.append(token_index.index_tokens(sketches, members, 0, member_bits, 3))
+            patch.setattr(prefix_filter, "is_fast", lambda amount, answer=is_fast: answer)
+            patch.setattr(prefix_filter, "_PART_BITS", 4)
+            patch.setattr(prefix_filter, "_BUFFER_ENTRIES", 7)
+            patch.setattr(prefix_filter, "HASHES_AT_ONCE", 200)
+            actual.append(prefix_filter.index_tokens(sketches, members, 0, member_bits, 3))
     plain, *several_fast = actual
     for fast in several_fast:
         assert fast.entries.keys.tolist() == plain.entries.keys.tolist()

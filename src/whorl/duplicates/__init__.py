@@ -5,7 +5,7 @@ A search has these stages:
 1. input          read documents from files
 2. sketching      hash the shingles of each document; worker_pool does so in several processes
 3. sketch_store   store the sketches, in a temporary file or in a folder for the next run
-4. prefix_filter  find candidate pairs: prefix_lengths computes its parameters, token_index finds shared hashes
+4. prefix_filter  find candidate pairs: documents that share rare hashes; prefix_lengths computes its parameters
 5. verification   verify_sketches counts the hashes that candidates share; verify_texts reads texts if sketches
                   cannot decide
 6. all_pairs      run stages 4 and 5, and skip pairs of documents that are already connected

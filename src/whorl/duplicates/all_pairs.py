@@ -13,7 +13,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates
+from whorl.duplicates.prefix_filter import PAIRS_AT_ONCE, HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
@@ -130,7 +130,7 @@ class _SpanningPairs:
         """Yield spanning pairs within a block, each with at least one new document."""
         yield from self._with_pivots(hash_block)
         for outside, others in self._products_left(hash_block):
-            portion = max(1, AT_ONCE // 8 // max(1, others.size))
+            portion = max(1, PAIRS_AT_ONCE // 8 // max(1, others.size))
             for at in range(0, outside.size, portion):
                 rows = outside[at : at + portion]
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
