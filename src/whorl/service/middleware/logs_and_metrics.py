@@ -15,14 +15,12 @@ import re
 import time
 import traceback
 import uuid
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -48,13 +46,9 @@ class JsonLinesFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        # The line is ASCII, because standard error may not support other characters.
         members = {"time": time, "level": record.levelname.lower(), **_members(record)}
-        # orjson takes a fifth of json's time, but does not escape characters that standard error may not support.
-        with suppress(orjson.JSONEncodeError):
-            line = orjson.dumps(members)
-            if line.isascii():
-                return line.decode()
-        return json.dumps(members)
+        return json.dumps(members, separators=(",", ":"))
 
 
 class TerminalFormatter(logging.Formatter):
@@ -129,13 +123,6 @@ class Metrics:
             "whorl_request_seconds", "From a request to the end of its answer.", kinds, buckets=_BUCKETS,
             registry=self._registry,
         )  # fmt: skip
-        # Cache the labelled metrics, because finding one by its labels takes longer than counting.
-        self._labelled = cache(
-            lambda method, route, status: (
-                self._requests.labels(method, route, status),
-                self._seconds.labels(method, route),
-            )
-        )
         self._engine_seconds = Histogram(
             "whorl_engine_seconds", "Time that one request waited for Solr or a cluster, of those that asked.",
             ("route",), buckets=_BUCKETS, registry=self._registry,
@@ -168,9 +155,8 @@ class Metrics:
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
         """Count one request by its route's pattern; counting by path would give a time series per document."""
-        requests, times = self._labelled(method, route, status)
-        requests.inc()
-        times.observe(seconds)
+        self._requests.labels(method, route, status).inc()
+        self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:
             self._engine_seconds.labels(route).observe(trace.engine_seconds)
         for attribute, total in self._totals.items():
