@@ -61,7 +61,7 @@ _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 _DELETED_AT_ONCE = 1_000
 #: Maximum number of hits in a search for documents that have the same shingles as a text.
-_SAME = 100
+_MOST_COPIES = 100
 
 
 class Store:
@@ -108,7 +108,7 @@ class Store:
     def _with_same_shingles(self, text: str) -> Iterable[str]:
         noted = trace()
         before = noted.plan, noted.query_length, noted.hits
-        page = self.similar(source=text, metric="jaccard", threshold=100, rows=_SAME)
+        page = self.similar(source=text, metric="jaccard", threshold=100, rows=_MOST_COPIES)
         # The user did not request this search, so restore the record of the search before it.
         noted.plan, noted.query_length, noted.hits = before
         return [hit.hit.id for hit in page.found]

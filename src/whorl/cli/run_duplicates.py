@@ -439,7 +439,6 @@ def _write_ids(result: Duplicates, command: DuplicatesCommand) -> str:
 
 
 def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -> Iterator[str]:
-
     if result.residual:
         yield f"note: {common_line(result.residual)}"
     for line in (*command.search.pairs.notes, *not_compared_lines(result)):
@@ -579,12 +578,10 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def clusters_line(written: tuple[int, int], kind: str) -> str:
-
     return f"{plural(written[0], 'cluster')} with {plural(written[1], kind)}"
 
 
 def write_list(clusters: Iterable[Cluster], keep: Keep | str, delete_list: Path) -> list[str]:
-
     with open_output(delete_list) as out:
         count = unlisted = 0
         for member in superfluous(clusters, keep):

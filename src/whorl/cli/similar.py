@@ -6,7 +6,6 @@ import math
 import shlex
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import click
 
@@ -19,10 +18,6 @@ from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import percent, plural, title_of
-
-# These modules are imported when needed, so that help and errors in the command line are shown sooner.
-if TYPE_CHECKING:
-    pass
 
 #: Threshold of the search for the nearest document if there is no hit: a tenth of a percent.
 _LOWEST = "0.001"

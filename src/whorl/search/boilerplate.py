@@ -33,7 +33,7 @@ DEFAULT_ABOVE = "1%"
 LEAST_DOCUMENTS = 10
 #: Minimum length, in words, of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8
-_LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
+_LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
 
 class CompareOptions(TypedDict, total=False):
@@ -194,7 +194,7 @@ def common_limit(above: str, documents: int) -> int:
     >>> common_limit("1%", 5_000), common_limit("1%", 30), common_limit("3", 30)
     (50, 10, 3)
     """
-    match = _LINE.fullmatch(above.strip())
+    match = _LIMIT.fullmatch(above.strip())
     if not match or (match[1] and not 0 < Fraction(match[1]) <= 100) or (match[2] and int(match[2]) < 1):
         raise ParameterError(f"common text is set by a number of documents (50) or a share (1%), got {above!r:.80}")
     if match[2]:

@@ -1,7 +1,4 @@
-"""Similarity search whose source is read once, so that it can be run and explained several times.
-
-The source of a search is read once; the search can then be run and explained several times.
-"""
+"""Prepares similarity searches: the source is read once, and the search can then be run and explained several times."""
 
 from __future__ import annotations
 
