@@ -46,7 +46,7 @@ from whorl.operations import (
     options_of,
 )
 from whorl.output.checked_quotations import verification_values
-from whorl.output.compare_documents import Read, comparison_values, read_texts
+from whorl.output.compare_documents import ReadText, comparison_values, read_texts
 from whorl.output.duplicates import DescribedCluster, not_compared_lines
 from whorl.output.json_conversion import values as json_values
 from whorl.output.search import ExplainedQuery, make_measured_page
@@ -390,7 +390,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         """
         _require_one(id, text)
         attribution = store.sources(id or SOURCE, options, source=text or None)
-        values = sources_values(Read.from_text(id or None, attribution.content), attribution)
+        values = sources_values(ReadText.from_text(id or None, attribution.content), attribution)
         return _with_page(values, "sources", options)
 
     @_tool(server, reads, "quotations")
@@ -411,7 +411,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
                 raise ParameterError("give an id, a text, or quotations")
             _require_one(id, text)
             verification = store.verify(id or SOURCE, options, source=text or None)
-        values = verification_values(Read.from_text(id or None, verification.text), verification)
+        values = verification_values(ReadText.from_text(id or None, verification.text), verification)
         return _with_page(values, "quotations", options)
 
     @_tool(server, reads, "passages")

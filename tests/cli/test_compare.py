@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from whorl import Document, ParameterError, Scheme, StoreError, UnknownDocumentError, open_store
 from whorl.cli.compare import read
 from whorl.cli.main import main
-from whorl.output.compare_documents import Read
+from whorl.output.compare_documents import ReadText
 
 WHORL = Path(sys.executable).parent / "whorl"
 #: Nine words with five shingles; the second text has the first two.
@@ -445,7 +445,11 @@ def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("WHORL_STORE", str(tmp_path / "nosuch"))
     (tmp_path / "a.txt").write_text("one two")
     name, named = str(tmp_path / "a.txt"), Scheme.parse("minhash1-icu74-w2-b512")
-    assert read(name, name, None, None) == (Read(name, "file", "one two"), Read(name, "file", "one two"), Scheme())
+    assert read(name, name, None, None) == (
+        ReadText(name, "file", "one two"),
+        ReadText(name, "file", "one two"),
+        Scheme(),
+    )
     assert read(name, name, None, named)[2] == named
     # A named store is asked for its documents before files are read.
     with pytest.raises(StoreError, match="there is no store at"):
@@ -462,7 +466,11 @@ def test_a_name_without_a_file_is_an_id(tmp_path: Path) -> None:
     with open_store(store) as opened:
         opened.index([Document("id", "from the store"), Document("empty", "")])
     a, b, scheme = read("id", file, store, None)
-    assert (a, b, scheme) == (Read("id", "document", "from the store"), Read(file, "file", "from the file"), Scheme())
+    assert (a, b, scheme) == (
+        ReadText("id", "document", "from the store"),
+        ReadText(file, "file", "from the file"),
+        Scheme(),
+    )
     with pytest.raises(UnknownDocumentError, match="and there is no such file; 'whorl list --store"):
         read(file, "nosuch", store, None)
     with pytest.raises(ParameterError, match="is a folder; name a file in it"):

@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.output.checked_quotations import quotations_report
-from whorl.output.compare_documents import Read
+from whorl.output.compare_documents import ReadText
 
 SCRIPT = "<script>alert(1)</script>"
 LEASE = f"The landlord keeps the structure & the roof in good repair. {SCRIPT}"
@@ -31,7 +31,7 @@ def test_report(store: Store) -> None:
     """
     The report marks each quotation in the colour of its verdict and links it to its places, all text escaped.
     """
-    page = quotations_report(Read("<u>.md", "file", TEXT), store.verify(source=TEXT, min_words=2))
+    page = quotations_report(ReadText("<u>.md", "file", TEXT), store.verify(source=TEXT, min_words=2))
     colours = re.findall(r'<a class="source c(\d)" id="t(\d)" href="#q\2">', page)
     assert colours == [("2", "1"), ("5", "2"), ("7", "3")]
     articles = re.findall(r'<article id="q(\d)"', page)
@@ -53,7 +53,7 @@ def test_context_of_a_place(tmp_path: Path) -> None:
     quotation = "the landlord keeps the structure in good repair"
     with open_store(tmp_path / "store") as opened:
         opened.index([Document("lease", f"{words} {quotation} {words}")])
-        page = quotations_report(Read("", "text", ""), opened.verify(source=f"“{quotation}”"))
+        page = quotations_report(ReadText("", "text", ""), opened.verify(source=f"“{quotation}”"))
     around = rf'<span class="around">….* </span><mark>{quotation}</mark><span class="around"> .*…</span>'
     assert re.search(around, page)
 
@@ -62,6 +62,6 @@ def test_no_quotations(store: Store) -> None:
     """
     A text without quotations has a report without a table.
     """
-    page = quotations_report(Read("", "text", "nothing"), store.verify(source="nothing"))
+    page = quotations_report(ReadText("", "text", "nothing"), store.verify(source="nothing"))
     assert "No quotation found" in page
     assert "<table>" not in page

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.fingerprint.compare_texts import CommonWords, compare, compare_words, words_of
-from whorl.output.compare_documents import Lines, Read, comparison_values, warnings
+from whorl.output.compare_documents import Lines, ReadText, comparison_values, warnings
 
 FIRST = "The quick brown fox jumps over the lazy dog.\n"
 SECOND = "So:\nTHE QUICK, brown\nfox jumps over a lazy dog.\n"
-A, B = Read("a.txt", "file", FIRST), Read("", "text", SECOND)
+A, B = ReadText("a.txt", "file", FIRST), ReadText("", "text", SECOND)
 
 
 def test_everything_that_is_known() -> None:
@@ -81,7 +81,7 @@ def test_texts_without_shingles(a: str, b: str, said: list[str]) -> None:
     """
     comparison = compare(a, b)
     assert [warning.partition(":")[0] for warning in warnings(comparison)] == said
-    values = comparison_values(Read("", "text", a), Read("", "text", b), comparison)
+    values = comparison_values(ReadText("", "text", a), ReadText("", "text", b), comparison)
     assert values["warnings"] == warnings(comparison)
     if said:
         assert (values["jaccard"], values["a_in_b"], values["b_in_a"], values["passages"]) == (0, 0, 0, [])

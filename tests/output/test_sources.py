@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from whorl.fingerprint.compare_texts import CommonWords, compare, compare_words, words_of
-from whorl.output.compare_documents import Read
+from whorl.output.compare_documents import ReadText
 from whorl.output.sources import COLUMNS, common_line, notes, recall_line, sources_values, write_sources
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
 
 TEXT = "So:\nthe quick brown fox jumps over a lazy dog."
 SOURCE = "The quick brown fox jumps!\n"
-READ = Read("a.txt", "file", TEXT)
+READ = ReadText("a.txt", "file", TEXT)
 
 
 def example_attribution() -> Attribution:

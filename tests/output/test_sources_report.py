@@ -15,7 +15,7 @@ from tests.service.accessibility import CONTRAST, PROBLEMS
 from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
 from whorl.output import sources
-from whorl.output.compare_documents import Read
+from whorl.output.compare_documents import ReadText
 from whorl.output.sources import report
 from whorl.search.attribution.results import Attribution, Promise, TextSource
 
@@ -41,7 +41,7 @@ def attribution_of(text: str, **contents: str) -> Attribution:
 
 
 EXAMPLE = attribution_of(TEXT, first=FIRST, second=SECOND)
-READ = Read("<u>.txt", "file", TEXT)
+READ = ReadText("<u>.txt", "file", TEXT)
 
 
 class Parts(HTMLParser):
@@ -124,7 +124,7 @@ def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "_LONGEST", 20)
     text = "a b c d e f g h i j k l m. x one two three four."
     attribution = attribution_of(text, two="a b c d e f g h i j k l m … one two three four")
-    page = report(Read("", "text", text), attribution)
+    page = report(ReadText("", "text", text), attribution)
     parts = Parts(page)
     assert "p1-2" not in parts.ids
     assert {link.removeprefix("#") for link in parts.links} <= set(parts.ids)

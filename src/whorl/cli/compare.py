@@ -16,7 +16,7 @@ from whorl.fingerprint.compare_texts import Comparison, rejoin_pair, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
-from whorl.output.compare_documents import Read, comparison_values, warnings
+from whorl.output.compare_documents import ReadText, comparison_values, warnings
 from whorl.output.formatting import as_json as json_text
 from whorl.search.boilerplate import Comparer, detector_of_texts
 
@@ -56,7 +56,7 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
         printer.print(line, soft_wrap=True)
 
 
-def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read, Read, Scheme]:
+def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[ReadText, ReadText, Scheme]:
     """Read two texts by their names, and choose the scheme for the comparison.
 
     A name is a reference to a document, the path of a file, or `-` for standard input. The configured store is opened
@@ -83,18 +83,18 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
         raise StoreError(f"{name!r} is {kind}, so it is an id, and the store says: {error}") from error
 
 
-def _file(name: str) -> Read:
-    return Read(name, "standard input" if name == STANDARD_INPUT else "file", source_text(name))
+def _file(name: str) -> ReadText:
+    return ReadText(name, "standard input" if name == STANDARD_INPUT else "file", source_text(name))
 
 
-def _read_text(opened: Store, name: str) -> Read:
+def _read_text(opened: Store, name: str) -> ReadText:
     if is_file(name) and not opened.references.ids([name]):
         return _file(name)
     meant = referent(opened, name)
     if meant.text is not None:
-        return Read(name, "file", meant.text)
+        return ReadText(name, "file", meant.text)
     document_id = meant.id or name
-    return Read(name, "document", opened.texts([document_id])[document_id])
+    return ReadText(name, "document", opened.texts([document_id])[document_id])
 
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:

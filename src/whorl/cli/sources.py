@@ -13,7 +13,7 @@ from whorl.cli.output_files import open_output, report_file
 from whorl.cli.render.plans_and_progress import console, show_progress
 from whorl.cli.render.tables import closing_line, sources_table, totals_line
 from whorl.operations import SourcesOperation
-from whorl.output.compare_documents import Read
+from whorl.output.compare_documents import ReadText
 from whorl.output.formatting import as_json as json_text
 from whorl.output.sources import common_line, excluded_line, notes, report, sources_values, write_sources
 from whorl.search.attribution.results import Attribution, Level
@@ -60,7 +60,7 @@ def sources(
             print_notes([f"{named} is in the store, and so none of its own sources"])
         with show_progress():
             attribution = opened.sources(meant.id or SOURCE, options, source=meant.text)
-    read = Read(named, "document" if meant.text is None else "file", attribution.content)
+    read = ReadText(named, "document" if meant.text is None else "file", attribution.content)
     if target is not None:
         with open_output(target) as out:
             out.write(report(read, attribution))

@@ -28,7 +28,7 @@ from whorl.output.checked_quotations import (
     verification_values,
     write_quotations,
 )
-from whorl.output.compare_documents import Lines, Read
+from whorl.output.compare_documents import Lines, ReadText
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural, printable, title_of
 from whorl.search.quotations.extract_quotations import quotations_in_json
@@ -87,7 +87,7 @@ def verify(
         raise Exit(1)
 
 
-def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tuple[Read, Verification]:
+def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tuple[ReadText, Verification]:
     suffix, own_id = PurePath(named).suffix.lower(), SOURCE
     if suffix in _NOTATIONS and is_file(named):
         text = source_text(named, with_notation=True)
@@ -97,7 +97,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
         meant = referent(store, named, is_file_expected=True, prefers_file=options.fail_on is not None)
         if meant.text is None:
             verification = store.verify(meant.id or named, options)
-            return Read.from_text(named, verification.text), verification
+            return ReadText.from_text(named, verification.text), verification
         text, own_id = meant.text, meant.id or SOURCE
     kind: Literal["standard input", "file"] = "standard input" if named == STANDARD_INPUT else "file"
     given = quotations_in_json(text)
@@ -109,8 +109,8 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
         # Mark the text as HTML, because HTML without blocks is not recognised.
         source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text
         verification = store.verify(own_id, options, source=source)
-        return Read(named, kind, verification.text), verification
-    return Read(named, kind, text), store.verify(quotations=given)
+        return ReadText(named, kind, verification.text), verification
+    return ReadText(named, kind, text), store.verify(quotations=given)
 
 
 def _print(verification: Verification, options: VerifyOperation) -> None:

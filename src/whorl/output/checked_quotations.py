@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
-from whorl.output.compare_documents import LinedRange, Lines, Read
+from whorl.output.compare_documents import LinedRange, Lines, ReadText
 from whorl.output.formatting import cell, plural
 from whorl.output.json_conversion import values
 from whorl.output.sources import html_in_context, html_list, html_name, html_text, lines_named, report_page
@@ -85,7 +85,7 @@ class ListedVerification:
     quotations: tuple[ListedQuotation, ...]
 
 
-def verification_values(read: Read, verification: Verification) -> dict[str, Any]:
+def verification_values(read: ReadText, verification: Verification) -> dict[str, Any]:
     def lined(place: QuotedPlace) -> LinedPlace:
         return LinedPlace(place, Lines(place.content).range(place.document, with_text=True))
 
@@ -94,7 +94,7 @@ def verification_values(read: Read, verification: Verification) -> dict[str, Any
     return values(ListedVerification(text, verification, tuple(quotations)))
 
 
-def write_quotations(read: Read, verification: Verification, out: IO[str]) -> None:
+def write_quotations(read: ReadText, verification: Verification, out: IO[str]) -> None:
     """Write quotations as CSV, one row per quotation, with its first place."""
     rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     rows.writeheader()
@@ -127,7 +127,7 @@ def difference_text(difference: Difference) -> str:
     return f"“{quote}” added" if difference.kind == "added" else f"“{document}” dropped"
 
 
-def quotations_report(read: Read, verification: Verification) -> str:
+def quotations_report(read: ReadText, verification: Verification) -> str:
     return report_page(
         "Quotations of",
         read.name or "a text",

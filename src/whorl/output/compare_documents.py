@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = 240
 
 
-class Read(NamedTuple):
+class ReadText(NamedTuple):
     """A text that was read for a comparison, and where it came from (`kind`).
 
     The name is the user's name for the text, the title of the document, or "".
@@ -30,7 +30,7 @@ class Read(NamedTuple):
     text: str
 
     @classmethod
-    def from_text(cls, document_id: str | None, text: str, name: str = "") -> Read:
+    def from_text(cls, document_id: str | None, text: str, name: str = "") -> ReadText:
         """Return a text to compare: a document's text, or a text without a document (`document_id` is None).
 
         If `name` is empty, the name is the id of the document.
@@ -90,7 +90,7 @@ class Side:
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name=read.name", "kind=read.kind", "*size", "text?")
 
-    read: Read
+    read: ReadText
     size: Size
     text: str | None
 
@@ -150,23 +150,25 @@ def warnings(comparison: Comparison) -> list[str]:
     ]
 
 
-def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read]:
+def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[ReadText]:
     """Return the texts to compare; each of `sides` is (reference, None) or (None, text)."""
     references = [reference for reference, _ in sides if reference is not None]
     texts, ids = store.texts(references), store.references.ids(references)
     stored = store.documents({*ids.values()})
 
-    def read(reference: str | None, text: str | None) -> Read:
+    def read(reference: str | None, text: str | None) -> ReadText:
         if reference is None:
-            return Read.from_text(None, text or "")
+            return ReadText.from_text(None, text or "")
         document_id = ids[reference]
-        return Read.from_text(document_id, texts[reference], stored[document_id].name if document_id in stored else "")
+        return ReadText.from_text(
+            document_id, texts[reference], stored[document_id].name if document_id in stored else ""
+        )
 
     return [read(*side) for side in sides]
 
 
 def comparison_values(
-    a: Read, b: Read, comparison: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
+    a: ReadText, b: ReadText, comparison: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
 ) -> dict[str, Any]:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 

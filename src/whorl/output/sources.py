@@ -19,7 +19,7 @@ import numpy as np
 
 from whorl.fingerprint.compare_texts import Passage
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.output.compare_documents import LinedRange, Lines, Read
+from whorl.output.compare_documents import LinedRange, Lines, ReadText
 from whorl.output.formatting import cell, percent, plural
 from whorl.output.json_conversion import values
 from whorl.request_context import timely
@@ -122,7 +122,7 @@ class AttributedText:
 
 
 def sources_values(
-    read: Read, attribution: Attribution, *, texts: Literal["none", "passages"] = "passages"
+    read: ReadText, attribution: Attribution, *, texts: Literal["none", "passages"] = "passages"
 ) -> dict[str, Any]:
     """Return the sources (B) of a text (A) as JSON values: totals, and the shares and passages of each source.
 
@@ -202,7 +202,7 @@ def recall_line(attribution: Attribution) -> str:
     )
 
 
-def report(read: Read, attribution: Attribution) -> str:
+def report(read: ReadText, attribution: Attribution) -> str:
     """Return the HTML report on the sources of a text."""
     title = read.name or "a text"
     also = ", ".join(html_name(name or document_id) for document_id, name in attribution.also)
@@ -325,7 +325,7 @@ def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tup
         yield int(edges[first]), int(edges[last]), None if owner < 0 else places[owner][:2]
 
 
-def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
+def _passages(read: ReadText, attribution: Attribution) -> Iterator[str]:
     lines = Lines(read.text)
     painted = {place for *_, place in _ranges_by_passage(attribution)}
     for number, source in enumerate(attribution.sources, start=1):

@@ -13,7 +13,7 @@ from whorl.cli.render.comparison import shorten, summary_lines
 from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
-from whorl.output.compare_documents import Read
+from whorl.output.compare_documents import ReadText
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_any_range_is_one_line(piece: str, repeats: int, start: int) -> None:
     assert line.isprintable() or set(filter(lambda char: not char.isprintable(), line)) <= {"\u200c", "\u200d"}
 
 
-def lines(a: Read, b: Read, *, most: int = 5, width: int = 120) -> list[str]:
+def lines(a: ReadText, b: ReadText, *, most: int = 5, width: int = 120) -> list[str]:
     """Return the printed lines of a comparison."""
     printer = Console(file=io.StringIO(), width=width)
     comparison = compare(a.text, b.text, Scheme())
@@ -59,8 +59,8 @@ def test_sizes_shares_and_places() -> None:
     """
     Texts of nine and ten words with six consecutive words in common share two of five and of six shingles.
     """
-    first = Read("a.txt", "file", "The quick brown fox jumps over the lazy dog.\n")
-    second = Read("", "standard input", "So:\nTHE QUICK, brown\nfox jumps over a lazy dog.\n")
+    first = ReadText("a.txt", "file", "The quick brown fox jumps over the lazy dog.\n")
+    second = ReadText("", "standard input", "So:\nTHE QUICK, brown\nfox jumps over a lazy dog.\n")
     assert lines(first, second) == [
         "A  file a.txt  9 words, 5 different shingles of 5 words",
         "B  standard input  10 words, 6 different shingles of 5 words",
@@ -80,7 +80,7 @@ def test_a_narrow_terminal() -> None:
     """
     Passages are wrapped to the width of the terminal, indented, with a minimum of twenty characters.
     """
-    text = Read("a", "document", " ".join(["word"] * 40))
+    text = ReadText("a", "document", " ".join(["word"] * 40))
     for width, longest in ((40, 40), (10, 23)):
         passage = [line for line in lines(text, text, width=width) if line.startswith("   ")]
         assert len(passage) > 1
@@ -91,4 +91,6 @@ def test_names_are_not_acted_on() -> None:
     """
     Escape sequences in ids are replaced.
     """
-    assert lines(Read("\x1b[2J", "document", ""), Read("b", "document", ""))[0].startswith("A  document \ufffd[2J")
+    assert lines(ReadText("\x1b[2J", "document", ""), ReadText("b", "document", ""))[0].startswith(
+        "A  document \ufffd[2J"
+    )

@@ -12,7 +12,7 @@ from whorl.cli.render.plans_and_progress import share_bar
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
-from whorl.output.compare_documents import Lines, Read
+from whorl.output.compare_documents import Lines, ReadText
 from whorl.output.formatting import percent, plural, printable
 
 #: Number of characters to show at the beginning, and at the end, of a long passage.
@@ -23,7 +23,7 @@ _JOINERS = re.compile("([\u200c\u200d])")
 
 
 def summary_lines(
-    a: Read, b: Read, comparison: Comparison, options: CompareOperation, *, printer: Console
+    a: ReadText, b: ReadText, comparison: Comparison, options: CompareOperation, *, printer: Console
 ) -> Iterator[Text]:
     yield _side("A", a, comparison.a, comparison.scheme)
     yield _side("B", b, comparison.b, comparison.scheme)
@@ -69,7 +69,7 @@ def _residual_lines(residual: ResidualOverlap) -> Iterator[Text]:
     yield Text()
 
 
-def _side(side: str, text: Read, size: Size, scheme: Scheme) -> Text:
+def _side(side: str, text: ReadText, size: Size, scheme: Scheme) -> Text:
     sizes = (
         f"{plural(size.words, 'word')}, {plural(size.shingles, 'different shingle')} of "
         f"{plural(scheme.shingle_size, 'word')}"

@@ -21,7 +21,7 @@ from whorl.output.checked_quotations import ListedVerification, quotations_repor
 from whorl.output.compare_documents import (
     ComparedTexts,
     DocumentPassages,
-    Read,
+    ReadText,
     comparison_values,
     document_passages,
     read_texts,
@@ -268,7 +268,7 @@ def similar_routes(store: Store) -> APIRouter:
         """
         options = options_in(request, SourcesOperation)
         attribution = store.sources(request.id or SOURCE, options, source=request.text)
-        read = Read.from_text(request.id, attribution.content, request.name)
+        read = ReadText.from_text(request.id, attribution.content, request.name)
         if request.format == "html":
             return _html_file(report(read, attribution), "sources.html")
         return Json(sources_values(read, attribution, texts=request.texts))
@@ -311,7 +311,7 @@ def similar_routes(store: Store) -> APIRouter:
         else:
             reference = SOURCE if request.id is None else request.id
             verification = store.verify(reference, options_in(request, VerifyOperation), source=request.text)
-        read = Read.from_text(request.id, verification.text, request.name)
+        read = ReadText.from_text(request.id, verification.text, request.name)
         if request.format == "html":
             return _html_file(quotations_report(read, verification), "quotations.html")
         return Json(verification_values(read, verification))
