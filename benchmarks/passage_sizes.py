@@ -27,7 +27,7 @@ TEXTS = 40
 def folder_bytes(folder: Path, documents: list[Document], run: int | None, *, no_text: bool = False) -> tuple[int, int]:
     """Index documents, and return the bytes of their tokens and of the whole store."""
     scheme = None if run is None else PassageScheme.for_runs(run)
-    with EmbeddedEngine(folder, passages=scheme, omit={"texts"} if no_text else ()) as engine:
+    with EmbeddedEngine(folder, passages=scheme, reduction="no_text" if no_text else None) as engine:
         engine.index(documents)
         engine.refresh()
     tokens = sum(file.stat().st_size for file in (folder / "index" / "tokens").iterdir())

@@ -43,6 +43,7 @@ from whorl.settings.settings import Settings
 
 # Modules that only some operations need are imported when used, so that other operations start faster.
 if TYPE_CHECKING:
+    from whorl.engine.embedded.engine import Reduction
     from whorl.engine.opensearch.client import IndexClient
     from whorl.fingerprint.compare_texts import Comparison
     from whorl.ingest.store_documents import IndexOptions
@@ -586,9 +587,13 @@ def open_store(
         StoreError: The folder is not usable, or does not exist.
     """
     settings = settings or Settings.load()
-    for_folders = {"without_minhash": without_minhash, "short_minhash": short_minhash, "no_text": no_text}
-    for option, is_wanted in {"create": create, **for_folders}.items():
-        require_bool(option, is_wanted)
+    reductions: dict[Reduction, bool] = {
+        "no_text": no_text,
+        "without_minhash": without_minhash,
+        "short_minhash": short_minhash,
+    }
+    for flag, is_given in (("create", create), *reductions.items()):
+        require_bool(flag, is_given)
     if not isinstance(store, str | PathLike | None):
         raise ParameterError(f"a store is a URL or a folder, as text or as a Path, got {store!r:.80}")
     name = str(store) if store is not None else settings.store
@@ -597,7 +602,7 @@ def open_store(
             f"a store is a Solr URL (http://localhost:8983/solr/NAME), that of an index "
             f"(opensearch+http://localhost:9200/NAME) or a folder, got {name!r}"
         )
-    for option, is_wanted in for_folders.items():
+    for option, is_wanted in reductions.items():
         if is_wanted and "://" in name:
             init = "; set up a Solr collection with 'whorl solr init --without-minhash'"
             remedy = init if option == "without_minhash" else ""
@@ -624,13 +629,8 @@ def open_store(
         if passages:
             engine.require_passages(scheme)
     else:
-        from whorl.engine.embedded.engine import EmbeddedEngine, OmittedPart
+        from whorl.engine.embedded.engine import EmbeddedEngine
 
-        parts: dict[OmittedPart, bool] = {
-            "minhash": without_minhash,
-            "minhash_suffixes": short_minhash,
-            "texts": no_text,
-        }
         try:
             folder = Path(name).expanduser()
         except RuntimeError as error:
@@ -639,7 +639,8 @@ def open_store(
             folder,
             create=create,
             passages=scheme or bool(passages) or (create and settings.passages),
-            omit=[part for part, is_omitted in parts.items() if is_omitted],
+            # `no_text` comes first, because it includes the others.
+            reduction=next((option for option, is_wanted in reductions.items() if is_wanted), None),
             property_limits=settings.property_limits,
         )
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from whorl.arrays_and_batches import sort_distinct
 from whorl.errors import StoreError
 from whorl.hamming.codes_and_groups import (
     BITS,
@@ -21,7 +22,7 @@ from whorl.hamming.codes_and_groups import (
     as_distance,
     remove_codes,
 )
-from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
+from whorl.hamming.lookup_tables import Layout, Tables
 
 #: Single insertions or removals are merged into the lookup tables when the number of either exceeds `_FEWEST_RECENT`;
 #: in a larger set of n codes, when it exceeds n / `_RECENT_PART`. Insertions without hash chains (see `_Recent`) always
@@ -61,7 +62,7 @@ class HammingIndex:
 
     def __init__(self, distance: int, codes: CodesLike = ()) -> None:
         self._distance = as_distance(distance)
-        self._rebuild(sort_codes(as_codes(codes).copy()))
+        self._rebuild(sort_distinct([as_codes(codes)]))
 
     def _rebuild(self, codes: Codes) -> None:
         """Replace the tables by tables of these sorted distinct codes; clear the recent and removed codes."""
@@ -94,9 +95,9 @@ class HammingIndex:
         """Return all codes, sorted; do not modify the array."""
         codes = self._tables.codes
         if self._recent.size:
-            codes = sort_codes(np.concatenate((codes, self._recent.codes)))
+            codes = sort_distinct([codes, self._recent.codes])
         if self._removed:
-            codes = remove_codes(codes, sort_codes(as_codes(self._removed)))
+            codes = remove_codes(codes, sort_distinct([as_codes(self._removed)]))
         return codes
 
     def insert(self, code: int) -> None:
@@ -140,7 +141,7 @@ class HammingIndex:
             for code in codes.tolist():
                 self.insert(code)
         else:
-            self._rebuild(sort_codes(np.concatenate((self.codes(), codes))))
+            self._rebuild(sort_distinct([self.codes(), codes]))
 
     def remove_bulk(self, codes: CodesLike) -> None:
         """Remove codes; if one is invalid, remove none."""
@@ -149,7 +150,7 @@ class HammingIndex:
             for code in codes.tolist():
                 self.remove(code)
         else:
-            self._rebuild(remove_codes(self.codes(), sort_codes(codes.copy())))
+            self._rebuild(remove_codes(self.codes(), sort_distinct([codes])))
 
     def find_all_bulk(self, queries: CodesLike) -> Groups:
         """Return a group of codes for each query, in ascending order."""

@@ -20,7 +20,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.arrays_and_batches import ascending_distinct, ranges_of
+from whorl.arrays_and_batches import ranges_of
 from whorl.hamming.codes_and_groups import BITS, Codes, Groups, Permutation, expand_ranges, loops
 
 #: Number of additional codes at the end of arrays, because the compiled loops read this number of codes at a time.
@@ -88,17 +88,6 @@ class Layout:
     def expected_comparisons(self) -> float:
         """Average number of comparisons of a query per 1000 uniformly distributed codes in the set."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
-
-
-def sort_codes(codes: Codes) -> Codes:
-    """Sort codes and remove duplicates; this may modify the argument."""
-    compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
-    if compiled:
-        codes = codes if codes.flags.writeable else codes.copy()
-        compiled.radix_sort(codes, np.empty_like(codes), 0, BITS, np.empty(1 << 11, np.int64))
-    else:
-        codes = np.sort(codes)
-    return ascending_distinct(codes)
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:

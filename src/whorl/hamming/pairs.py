@@ -19,6 +19,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from whorl.arrays_and_batches import sort_distinct
 from whorl.hamming.codes_and_groups import (
     LARGEST,
     Codes,
@@ -30,7 +31,7 @@ from whorl.hamming.codes_and_groups import (
     expand_ranges,
     loops,
 )
-from whorl.hamming.lookup_tables import PADDING, order_by, sort_codes
+from whorl.hamming.lookup_tables import PADDING, order_by
 from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
@@ -116,7 +117,7 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
     The search takes 16 bytes per code (about 50 without numba), and reports progress to `whorl.reporting`.
     """
     distance = as_distance(distance)
-    own = sort_codes(as_codes(codes).copy())
+    own = sort_distinct([as_codes(codes)])
     padded = np.empty(own.size + PADDING, np.uint64)
     padded[: own.size] = own
     del own
@@ -237,7 +238,7 @@ def clusters_of(pairs: Iterable[Pairs]) -> Groups:
             waiting.clear()
     forest = _forest(np.concatenate((forest, *waiting)))
     smallest, others = forest[:, 0], forest[:, 1]
-    roots = sort_codes(smallest.copy())
+    roots = sort_distinct([smallest])
     owners, members = np.concatenate((roots, smallest)), np.concatenate((roots, others))
     order = np.lexsort((members, owners))
     return Groups(members[order], _run_starts(owners[order], LARGEST))
@@ -251,7 +252,7 @@ def _forest(pairs: Pairs) -> Pairs:
 
     Source: Y. Shiloach, U. Vishkin, An O(log n) parallel connectivity algorithm (Journal of Algorithms 3, 1982).
     """
-    codes = sort_codes(pairs.ravel().copy())
+    codes = sort_distinct([pairs.ravel()])
     one, other = (np.searchsorted(codes, column) for column in (pairs[:, 0], pairs[:, 1]))
     root = np.arange(codes.size)
     while one.size:

@@ -92,8 +92,8 @@ _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
-#: Parts of the data that a store can omit.
-OmittedPart: TypeAlias = Literal["minhash", "minhash_suffixes", "texts"]
+#: Option of `open_store` that makes a store smaller.
+Reduction: TypeAlias = Literal["short_minhash", "without_minhash", "no_text"]
 
 
 class EmbeddedEngine(Engine):
@@ -108,9 +108,9 @@ class EmbeddedEngine(Engine):
         wait_seconds: Maximum time to wait for a writer in another process.
         passages: Passage scheme; True for the store's own scheme, or for the default scheme if the store has none. If
             the store has no passage hashes yet, all documents are indexed again.
-        omit: Parts to omit from the store. "minhash" removes the MINHASH tokens from the index, for stores without
-            FINGERPRINT queries; "minhash_suffixes" keeps their upper bits, and FINGERPRINT queries then read texts.
-            "texts" makes a new store keep the passage hashes of texts, but not the texts.
+        reduction: "without_minhash" removes the MINHASH tokens from the index, for stores without FINGERPRINT queries.
+            "short_minhash" keeps their upper bits; FINGERPRINT queries then read texts. "no_text" makes a new store
+            keep the passage hashes of texts, but neither texts nor MINHASH tokens.
 
     Raises:
         StoreError: The folder has no store, has other files, or is not usable.
@@ -125,7 +125,7 @@ class EmbeddedEngine(Engine):
         scheme: Scheme = _DEFAULT_SCHEME,
         wait_seconds: float = 30.0,
         passages: PassageScheme | bool | None = None,
-        omit: Collection[OmittedPart] = (),
+        reduction: Reduction | None = None,
         property_limits: PropertyLimits = PropertyLimits(),  # noqa: B008 - frozen
     ) -> None:
         self._property_limits = property_limits
@@ -164,7 +164,7 @@ class EmbeddedEngine(Engine):
             if not has_store:
                 self._lock.release()
             stored = self._records.options()
-            options = self._with_requested(stored, passages, omit)
+            options = self._with_requested(stored, passages, reduction)
             if options != stored:
                 self._require_writable()
                 self._acquire_lock()
@@ -187,7 +187,7 @@ class EmbeddedEngine(Engine):
         return self._scheme
 
     def _with_requested(
-        self, stored: StoreOptions, passages: PassageScheme | bool | None, omit: Collection[OmittedPart]
+        self, stored: StoreOptions, passages: PassageScheme | bool | None, reduction: Reduction | None
     ) -> StoreOptions:
         """Return the options of the store after the arguments of `__init__` have changed them.
 
@@ -195,7 +195,7 @@ class EmbeddedEngine(Engine):
             StoreError: A store with documents cannot drop their texts.
             SchemeMismatchError: The stored passage scheme is not the requested one.
         """
-        keeps_texts = stored.keeps_texts and "texts" not in omit
+        keeps_texts = stored.keeps_texts and reduction != "no_text"
         # The file of a store that was used before may still contain parts of deleted texts.
         if keeps_texts != stored.keeps_texts and self._records.last_change():
             raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
@@ -206,9 +206,9 @@ class EmbeddedEngine(Engine):
         if stored.passages and isinstance(passages, PassageScheme):
             stored.passages.require(requested, f"the store {self.path}")
         minhash: MinHashPart = stored.minhash
-        if not keeps_texts or "minhash" in omit:
+        if not keeps_texts or reduction == "without_minhash":
             minhash = "none"
-        elif "minhash_suffixes" in omit:
+        elif reduction == "short_minhash":
             minhash = "short"
         return StoreOptions(stored.passages or requested, minhash, keeps_texts)
 
