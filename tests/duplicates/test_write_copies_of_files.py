@@ -542,6 +542,19 @@ def test_other_columns_of_one_name_are_copied(tmp_path: Path, kind: str, names: 
 
 
 @pytest.mark.process
+def test_an_unread_file_is_not_copied(tmp_path: Path) -> None:
+    """
+    A file that cannot be read is reported, and neither copied nor counted.
+    """
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "read.txt").write_text(PAGE)
+    (tmp_path / "data" / "unread.zip").write_bytes(b"PK\x03\x04 and no archive")
+    done = CliRunner().invoke(main, ["duplicates", str(tmp_path / "data"), "--filtered", str(tmp_path / "filtered")])
+    assert (done.exit_code, "1 of 1 document in" in done.stderr) == (1, True)
+    assert [file.name for file in (tmp_path / "filtered").iterdir()] == ["read.txt"]
+
+
+@pytest.mark.process
 def test_a_column_that_cannot_be_copied_is_reported(tmp_path: Path) -> None:
     """
     Damage in a column that is not compared shortens the copy, so the command reports the file and fails.

@@ -71,6 +71,8 @@ class InputReader:
         self.added = frozenset[str]()
         #: Files whose rows have no text column.
         self.without_texts = set[str]()
+        #: Files with problems and without any readable document.
+        self.unread = set[str]()
         known = set[object]()
         self._reference = list(
             _skip_known(find_files(reference, self.problems.append, follow_links=follow_links), known)
@@ -115,6 +117,8 @@ class InputReader:
     def note(self, report: ReadReport) -> None:
         self.count += report.count
         self.problems.extend(report.problems)
+        if report.problems and not report.count:
+            self.unread.add(report.file)
 
     def note_without_text(self, found: FoundFile, rows: int, *, is_reference: bool) -> None:
         """Report a file whose rows lack the text column, and do not count these rows as documents."""

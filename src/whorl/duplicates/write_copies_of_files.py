@@ -187,7 +187,7 @@ class _OutputWriter:
             self._added = {reading.columns.text: str}
 
     def write(self, found: FoundFile, target: Path) -> None:
-        """Write a file; skip a text file if no text remains."""
+        """Write a file; skip unread text files, and text files without any remaining text."""
         file, before = found.file.as_posix(), (self.read, self.written)
 
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
@@ -198,6 +198,8 @@ class _OutputWriter:
 
         with found.file.open("rb") as opened:
             form = _format_of(found, opened, self._reading)
+            if form is None and file in self._reading.unread:
+                return
             left = self._filter_text(opened.read(), file) if form is None else b""
             if left is None:
                 return
