@@ -154,13 +154,16 @@ class OpenSearchEngine(ServerEngine):
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         return {reference: hit["_id"] for reference, hit in self._find(references, {"_source": False})}
 
-    def _find(self, references: Collection[str], parts: Json) -> Iterator[tuple[str, Json]]:
-        """Yield each reference that names a document, with the requested parts of the document."""
-        return self._match_references(references, lambda values: self._fetch_named(values, parts))
+    def _find(self, references: Collection[str], options: Json) -> Iterator[tuple[str, Json]]:
+        """Yield each reference that names a document, with the document.
 
-    def _fetch_named(self, values: Mapping[str, list[str]], parts: Json) -> list[Json]:
+        `options` of the request say what the document contains.
+        """
+        return self._match_references(references, lambda values: self._fetch_named(values, options))
+
+    def _fetch_named(self, values: Mapping[str, list[str]], options: Json) -> list[Json]:
         if self._foreign:
-            return [*self._client.documents(values["_id"], parts["_source"]).values()]
+            return [*self._client.documents(values["_id"], options["_source"]).values()]
         clauses = [{"terms": {field: sorted({*wanted})}} for field, wanted in values.items()]
         body = {
             "query": {"bool": {"should": clauses}},
@@ -168,7 +171,7 @@ class OpenSearchEngine(ServerEngine):
             "size": 2 * sum(map(len, values.values())),
             "sort": [{ID: "asc"}],
             "docvalue_fields": [ID, HANDLE],
-            **parts,
+            **options,
         }
         return self._client.hits(body)
 
@@ -220,8 +223,8 @@ class OpenSearchEngine(ServerEngine):
 
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         # Read the text too: references are few, and a short document has no stored sketch.
-        parts = {"_source": [self._names.content], "stored_fields": [SCHEME, SKETCH]}
-        hits = dict(self._find(references, parts))
+        options = {"_source": [self._names.content], "stored_fields": [SCHEME, SKETCH]}
+        hits = dict(self._find(references, options))
         ids = (hit["_id"] for hit in hits.values())
         return dict(zip(hits, zip(ids, self._sketches([*hits.values()]), strict=True), strict=True))
 

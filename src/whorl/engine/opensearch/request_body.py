@@ -88,10 +88,10 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
 
     `tokens` is the field with the MinHash tokens that the cluster makes, in an index without whorl's fields.
     """
-    apart = fingerprints_to_move(
+    moved = fingerprints_to_move(
         plan.root, leaf_clauses, movable=_FINGERPRINTS, moved_clauses=_MOVED_CLAUSES, server="a cluster"
     )
-    return _Translator(scheme, apart, tokens).query(plan.root)
+    return _Translator(scheme, moved, tokens).query(plan.root)
 
 
 def match_all(tokens: TokenField | None = None) -> Json:
@@ -143,8 +143,8 @@ def leaf_clauses(node: BoundLeaf) -> int:
 class _Translator:
     """Translates the nodes of a plan to JSON queries."""
 
-    def __init__(self, scheme: Scheme, apart: frozenset[int], tokens: TokenField | None) -> None:
-        self._scheme, self._apart, self._tokens = scheme, apart, tokens
+    def __init__(self, scheme: Scheme, moved: frozenset[int], tokens: TokenField | None) -> None:
+        self._scheme, self._moved, self._tokens = scheme, moved, tokens
         self._minhash = tokens.name if tokens else MINHASH
 
     def query(self, node: BoundNode) -> Json:
@@ -163,7 +163,7 @@ class _Translator:
                 terms = self._terms(tokens)
                 if minimum > len(terms):
                     return _NO_DOCUMENT
-                if id(node) in self._apart:
+                if id(node) in self._moved:
                     counted = _clause_per_term(self._minhash, terms)
                     return _weighted_sum(_one_of(self._minhash, terms), counted, minimum, weight)
                 return self._count_query(self._minhash, terms, minimum, weight)
@@ -173,7 +173,7 @@ class _Translator:
                     {"bool": {"filter": [_term(self._minhash, term) for term in dict.fromkeys(band)]}}
                     for band in spelled_bands
                 ]
-                if id(node) in self._apart:
+                if id(node) in self._moved:
                     any_term = _one_of(self._minhash, chain.from_iterable(spelled_bands))
                     return _weighted_sum(any_term, [(band, 1) for band in complete], 1, weight)
                 return _minimum_match([_constant(band, weight) for band in complete], 1)
@@ -189,9 +189,9 @@ class _Translator:
                 needed = minimum if must else max(minimum, 1)
                 if needed > len(should):
                     return _NO_DOCUMENT
-                parts = {"must": must, "should": should, "must_not": must_not}
-                occurs = {name: [self.query(child) for child in nodes] for name, nodes in parts.items() if nodes}
-                return {"bool": {**occurs, "minimum_should_match": needed} if should else occurs}
+                occurs = {"must": must, "should": should, "must_not": must_not}
+                queries = {name: [self.query(child) for child in nodes] for name, nodes in occurs.items() if nodes}
+                return {"bool": {**queries, "minimum_should_match": needed} if should else queries}
             case _:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
@@ -210,7 +210,7 @@ class _Translator:
             return _NO_DOCUMENT
         sizes = {"gte": node.smallest_size, **({} if node.largest_size is None else {"lte": node.largest_size})}
         filters = [_term(SCHEME, scheme_value(self._scheme, node.scheme)), {"range": {SIZE: sizes}}]
-        if id(node) in self._apart:
+        if id(node) in self._moved:
             any_token = {"bool": {"filter": [*filters, _one_of(SAMPLE, terms)]}}
             return _weighted_sum(any_token, _clause_per_term(SAMPLE, terms), minimum, 1.0)
         return {"bool": {"must": [self._count_query(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
@@ -428,7 +428,7 @@ for (String value : doc['whorl_values']) {
 return found;
 """
 #: Keys in the response of an aggregation, in the order of the fields of `Statistics`.
-_PARTS = ("count", "min", "max", "sum", "sum_of_squares")
+_STATISTICS_KEYS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
 def facet_aggregations(facets: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
@@ -492,4 +492,4 @@ def _read(facet: Facet, aggregation: Any) -> FacetResult:
                 for bucket in aggregation["buckets"]
             )
         case StatisticsFacet():
-            return Statistics.read(*(aggregation[part] for part in _PARTS))
+            return Statistics.read(*(aggregation[key] for key in _STATISTICS_KEYS))

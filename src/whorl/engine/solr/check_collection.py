@@ -384,10 +384,10 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
         return
     if not collection.schema.has_sketches:
         wrong = [
-            f"{name!r} is not {part}"
-            for name, parts in SKETCH_FIELDS.items()
-            for part in parts
-            if not collection.schema.fields[name].get(part)
+            f"{name!r} is not {wanted}"
+            for name, properties in SKETCH_FIELDS.items()
+            for wanted in properties
+            if not collection.schema.fields[name].get(wanted)
         ]
         yield Finding.warning(
             "sketch-fields",

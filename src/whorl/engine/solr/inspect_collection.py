@@ -91,7 +91,9 @@ class Schema:
 
         Dynamic fields that match the names are ignored.
         """
-        return all(self.fields.get(name, {}).get(part) for name, parts in SKETCH_FIELDS.items() for part in parts)
+        return all(
+            self.fields.get(name, {}).get(wanted) for name, properties in SKETCH_FIELDS.items() for wanted in properties
+        )
 
     @property
     def passage_scheme(self) -> PassageScheme | None:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl.arrays_and_batches import batches
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.server_engine import fingerprints_to_move
 from whorl.engine.solr.client import Json, escape_field_names
@@ -74,8 +75,8 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Maximum number of clauses in each part of a split query.
-_PART = 1000
+#: Maximum number of clauses of a query whose score a function computes.
+_CLAUSES_AT_ONCE = 1000
 #: Number of leaf clauses that a fingerprint needs as a function: one for the score, one for the match, and four for
 #: filters (scheme, tokens, and two for the sizes).
 _MOVED_CLAUSES = 6
@@ -129,13 +130,13 @@ def search_request(
     """
     roots = {"": plan.root, **(counted or {})}
     # Lucene limits the number of clauses of each query separately, so check each query alone.
-    apart = [
+    moved = [
         fingerprints_to_move(
             root, lambda node: _leaves(node, names), movable=_FINGERPRINTS, moved_clauses=_MOVED_CLAUSES, server="Solr"
         )
         for root in roots.values()
     ]
-    builder = _Builder(names, frozenset().union(*apart), only_scheme)
+    builder = _Builder(names, frozenset().union(*moved), only_scheme)
     queries = {name: builder.query(root) for name, root in roots.items()}
     query = queries.pop("")
     builder.named |= queries
@@ -265,8 +266,8 @@ def _field_count(test: Test, names: SolrFields) -> int:
 class _Builder:
     """Translates nodes of a plan to JSON queries, and collects the named queries that functions refer to."""
 
-    def __init__(self, names: SolrFields, apart: frozenset[int], only_scheme: str | None = None) -> None:
-        self._names, self._apart, self._only_scheme = names, apart, only_scheme
+    def __init__(self, names: SolrFields, moved: frozenset[int], only_scheme: str | None = None) -> None:
+        self._names, self._moved, self._only_scheme = names, moved, only_scheme
         self.named: Json = {}
 
     def sort_clauses(self, key: Order) -> list[str]:
@@ -308,7 +309,7 @@ class _Builder:
                 terms = passage_hash_terms(numbers, scheme)
                 return _min_hash(PASSAGES, *join_tokens(terms), 1.0, 1.0) if terms else _NO_DOCUMENT
             case DocumentIds(groups=groups):
-                return self._document_query(groups, is_apart=id(node) in self._apart)
+                return self._document_query(groups, is_moved=id(node) in self._moved)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
                 if minimum > 1:
                     return self._minimum_match(minimum, node)
@@ -342,7 +343,7 @@ class _Builder:
     ) -> Json:
         text, separator = join_tokens(spell_integers(numbers, self._names.spelling))
         query = _min_hash(self._names.minhash, text, separator, similarity, probability)
-        if id(node) in self._apart:
+        if id(node) in self._moved:
             query = self._sum_query([query])
         if node.weight == 1.0:
             return query
@@ -357,19 +358,17 @@ class _Builder:
         filters = [{"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]", **_LAZILY}}]
         if (scheme := scheme_value(self._names.scheme, node.scheme)) != self._only_scheme:
             filters.append({"term": {"f": SCHEME, "query": scheme, **_LAZILY}})
-        if id(node) not in self._apart:
+        if id(node) not in self._moved:
             query = _min_hash(SAMPLE, *join_tokens(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
-        # Split the tokens into parts; the sum of the parts' scores must reach the minimum.
-        parts = [
-            _min_hash(SAMPLE, *join_tokens(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)
-        ]
-        return self._sum_query(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
+        # Split the tokens among several queries; the sum of their scores must reach the minimum.
+        queries = [_min_hash(SAMPLE, *join_tokens(batch), 1.0, 1.0) for batch in batches(tokens, _CLAUSES_AT_ONCE)]
+        return self._sum_query(queries, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
-    def _document_query(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> Json:
+    def _document_query(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_moved: bool) -> Json:
         """Return the query for groups of document ids, each group with its score.
 
-        If `is_apart`, the scores are computed by functions, because the whole query would exceed Lucene's limit on
+        If `is_moved`, the scores are computed by functions, because the whole query would exceed Lucene's limit on
         clauses.
         """
         scored = [
@@ -377,24 +376,24 @@ class _Builder:
         ]
         if not scored:
             return _NO_DOCUMENT
-        if not is_apart:
+        if not is_moved:
             return {"bool": {"should": scored}}
-        parts = [{"bool": {"should": scored[at : at + _PART]}} for at in range(0, len(scored), _PART)]
-        return self._sum_query(parts, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
+        queries = [{"bool": {"should": batch}} for batch in batches(scored, _CLAUSES_AT_ONCE)]
+        return self._sum_query(queries, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
 
-    def _sum_query(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
+    def _sum_query(self, queries: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
         """Return a query whose score is the sum of several queries' scores, within Lucene's limit on clauses.
 
-        Hits must match all `filters` (by default, any of the parts), and score at least `least`.
+        Hits must match all `filters` (by default, any of the queries), and score at least `least`.
         """
-        queries = []
-        for part in parts:
+        functions = []
+        for query in queries:
             name = f"fingerprint{len(self.named)}"
-            self.named[name] = part
-            queries.append(f"query(${name},0)")
-        # A sum has a value only if all of its parts match, and frange needs a value. So `def` replaces a missing value
-        # by 0.
-        total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({query},0)' for query in queries)})"
+            self.named[name] = query
+            functions.append(f"query(${name},0)")
+        # A sum without a value in one term has no value, and frange needs one. So `def` replaces a missing value by 0.
+        terms = [f"def({function},0)" for function in functions]
+        total = functions[0] if len(functions) == 1 else f"sum({','.join(terms)})"
         matching = [*filters]
         if least is not None:
             matching.append({"frange": {"l": str(least), "query": total}})
@@ -571,23 +570,23 @@ def facets_request(
     `prepared` replaces the clauses of a plan that cannot match anything in the collection.
     """
     nodes: dict[str, BoundNode] = {}
-    parts = _facets(facets, nodes)
+    request = _facets(facets, nodes)
     counted = {name: prepared(BoundPlan(node)).root for name, node in nodes.items()}
-    return {**search_request(plan, names, start=0, rows=0, counted=counted), "facet": parts}
+    return {**search_request(plan, names, start=0, rows=0, counted=counted), "facet": request}
 
 
 def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
     """Return the facets of the request. `counted` receives the nodes to count, by the names of their queries."""
-    parts: Json = {}
+    request: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"
         match facet:
             case MatchCount(node=node):
                 query = f"matching{len(counted)}"
                 counted[query] = node
-                parts[name] = {"type": "query", "q": f"{{!query v=${query}}}"}
+                request[name] = {"type": "query", "q": f"{{!query v=${query}}}"}
             case ValueFacet():
-                parts[name] = {
+                request[name] = {
                     "type": "terms",
                     "field": facet.field,
                     "limit": facet.limit,
@@ -604,8 +603,8 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     raise ParameterError(
                         f"Solr counts the numbers of no field called {field!r:.80}: only of letters, digits, _ . and :"
                     )
-                parts |= {f"{name}_{part}": f"{function}({field})" for part, function in _FUNCTIONS.items()}
-    return parts
+                request |= {f"{name}_{statistic}": f"{function}({field})" for statistic, function in _FUNCTIONS.items()}
+    return request
 
 
 def read_facets(facets: Sequence[Facet], answers: Json) -> tuple[FacetResult, ...]:
@@ -624,7 +623,7 @@ def read_facets(facets: Sequence[Facet], answers: Json) -> tuple[FacetResult, ..
                 )
                 results.append(tuple(counts))
             case StatisticsFacet():
-                results.append(Statistics.read(*(answers.get(f"{name}_{part}") for part in _FUNCTIONS)))
+                results.append(Statistics.read(*(answers.get(f"{name}_{statistic}") for statistic in _FUNCTIONS)))
     return tuple(results)
 
 
