@@ -15,7 +15,7 @@ from whorl.fingerprint.compiled.jit import cached, get, int64, loop, uint64
 
 
 @cached
-def take(
+def read_entries(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
 ) -> None:  # fmt: skip
@@ -56,8 +56,8 @@ def take(
 
 
 @cached
-def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
-    """Copy the entries written by `take` to `entries`, grouped by part.
+def distribute_entries(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
+    """Copy the entries written by `read_entries` to `entries`, grouped by part.
 
     `parts` has the offset of each part in `entries`. The function changes these offsets to the ends of the parts.
     """

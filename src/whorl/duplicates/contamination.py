@@ -27,7 +27,7 @@ from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import group_of
-from whorl.duplicates.worker_pool import AT_ONCE, check_documents, map_in_processes, start_method
+from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, check_documents, map_in_processes, start_method
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches, words_and_spans
 from whorl.fingerprint.shingling import Scheme
@@ -76,7 +76,7 @@ class ReferenceIndex:
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
         self.documents, self.scheme = documents, scheme
         self.groups = np.array([group_of(document, within) for document in documents], np.object_)
-        portions = map(without_numbers, batches([document.text for document in documents], AT_ONCE))
+        portions = map(without_numbers, batches([document.text for document in documents], DOCUMENTS_AT_ONCE))
         together = list(hash_in_batches(portions, scheme, in_order=True))
         ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
         counts = np.concatenate([np.empty(0, np.int64), *(portion.sizes for portion in together)])
@@ -219,7 +219,7 @@ def _find_matches(
     index: ReferenceIndex, options: DuplicatesOptions, documents: Iterable[Document]
 ) -> Iterator[MatchBatch]:
     read = with_made(
-        batches(documents, AT_ONCE),
+        batches(documents, DOCUMENTS_AT_ONCE),
         lambda ahead: hash_in_batches(
             (without_numbers([document.text for document in batch]) for batch in ahead), options.scheme, in_order=True
         ),

@@ -432,7 +432,7 @@ class _TokenSweep:
 
         Return the entries in blocks, and the number of entries of each part i, at index i + 1.
         """
-        from whorl.duplicates.compiled_prefix_filter import take
+        from whorl.duplicates.compiled_prefix_filter import read_entries
 
         counts = np.zeros((1 << max(1, HASHES_AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
         blocks: list[Hashes] = []
@@ -441,7 +441,7 @@ class _TokenSweep:
             state = np.array([first + part.start, 0])
             while state[0] < first + part.stop:
                 block, state[1] = np.empty(_BUFFER_ENTRIES, np.uint64), 0
-                take(
+                read_entries(
                     self._hashes, self._numbers, self._cursors, self._ends, state, first + part.stop, last, self._bits,
                     counts, block,
                 )  # fmt: skip
@@ -449,10 +449,10 @@ class _TokenSweep:
         return blocks, counts
 
     def _distribute(self, entries: Hashes, blocks: list[Hashes], begins: Numbers) -> None:
-        from whorl.duplicates.compiled_prefix_filter import distribute
+        from whorl.duplicates.compiled_prefix_filter import distribute_entries
 
         for block in blocks:
-            distribute(block, self._bits, begins, entries)
+            distribute_entries(block, self._bits, begins, entries)
 
     def _select_entries(
         self, entries: Hashes, ends: Numbers, columns: TokenEntries, first: int, upto: int

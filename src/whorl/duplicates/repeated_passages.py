@@ -34,7 +34,7 @@ from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_arrays import HASH, Numbers
 from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore
 from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, bits_of_group, group_of
-from whorl.duplicates.worker_pool import AT_ONCE
+from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import Outputs, TextHashes, hash_texts
 from whorl.fingerprint.shingling import Scheme
@@ -100,7 +100,7 @@ def _read_words(
         chain.from_iterable(portions),
         lambda ahead: hash_texts((document.text for document in ahead), scheme, Outputs.WORDS, workers=1),
     )
-    for together in batches(read, AT_ONCE):
+    for together in batches(read, DOCUMENTS_AT_ONCE):
         yield [document for document, _ in together], _batch_of_words(within, together)
 
 

@@ -25,7 +25,7 @@ from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, Te
 from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, no_date, sketch_digest
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
-from whorl.duplicates.worker_pool import AT_ONCE, check_documents, sketch_in_processes, start_method
+from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, check_documents, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts
@@ -264,7 +264,7 @@ def load_documents(
     if method := start_method(documents, options.workers):
         sketch_batches = sketch_in_processes(documents, sketch, options.scheme, store, options.workers, method)
     else:
-        sketch_batches = (sketched for _, sketched in sketch(batches(documents, AT_ONCE)))
+        sketch_batches = (sketched for _, sketched in sketch(batches(documents, DOCUMENTS_AT_ONCE)))
     for sketched in sketch_batches:
         require_time()
         unread = UnreadValues.sum([*unread, *sketched.unread])
@@ -296,7 +296,7 @@ def _load_changed(
 
     def changed_documents() -> Iterator[list[Document]]:
         """Yield the new and changed documents of each batch, and remember their digests."""
-        for batch in batches(documents, AT_ONCE):
+        for batch in batches(documents, DOCUMENTS_AT_ONCE):
             require_time()
             digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}

@@ -313,15 +313,15 @@ class PersistentSketchStore:
 
     # Methods for pairs.
 
-    def set_options(self, question: str, *, spanning_only: bool = False) -> None:
+    def set_options(self, description: str, *, spanning_only: bool = False) -> None:
         """Record the options of the search, and delete pairs that were found with other options."""
-        question = f"{_SPANNING if spanning_only else 'pairs of '}{question}"
-        if self._meta("question") != question:
+        description = f"{_SPANNING if spanning_only else 'pairs of '}{description}"
+        if self._meta("question") != description:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
                 # The documents must be compared again, but they are not new.
                 self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE}")
-                self._set("question", question)
+                self._set("question", description)
 
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
         """Replace the stored pairs, and mark all documents as compared.
@@ -496,7 +496,7 @@ class TemporarySketchStore:
 
     # Methods of `PersistentSketchStore` that a temporary store does not need.
 
-    def set_options(self, question: str, *, spanning_only: bool = False) -> None: ...
+    def set_options(self, description: str, *, spanning_only: bool = False) -> None: ...
 
     def begin_scan(self) -> str:
         return ""

@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 #: Number of documents to sketch at a time. If the main process reads the documents, it sends `_DOCUMENTS_SENT` of them
 #: to a worker at a time.
-AT_ONCE, _DOCUMENTS_SENT = 512, 4096
+DOCUMENTS_AT_ONCE, _DOCUMENTS_SENT = 512, 4096
 #: Number of input parts queued for each process, including the part in progress.
 _QUEUED_PARTS = 3
 #: Function that this worker process runs; set when it starts.
@@ -162,7 +162,7 @@ def _write_hashes(sketch: MakeSketches, path: str, end: Any, part: Iterable[Docu
     file.
     """
     with open(path, "r+b", buffering=0) as file:
-        for _, made in sketch(batches(part, AT_ONCE)):
+        for _, made in sketch(batches(part, DOCUMENTS_AT_ONCE)):
             with end.get_lock():
                 offset = end.value
                 end.value = offset + made.hashes.size

@@ -27,11 +27,11 @@ pytestmark = QUIET
 
 
 def members_of(keys: list[int], ids: list[str], names: list[str], runs: list[int], digests: list[int]) -> Any:
-    from whorl.duplicates.spark.arrow_blocks import BlockMembers, hash_texts
+    from whorl.duplicates.spark.arrow_blocks import BlockMembers, text_digests
 
     worths = np.arange(len(keys), dtype=np.float64)
     return BlockMembers(
-        np.array(keys, np.int64), hash_texts(ids), ids, names, worths, np.array(runs, np.uint32),
+        np.array(keys, np.int64), text_digests(ids), ids, names, worths, np.array(runs, np.uint32),
         np.array(digests, np.uint64),
     )  # fmt: skip
 
@@ -47,8 +47,8 @@ def test_every_document_reaches_its_part(count: int) -> None:
         Partitioning,
         block_rows,
         documents_with_keys,
-        hash_texts,
         sizes_in,
+        text_digests,
     )
 
     chance, parts = random.Random(count), Partitioning.with_count(count)
@@ -77,7 +77,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
         sizes = sizes_in(row, documents.keys).tolist()
         for place, document_id in enumerate(documents.ids):
             key = int(documents.keys[place])
-            assert int(parts.parts_of(np.array([key]) if key in sketches else hash_texts([document_id]))[0]) == part
+            assert int(parts.parts_of(np.array([key]) if key in sketches else text_digests([document_id]))[0]) == part
             assert sizes[place] == (sketches[key][0] if key in sketches else 0)
             columns = (documents.worths, documents.runs, documents.digests)
             actual[document_id] = (key, documents.names[place], *(int(column[place]) for column in columns))

@@ -255,7 +255,7 @@ def test_a_killed_run_leaves_a_complete_state(
 
     for name in ("path", "write", "rename", "delete"):
         counted(name)
-    opened(spark, folder).keep(*run_frames(spark, 1))
+    opened(spark, folder).save(*run_frames(spark, 1))
     before, known, ends = opened(spark, folder), (1, [(1,)], [(1, 1)]), 0
     assert held(before) == known
     for steps in count():
@@ -263,7 +263,7 @@ def test_a_killed_run_leaves_a_complete_state(
         before._folder.__class__ = Killed
         left = steps
         try:
-            before.keep(*run_frames(spark, number))
+            before.save(*run_frames(spark, number))
             ends += 1
         except KeyboardInterrupt:
             pass
@@ -284,11 +284,11 @@ def test_one_of_two_concurrent_runs_fails(spark: SparkSession, tmp_path: Path) -
     The run that ends later leaves nothing, so the state of the other run stays.
     """
     folder = tmp_path / "seen"
-    opened(spark, folder).keep(*run_frames(spark, 1))
+    opened(spark, folder).save(*run_frames(spark, 1))
     one, other = opened(spark, folder), opened(spark, folder)
-    one.keep(*run_frames(spark, 2))
+    one.save(*run_frames(spark, 2))
     with pytest.raises(StoreError, match="another run has written"):
-        other.keep(*run_frames(spark, 3))
+        other.save(*run_frames(spark, 3))
     assert held(opened(spark, folder)) == (2, [(2,)], [(2, 2)])
 
 
@@ -299,7 +299,7 @@ def test_other_options_find_all_pairs_again(spark: SparkSession, tmp_path: Path)
     from whorl.duplicates.spark.load_documents import RunNumber
 
     folder = tmp_path / "seen"
-    opened(spark, folder).keep(*run_frames(spark, 1))
+    opened(spark, folder).save(*run_frames(spark, 1))
     same, other = opened(spark, folder), opened(spark, folder, links=False)
     assert same.run == RunNumber(2, 2, is_saved=True)
     assert other.run == RunNumber(2, 1, is_saved=True)
@@ -335,7 +335,7 @@ def test_a_foreign_state_is_refused(
     folder = tmp_path / "seen"
     folder.mkdir()
     if there is None:
-        opened(spark, folder).keep(*run_frames(spark, 1))
+        opened(spark, folder).save(*run_frames(spark, 1))
     for name, text in (there or {}).items():
         (folder / name).write_text(text)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -349,7 +349,7 @@ def test_an_incomplete_state_is_an_error(spark: SparkSession, tmp_path: Path) ->
     A missing part of the state is reported as an error of the folder.
     """
     folder = tmp_path / "seen"
-    opened(spark, folder).keep(*run_frames(spark, 1))
+    opened(spark, folder).save(*run_frames(spark, 1))
     (documents,) = folder.glob("run-1-*/documents")
     documents.rename(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match=r"the folder .*seen cannot be used: .*documents"):

@@ -33,9 +33,9 @@ BlockStep: TypeAlias = Callable[[pa.Table, pa.Table], Batches]
 Columns: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 #: Maximum number of rows in one Arrow batch, and approximate number of bytes.
-AT_ONCE, BYTES_AT_ONCE = 2048, 1 << 24
+ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 1 << 24
 _BATCHES = {
-    "spark.sql.execution.arrow.maxRecordsPerBatch": str(AT_ONCE),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_AT_ONCE),
     "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_AT_ONCE),
 }
 _TYPES = {
@@ -400,7 +400,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     return pa.RecordBatch.from_pydict(columns)
 
 
-def hash_texts(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+def text_digests(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
     """Return a 64-bit BLAKE2b hash of each text."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, np.uint64)

@@ -96,7 +96,7 @@ class SparkDuplicates:
         self._found: list[DataFrame] = []
         spanning_only = options.spanning_only
         if known is not None:
-            self._documents, known = drop_removed(self._documents, known, links=spanning_only)
+            self._documents, known = drop_removed(self._documents, known, spanning_only=spanning_only)
             self._found.append(known)
         join = JoinOptions(options.pairs, spanning_only=spanning_only, most=MOST_PAIRS)
         connect = self._link if spanning_only else None
@@ -216,7 +216,7 @@ class SparkDuplicates:
             StoreError: Another run has written its state since this run began, or the folder cannot be written.
         """
         if self._state is not None:
-            self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
+            self._state.save(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
 
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents with keys in `roots` and all documents with exact copies, as rows of CLUSTER_MEMBERS.

@@ -92,7 +92,7 @@ class SearchState:
                 )
         return description
 
-    def keep(self, blocks: DataFrame, pairs: DataFrame) -> None:
+    def save(self, blocks: DataFrame, pairs: DataFrame) -> None:
         """Write the state that the next run continues from; raise StoreError if another run has written one first."""
         number = self.run.number
         own = f"run-{number}-{uuid4().hex}"
@@ -109,11 +109,13 @@ class SearchState:
                 self._folder.delete(name)
 
 
-def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
+def drop_removed(
+    documents: LoadedDocuments, pairs: DataFrame, *, spanning_only: bool
+) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the stored pairs of removed documents.
 
-    If `links` is true, the stored pairs are only enough to connect each cluster, and a cluster that has lost a member
-    may no longer be connected. So all documents of such a cluster are marked as new, to be compared again.
+    If `spanning_only` is true, the stored pairs are only enough to connect each cluster, and a cluster that has lost a
+    member may no longer be connected. So all documents of such a cluster are marked as new, to be compared again.
     """
     if documents.removed is None:
         return documents, pairs
@@ -121,7 +123,7 @@ def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -
     left = pairs
     for side in ("a", "b"):
         left = left.join(removed.select(f.col("key").alias(side)), side, "left_anti")
-    if links:
+    if spanning_only:
         roots = components(pairs, cache)
         broken = roots.join(removed, "key", "left_semi").select("root").distinct()
         documents = documents.mark_as_new(roots.join(broken, "root", "left_semi"))

@@ -38,11 +38,11 @@ from whorl.duplicates.spark.arrow_blocks import (
     cogroup_blocks,
     decode_columns,
     group_by_part,
-    hash_texts,
     map_batches,
     partition_by_part,
     rows_by_part,
     sizes_in,
+    text_digests,
     whole_numbers,
 )
 from whorl.duplicates.spark.documents import documents_in
@@ -196,7 +196,7 @@ def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, ru
         unread = UnreadValues.sum([*unread, *made.unread])
         numbers = [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion]
         texts = (document.text for document in portion)
-        digests = hash_texts(texts) if run.is_saved else np.zeros(len(portion), np.uint64)
+        digests = text_digests(texts) if run.is_saved else np.zeros(len(portion), np.uint64)
         waiting.append((made, np.array(numbers, np.uint32), digests))
         count, hashes = (
             sum(numbers) for numbers in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
@@ -235,7 +235,7 @@ def _block_rows_of(
     chosen = chosen[sizes[chosen] > 0]
     sketches = Sketches(scheme, sizes, starts, counts, np.concatenate([made.hashes for made in sketched]))
     block = Block(keys[chosen], sketches.select(chosen), runs[chosen] >= since)
-    return block_rows(block, BlockMembers(keys, hash_texts(ids), ids, names, worths, runs, digests), parts)
+    return block_rows(block, BlockMembers(keys, text_digests(ids), ids, names, worths, runs, digests), parts)
 
 
 def _divide_again(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:

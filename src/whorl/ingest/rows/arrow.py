@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
 from whorl.ingest.rows.protocol import (
-    AT_ONCE,
     GROUP_BYTES,
+    ROWS_AT_ONCE,
     Added,
     Decide,
     FileSpan,
@@ -96,7 +96,7 @@ class Parquet(_Columnar):
         wanted = columns.select(file.schema_arrow.names)
         groups = None if span is None else range(span.begin, span.end)
         # Use no threads: for such small batches, they would double the processor time.
-        return file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
+        return file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _convert_errors("Parquet"):
@@ -106,7 +106,7 @@ class Parquet(_Columnar):
             schema = _add_columns(file.schema_arrow, added, columns)
             with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
                 waiting: list[pa.RecordBatch] = []
-                batches = file.iter_batches(AT_ONCE, use_threads=False)
+                batches = file.iter_batches(ROWS_AT_ONCE, use_threads=False)
                 try:
                     for batch in _retain_rows(batches, columns, decide, added, schema):
                         waiting.append(batch)
@@ -196,8 +196,8 @@ def _portions(batches: Iterable[pa.RecordBatch], size: Callable[[], int]) -> Ite
         rows += batch.num_rows
         _require_space(rows, size())
         _validate(batch)
-        for at in range(0, batch.num_rows, AT_ONCE):
-            yield batch.slice(at, AT_ONCE)
+        for at in range(0, batch.num_rows, ROWS_AT_ONCE):
+            yield batch.slice(at, ROWS_AT_ONCE)
 
 
 def rows_of(group: Group) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from whorl.errors import DocumentError
 T = TypeVar("T")
 
 #: Maximum number of rows that are processed together, as a group.
-AT_ONCE = 512
+ROWS_AT_ONCE = 512
 #: Maximum size of a row in bytes, because an endless row would fill the memory.
 MOST_BYTES = 100_000_000
 #: Approximate maximum memory of a group of rows, in bytes.
@@ -81,7 +81,7 @@ Added: TypeAlias = Mapping[str, type[str] | type[int] | type[bool] | type[float]
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
-def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
+def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = ROWS_AT_ONCE) -> Iterator[list[T]]:
     """Yield rows in groups; if reading fails, first yield the rows before the error.
 
     A group ends when the total `weight` of its rows exceeds `GROUP_BYTES`, or when it has `most` rows.
