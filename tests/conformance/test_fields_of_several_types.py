@@ -17,6 +17,7 @@ VALUES: dict[str, PropertyValue | tuple[PropertyValue, ...]] = {
     "word": "about five or 5",
     "number as text": "5",
     "several": (-7, "seven or 7"),
+    "truth": True,
 }
 
 
@@ -49,6 +50,16 @@ def test_numbers_and_words(mixed: Store, query: str, expected: set[str]) -> None
     """
     hits = mixed.search(f"typed:{query}", rows=50).hits
     assert {hit.id.removeprefix("mixed ") for hit in hits} == expected
+
+
+def test_values_are_returned_as_they_were_stored(mixed: Store) -> None:
+    """
+    A number comes back as a number, and a text that looks like one as a text.
+    """
+    documents = mixed.documents([f"mixed {name}" for name in VALUES])
+    returned = {name: documents[f"mixed {name}"].properties["typed"] for name in VALUES}
+    expected = {name: value if isinstance(value, tuple) else (value,) for name, value in VALUES.items()}
+    assert repr(returned) == repr(expected)
 
 
 @pytest.mark.parametrize(

@@ -139,19 +139,37 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
     return text
 
 
-def original_value(value: PropertyValue, places: FieldsByKind) -> PropertyValue:
-    """Convert a stored text to the property's value; the keys of `places` are the types of its values."""
-    kinds = places.keys() - {Kind.TEXT}
-    if not isinstance(value, str) or Kind.KEYWORD in kinds:
-        return value
-    if kinds == {Kind.BOOLEAN} and value in ("true", "false"):
-        return value == "true"
-    # A property may have whole numbers in some documents and fractions in others, so try both.
-    for kind, read in ((Kind.INTEGER, int), (Kind.FLOAT, float)):
-        with suppress(ValueError):
-            if kind in kinds and kinds <= {Kind.INTEGER, Kind.FLOAT}:
-                return read(value)
+_READERS: Mapping[Kind, Callable[[str], PropertyValue]] = {
+    Kind.INTEGER: int,
+    Kind.FLOAT: float,
+    Kind.BOOLEAN: {"true": True, "false": False}.__getitem__,
+}
+
+
+def places_of_types(places: FieldsByKind) -> Sized[str]:
+    """Return the fields that show the type of each value of a property; none if all values have one type."""
+    return places.values() if len(places.keys() - {Kind.TEXT}) > 1 else ()
+
+
+def original_value(value: PropertyValue, places: FieldsByKind, document: Json) -> PropertyValue:
+    """Convert a stored text to the property's value.
+
+    Args:
+        places: Names of the property's fields by the type of their values.
+        document: The document's fields, with those of `places_of_types`.
+    """
+    if isinstance(value, str):
+        is_certain = not places_of_types(places)
+        for kind, read in _READERS.items():
+            with suppress(ValueError, KeyError):
+                if kind in places and (is_certain or read(value) in listed(document.get(places[kind]))):
+                    return read(value)
     return value
+
+
+def listed(values: Any) -> Sequence[Any]:
+    """Return the values of a field; Solr returns a single value without a list."""
+    return values if isinstance(values, list) else () if values is None else (values,)
 
 
 def _encode_value(kind: Kind, value: Value) -> Value:

@@ -58,7 +58,9 @@ from whorl.engine.solr.document_fields import (
     coverage,
     fields_of,
     find_used_names,
+    listed,
     original_value,
+    places_of_types,
     read_sketches,
     sketch_fields,
     token_warnings,
@@ -237,12 +239,13 @@ class SolrEngine(ServerEngine):
         names, fields = self.collection.names, self.fields().known
         wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
         stored = {}
-        for document_id, name, document in self._fetch_fields(ids, wanted):
+        whole = {place for field in wanted for place in places_of_types(fields[field])}
+        for document_id, name, document in self._fetch_fields(ids, sorted({*wanted, *whole})):
             properties = {}
             for field in wanted:
                 if field in document:
-                    values = document[field] if isinstance(document[field], list) else [document[field]]
-                    properties[field] = tuple(original_value(value, fields.get(field, {})) for value in values)
+                    values = listed(document[field])
+                    properties[field] = tuple(original_value(value, fields[field], document) for value in values)
             stored[document_id] = Stored(document_id, name, properties)
         return stored
 
