@@ -50,7 +50,7 @@ def test_words_of_the_query_are_marked(store: Store, query: str, expected: str) 
     """
     Words, phrases, patterns and fuzzy words are marked, whatever field the query names; excluded words are not.
     """
-    (text,) = marked(store, query, size=0)
+    (text,) = marked(store, query, fragment_size=0)
     assert text.replace("<", "").replace(">", "") == FOX
     assert expected in text
 
@@ -60,7 +60,7 @@ def test_fields(store: Store) -> None:
     A name and a property with several values are highlighted; an unknown field yields nothing and a warning.
     """
     assert marked(store, "fox", "cm:name") == ["About a <fox>"]
-    assert marked(store, "fox", "cm:title", size=0) == ["One <fox>\ntwo foxes"]
+    assert marked(store, "fox", "cm:title", fragment_size=0) == ["One <fox>\ntwo foxes"]
     highlights = highlight_hits(store.prepare("fox"), store.documents(["fox"]), {"gone": Marking()})
     assert (dict(highlights.by_id), highlights.warnings) == (
         {},
@@ -72,21 +72,24 @@ def test_phrases(store: Store) -> None:
     """
     The words of a phrase are marked only in a row, or anywhere if phrases are switched off.
     """
-    (in_a_row,) = marked(store, '"brown fox"', size=0)
+    (in_a_row,) = marked(store, '"brown fox"', fragment_size=0)
     assert in_a_row.count("<") == 2
-    (anywhere,) = marked(store, '"brown fox"', size=0, has_phrases=False)
+    (anywhere,) = marked(store, '"brown fox"', fragment_size=0, use_phrase_highlighter=False)
     assert anywhere.count("<") == 4
 
 
 def test_fragments(store: Store) -> None:
     """
-    At most `snippets` fragments with the most words are shown, in text order; adjacent ones are joined on request.
+    At most `snippet_count` fragments with the most words are shown, in text order; adjacent ones are joined on request.
     """
-    assert marked(store, "fox", size=20) == ["brown <fox> jumps"]
-    assert marked(store, "fox", size=20, snippets=2) == ["brown <fox> jumps", "as a <fox>, jumps"]
-    assert marked(store, "fox jumps", size=5, snippets=5) == ["<fox>", "<jumps>", "<fox>", "<jumps>"]
-    assert marked(store, "fox jumps", size=5, snippets=5, joins=True) == ["<fox> <jumps>", "<fox>, <jumps>"]
-    assert marked(store, "fox", longest=10) == []
+    assert marked(store, "fox", fragment_size=20) == ["brown <fox> jumps"]
+    assert marked(store, "fox", fragment_size=20, snippet_count=2) == ["brown <fox> jumps", "as a <fox>, jumps"]
+    assert marked(store, "fox jumps", fragment_size=5, snippet_count=5) == ["<fox>", "<jumps>", "<fox>", "<jumps>"]
+    assert marked(store, "fox jumps", fragment_size=5, snippet_count=5, merge_contiguous=True) == [
+        "<fox> <jumps>",
+        "<fox>, <jumps>",
+    ]
+    assert marked(store, "fox", max_analyzed_chars=10) == []
 
 
 @given(
@@ -124,5 +127,5 @@ def test_long_texts_check_for_each_portion() -> None:
     with new_request("", of_words):
         tokens_and_spans(text, "icu74")
     with new_request("", checks):
-        assert Marker(Words("fox"), "icu74").snippets(text, Marking(snippets=100, longest=100_000))
+        assert Marker(Words("fox"), "icu74").snippets(text, Marking(snippet_count=100, max_analyzed_chars=100_000))
     assert checks.count - of_words.count >= 30

@@ -117,24 +117,24 @@ def is_near(word: str, other: str, edits: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """Highlighting options of a field.
+    """Highlighting options of a field, with Alfresco's names.
 
     Args:
         prefix, postfix: Text before and after a marked word.
-        snippets: Maximum number of fragments per text.
-        size: Approximate length of a fragment in characters; 0 for the whole text.
-        joins: Whether adjacent fragments are joined.
-        longest: Maximum number of characters read per text.
-        has_phrases: Whether the words of a phrase are marked only where they are adjacent.
+        snippet_count: Maximum number of fragments per text.
+        fragment_size: Approximate length of a fragment in characters; 0 for the whole text.
+        merge_contiguous: Whether adjacent fragments are joined.
+        max_analyzed_chars: Maximum number of characters read per text.
+        use_phrase_highlighter: Whether the words of a phrase are marked only where they are adjacent.
     """
 
     prefix: str = "<em>"
     postfix: str = "</em>"
-    snippets: int = 1
-    size: int = 100
-    joins: bool = False
-    longest: int = 51_200
-    has_phrases: bool = True
+    snippet_count: int = 1
+    fragment_size: int = 100
+    merge_contiguous: bool = False
+    max_analyzed_chars: int = 51_200
+    use_phrase_highlighter: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def highlights(
         field: Marker(
             plan,
             engine.scheme.profile,
-            has_phrases=marking.has_phrases,
+            has_phrases=marking.use_phrase_highlighter,
             splits=not split.isdisjoint((fields_of(field) or {}).values()),
         )
         for field, marking in fields.items()
@@ -218,7 +218,7 @@ class Marker:
         ]
 
     def snippets(self, text: str, marking: Marking) -> list[str]:
-        text = text[: marking.longest]
+        text = text[: marking.max_analyzed_chars]
         if not self._clauses or not text:
             return []
         words, spans = tokens_and_spans(split_name(text) if self._splits else text, self._profile)
@@ -226,7 +226,7 @@ class Marker:
         matches = (run for clause in self._clauses for run in runs(words, clause, self._profile))
         marks = [places[at] for at in sorted({at for run in matches for at in range(*run)})]
         fragments = _fragments(len(text), places, marks, marking)
-        best = sorted(fragments, key=lambda fragment: (-len(fragment[1]), fragment[0]))[: marking.snippets]
+        best = sorted(fragments, key=lambda fragment: (-len(fragment[1]), fragment[0]))[: marking.snippet_count]
         return [_mark_fragment(text, *fragment, marking) for fragment in sorted(best)]
 
 
@@ -234,7 +234,7 @@ def _fragments(
     length: int, words: Sequence[_Range], marks: Sequence[_Range], marking: Marking
 ) -> list[tuple[_Range, list[_Range]]]:
     """Return the fragments of a text: whole words around marked words, with the marks in each fragment."""
-    if not marking.size:
+    if not marking.fragment_size:
         return [((0, length), list(marks))] if marks else []
     starts, ends = [start for start, _ in words], [end for _, end in words]
     fragments: list[tuple[_Range, list[_Range]]] = []
@@ -244,14 +244,14 @@ def _fragments(
         if fragments and end <= last_end:
             fragments[-1][1].append(mark)
             continue
-        margin = max(marking.size - (end - start), 0) // 2
+        margin = max(marking.fragment_size - (end - start), 0) // 2
         earliest = max(start - margin, last_end)
-        latest = max(earliest + marking.size, end)
+        latest = max(earliest + marking.fragment_size, end)
         # A fragment consists of whole words: from the first word that starts in its range to the last word that ends
         # there.
         first = bisect_left(starts, earliest)
         fragment = (min(starts[first], start), max(ends[bisect_right(ends, latest) - 1], end))
-        if marking.joins and fragments and bisect_left(starts, last_end) == first:
+        if marking.merge_contiguous and fragments and bisect_left(starts, last_end) == first:
             (begun, _), own = fragments.pop()
             fragments.append(((begun, fragment[1]), [*own, mark]))
         else:

@@ -242,7 +242,7 @@ def _require_free(host: str, port: int) -> None:
 
     uvicorn's own message for workers does not name the address.
     """
-    with socket.socket(_family(host)) as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -256,10 +256,6 @@ def _log_bind_error(address: tuple[Any, ...], error: OSError) -> None:
     logging.getLogger("uvicorn.error").error(
         "[Errno %s] error while attempting to bind on address %r: %s", error.errno, address, reason
     )
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def _run_workers(store: Store, settings: Settings) -> None:

@@ -483,15 +483,7 @@ def markings(highlight: Highlight) -> dict[str, Marking]:
 
     def marking(field: HighlightField) -> Marking:
         own = highlight.model_copy(update=field.model_dump(exclude={"field"}, exclude_none=True))
-        return Marking(
-            own.prefix,
-            own.postfix,
-            own.snippet_count,
-            own.fragment_size,
-            own.merge_contiguous,
-            own.max_analyzed_chars,
-            own.use_phrase_highlighter,
-        )
+        return Marking(**own.model_dump(exclude={"fields"}))
 
     fields = highlight.fields or [HighlightField(field=name) for name in ("cm:name", "cm:content")]
     return {field.field: marking(field) for field in fields}
