@@ -25,7 +25,8 @@ from functools import wraps
 from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from types import GeneratorType
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import numpy as np
@@ -297,6 +298,8 @@ _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 #: Python's errors for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
 _SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
+# In a generator, Python turns StopIteration into RuntimeError.
+_GUARDED_ERRORS = (*_SHAPE_ERRORS, RuntimeError)
 
 
 def guard_responses(cls: _Class) -> _Class:
@@ -320,30 +323,31 @@ def guard_response(function: _Function) -> _Function:
     If a response is malformed, Python raises an error; the decorated function raises EngineResponseError instead.
     """
 
+    # A search calls guarded methods dozens of times, so do without a context manager, which would take a microsecond.
     @wraps(function)
     def guarded(self: Any, *args: Any, **arguments: Any) -> Any:
-        with _guard_shape(self):
+        try:
             result = function(self, *args, **arguments)
-        return iterate_guarded(self, result) if inspect.isgenerator(result) else result
+        except _GUARDED_ERRORS as error:
+            _raise_malformed(self, error)
+        return iterate_guarded(self, result) if isinstance(result, GeneratorType) else result
 
     def iterate_guarded(self: Any, results: Iterator[Any]) -> Iterator[Any]:
-        with _guard_shape(self):
+        try:
             yield from results
+        except _GUARDED_ERRORS as error:
+            _raise_malformed(self, error)
 
     return guarded  # type: ignore[return-value]  # for callers, it is the same function
 
 
-@contextmanager
-def _guard_shape(owner: Any) -> Iterator[None]:
-    try:
-        yield
-    except (*_SHAPE_ERRORS, RuntimeError) as error:
-        # In a generator, Python turns StopIteration into RuntimeError.
-        is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
-        if isinstance(error, WhorlError) or not is_shape_error:
-            raise
-        reason = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-        raise getattr(owner, "_client", owner).malformed_response(reason) from error
+def _raise_malformed(owner: Any, error: Exception) -> NoReturn:
+    """Raise EngineResponseError if a malformed response caused the error; otherwise, raise the error again."""
+    is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
+    if isinstance(error, WhorlError) or not is_shape_error:
+        raise error
+    reason = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+    raise getattr(owner, "_client", owner).malformed_response(reason) from error
 
 
 #: Approximate pause before the first retry. Each retry doubles the pause, up to `_LONGEST_PAUSE_SECONDS`.
