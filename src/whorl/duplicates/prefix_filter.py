@@ -368,7 +368,7 @@ class _TokenSweep:
         return last
 
     def read_upto(self, last: np.uint64) -> list[TokenEntries]:
-        portions = self._fast(last) if self._is_fast else [self._plain(last)]
+        portions = self._read_compiled(last) if self._is_fast else [self._read_with_numpy(last)]
         for entries in portions:
             owners = owners_of(entries.keys, self._member_bits)
             self.shared += np.bincount(owners, minlength=self.shared.size)
@@ -398,7 +398,7 @@ class _TokenSweep:
             self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
             self._is_in_file = False
 
-    def _plain(self, last: np.uint64) -> TokenEntries:
+    def _read_with_numpy(self, last: np.uint64) -> TokenEntries:
         indices = self._members.indices[self._numbers]
         starts = self._sketches.starts[indices]
         upto = np.minimum(self._ends, starts + self._sketches.count_upto(indices, np.full(indices.shape, last)))
@@ -407,9 +407,9 @@ class _TokenSweep:
         keys = (hashes >> np.uint64(self._shift)) << np.uint64(self._member_bits)
         keys |= self._numbers[owners].astype(np.uint64)
         keys.sort()
-        return _select_entries(keys, self._members, self._last_indexable, self._member_bits)
+        return _select_with_numpy(keys, self._members, self._last_indexable, self._member_bits)
 
-    def _fast(self, last: np.uint64) -> list[TokenEntries]:
+    def _read_compiled(self, last: np.uint64) -> list[TokenEntries]:
         ranges = split_evenly(np.cumsum(self._ends - self._cursors), self._workers)
         taken, parts = zip(*run_in_threads(partial(self._read_range, last), ranges), strict=True)
         counts = np.stack(parts)
@@ -424,7 +424,7 @@ class _TokenSweep:
         ends = np.append(ends[1:], 0)
         columns = TokenEntries(np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total, np.bool_))
         return run_in_threads(
-            partial(self._select_entries, entries, ends, columns), split_evenly(ends[:-1], self._workers)
+            partial(self._select_compiled, entries, ends, columns), split_evenly(ends[:-1], self._workers)
         )
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
@@ -454,7 +454,7 @@ class _TokenSweep:
         for block in blocks:
             distribute_entries(block, self._bits, begins, entries)
 
-    def _select_entries(
+    def _select_compiled(
         self, entries: Hashes, ends: Numbers, columns: TokenEntries, first: int, upto: int
     ) -> TokenEntries:
         from whorl.duplicates.compiled_prefix_filter import select_shared
@@ -467,7 +467,7 @@ class _TokenSweep:
         return TokenEntries._make(column[begin : begin + count].copy() for column in columns)
 
 
-def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
+def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
     """Select the entries of hashes that can lead to a pair, as `index_tokens` describes; `keys` must ascend."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(run_starts(tokens), append=keys.size)

@@ -135,8 +135,8 @@ def ranks_and_dates(
         values_of: Returns the values of a column, one for each document.
 
     Returns:
-        Ranks and dates (seconds since 1970), None if unknown, or an empty list if no column is named; and for each
-            column and its needed type, the values that cannot be converted, by the index of the document.
+        A list of ranks and a list of dates in seconds since 1970; None if unknown. A list is empty if no column is
+            named. Then the values that cannot be converted, by column and needed type, and by index of the document.
     """
     converted: list[list[float | None]] = []
     unread: dict[tuple[str, str], dict[int, object]] = {}
@@ -144,8 +144,7 @@ def ranks_and_dates(
         values = values_of(column) if column else ()
         converted.append([convert(value) for value in values])
         if column:
-            failed = {at: values[at] for at, number in enumerate(converted[-1]) if number is None}
-            unread[column, sought] = failed
+            unread[column, sought] = {at: values[at] for at, number in enumerate(converted[-1]) if number is None}
     return converted, unread
 
 

@@ -55,9 +55,9 @@ _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are rounded down to multiples of 1 / `_PARTS`, as in `whorl.output.formatting`. `_SLACK` is added first,
+#: Shares are rounded down to multiples of 1 / `SHARE_STEPS`, as in `whorl.output.formatting`. `SLACK` is added first,
 #: because of rounding errors.
-_PARTS, _SLACK = 1_000_000, 1e-9
+SHARE_STEPS, SLACK = 1_000_000, 1e-9
 
 
 def cluster_members(members: DataFrame, parts: Partitioning) -> DataFrame:
@@ -175,7 +175,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
         shared[others], low, high = (count[at] for count in counts)
         is_exact[others] = low == high
     of_shares = (shared / (size_kept + sizes - shared), shared / size_kept, shared / sizes)
-    cut = (np.floor(share * _PARTS + _SLACK) / _PARTS for share in of_shares)
+    cut = (np.floor(share * SHARE_STEPS + SLACK) / SHARE_STEPS for share in of_shares)
     schema = arrow_schema(_MEASURED)
     columns = [clusters[name] for name in schema.names if name in clusters.column_names]
     columns += [_to_lists(pa.array(values), lengths) for values in (*cut, is_exact)]

@@ -31,6 +31,8 @@ from whorl.duplicates.spark.arrow_blocks import (
 )
 from whorl.duplicates.spark.clusters import (
     CLUSTER_MEMBERS,
+    SHARE_STEPS,
+    SLACK,
     cluster_members,
     components,
     member_by_member,
@@ -297,7 +299,7 @@ def _shares() -> tuple[Column, ...]:
     """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded as in all output."""
     shared, a, b = f.col("shared"), f.col("size_a"), f.col("size_b")
     shares = {"jaccard": shared / (a + b - shared), "a_in_b": shared / a, "b_in_a": shared / b}
-    rounded = (f.floor(share * 1_000_000 + 1e-9) / 1_000_000 for share in shares.values())
+    rounded = (f.floor(share * SHARE_STEPS + SLACK) / SHARE_STEPS for share in shares.values())
     is_exact = (f.col("low") == f.col("high")).alias("exact")
     return (*(share.alias(name) for name, share in zip(shares, rounded, strict=True)), is_exact)
 
