@@ -77,6 +77,11 @@ class PlainStore:
                 )
                 is_whole = form is not ast.Form.TOKENISED or types == {"keyword"}
                 has_words = types != {"keyword"} and (form is not ast.Form.EXACT or types == {"words"})
+                typed = "".join(wildcard(part) for part in pattern)
+                if "date" in types and (date := re.fullmatch(r"(\d{4}(-\d\d){0,2})-?\*", typed)):
+                    dates = [value for value in values(document, field) if type_of(value) == "date"]
+                    if any(self.is_same(value, date[1]) for value in dates):
+                        return True
                 if is_whole and any(looks.fullmatch(text) for text in texts if types != {"words"}):
                     return True
                 return has_words and self.has_words(clause, document, field)

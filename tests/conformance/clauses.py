@@ -99,7 +99,7 @@ def _typed(chance: random.Random) -> str:
             f"mixed:{chance.choice(['7', '8.5', 'seven', 'dwarfs', '2020', '05'])}",
             f"mixed:{_ends(chance, ['6', '7', '8.5', '9'])}",
             f'=mixed:"{chance.choice(["7 dwarfs", "seven", "7"])}"',
-            f"mixed:{chance.choice(['sev*', '7*', '*s'])}",
+            f"mixed:{chance.choice(['sev*', '7*', '*s', '2020*', '2020-05-*', '2019*'])}",
         ]
     )
 

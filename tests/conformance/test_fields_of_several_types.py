@@ -37,7 +37,13 @@ def mixed(store: Store) -> Iterator[Store]:
         ("five", {"word"}),
         ('"or 5"', {"word"}),
         ("fiv*", {"word"}),
+        # The date in UTC, as in a search without a wildcard.
+        ("2011*", {"date"}),
+        ("2011-12-*", {"date"}),
+        ("2011-12-31*", {"date"}),
         ("2012*", set()),
+        ("2011-13*", set()),
+        ("20*", set()),
         ("01", set()),
         ("2011-12-31", {"date"}),
         ("seven", {"several"}),

@@ -265,6 +265,7 @@ _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": Fa
 #: Maximum number of fields in the error for an unknown field.
 _LISTED_FIELDS = 10
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
+_DATE_PREFIX = re.compile(r"(\d{4}(?:-\d\d){0,2})-?", re.ASCII)
 
 #: The test for one field; its weight is set later.
 _FieldTest: TypeAlias = Test | Nothing | Bool[Test]
@@ -446,6 +447,8 @@ class _Resolver:
                     tests += self._word_tests(clause, by_kind[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
                     tests.append(WildcardValue(by_kind[Kind.KEYWORD], pattern, 0.0))
+                if Kind.DATE in by_kind:
+                    tests += self._date_prefix_tests(pattern, by_kind[Kind.DATE])
                 return tests
             case _:
                 if Kind.TEXT in by_kind:
@@ -453,6 +456,16 @@ class _Resolver:
                 if isinstance(clause, ast.Fuzzy) and Kind.KEYWORD in by_kind:
                     return [self._fuzzy_test(clause.text, clause, by_kind[Kind.KEYWORD], Kind.KEYWORD)]
                 raise self._mismatch_error(clause, by_kind, "this needs words")
+
+    def _date_prefix_tests(self, pattern: Pattern, field: str) -> list[_FieldTest]:
+        """Return a test of dates for a pattern such as `2021*` or `2021-05-*`; none for other patterns.
+
+        A text that is a date has no words in the index, only the date.
+        """
+        match = _DATE_PREFIX.fullmatch(pattern[0]) if pattern[1:] == _JUST_ANY and isinstance(pattern[0], str) else None
+        with suppress(UnreadableError):
+            return [value_of(Kind.DATE, field, match[1], self._now)] if match else []
+        return []
 
     def _text_tests(self, clause: ast.Leaf, text: str, form: ast.Form, by_kind: FieldsByKind) -> list[_FieldTest]:
         """Return tests for words, or tests for whole values if the field has no words or the form is EXACT."""
