@@ -46,9 +46,9 @@ def test_new_and_stored_documents_have_equal_tokens(
         sketch = text_sketch(document.text, Scheme(), SketchScheme())
         assert record.content == (None if sketch.size < least_stored_size(Scheme()) else sketch)
         minima = {token >> dropped_bits for token in fingerprint(document.text).tolist() if dropped_bits < 64}
-        assert [kind.tolist() for kind in entry.tokens.kinds[:2]] == [sorted(minima), lookup_numbers(sketch).tolist()]
+        assert [kind.tolist() for kind in entry.tokens.by_kind[:2]] == [sorted(minima), lookup_numbers(sketch).tolist()]
         assert change.entry is not None
-        kinds, again = entry.tokens.kinds, change.entry.tokens.kinds
+        kinds, again = entry.tokens.by_kind, change.entry.tokens.by_kind
         assert [kind.tolist() for kind in kinds] == [tokens.tolist() for tokens in again]
         assert len(kinds) == len(made.token_bits) == (2 if passages is None else 3)
         assert bool(kinds[0].size) == (minhash != "none" and bool(entry.tokens.size))

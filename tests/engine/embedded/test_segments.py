@@ -28,7 +28,7 @@ from whorl.engine.embedded.segments import (
     unpack_at,
     write_documents,
 )
-from whorl.engine.embedded.shared_tokens import document_frequencies, token_holders
+from whorl.engine.embedded.shared_tokens import document_frequencies, token_document_pairs
 from whorl.request_context import new_request
 
 
@@ -135,7 +135,7 @@ def test_many_tokens_are_looked_up_in_portions(tmp_path: Path, monkeypatch: pyte
     snapshot, checks = TokenSnapshot(1, (segment,), (np.full(3, True),)), Checks()
     with new_request("", checks):
         counts = document_frequencies(snapshot, 0, np.arange(1, 401))
-        token_holders(snapshot, 0, np.arange(1, 401))
+        token_document_pairs(snapshot, 0, np.arange(1, 401))
     assert counts.tolist() == [3] * 399 + [0]
     assert checks.count >= 2 * 40
 
@@ -153,10 +153,10 @@ def test_each_token_is_found_in_its_documents_only(tmp_path: Path, documents: Do
         wanted = sorted(others[kind].union(*(own[kind] for own in documents.values())))
         assert looked_up(segment, kind, wanted) == plain(documents, kind, wanted)
     low, high = sorted((min(others[MINHASH], default=0), max(others[MINHASH], default=0) + 1))
-    postings = segment.kinds[MINHASH].postings_between(low, high)
+    postings = segment.postings[MINHASH].postings_between(low, high)
     expected = sorted(token for own in set(documents.values()) for token in own[MINHASH] if low <= token < high)
     assert postings.tokens.tolist() == expected
-    for kind, reader in enumerate(segment.kinds):
+    for kind, reader in enumerate(segment.postings):
         assert reader.postings_between(0, 1 << BITS[kind]).tokens.size == len(reader) == reader.counts.sum()
 
 
@@ -174,7 +174,7 @@ def test_hashes_that_tokens_begin_with_have_no_postings(tmp_path: Path) -> None:
         6: (own, frozenset([0])),
     }
     segment = write(tmp_path / "a.run", documents)
-    assert segment.kinds[SKETCH].counts.tolist() == [1, 4, 2, 1, 0, 1]
+    assert segment.postings[SKETCH].counts.tolist() == [1, 4, 2, 1, 0, 1]
     wanted = [0, 1, 2, 6, 7, 8, 9, 1 << 20, (1 << 32) - 1]
     assert looked_up(segment, SKETCH, wanted) == plain(documents, SKETCH, wanted)
 
@@ -202,7 +202,9 @@ def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pa
     assert segment.sizes.tolist() == [len(own[0]) for _, own in sorted(documents.items())]
     assert segment.tombstones.tolist() == [3]
     together = write(tmp_path / "together.run", documents)
-    assert [reader.counts.tolist() for reader in segment.kinds] == [reader.counts.tolist() for reader in together.kinds]
+    assert [reader.counts.tolist() for reader in segment.postings] == [
+        reader.counts.tolist() for reader in together.postings
+    ]
     for kind in range(2):
         wanted = sorted({token for own in documents.values() for token in own[kind]})
         assert looked_up(segment, kind, wanted) == plain(documents, kind, wanted)

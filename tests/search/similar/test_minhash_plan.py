@@ -27,8 +27,8 @@ def test_plan_asks_what_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     source, _ = pair(5000, 5000, 100, 0)
     plan = make_minhash_plan(source, Metric.A_IN_B, HALF, MOST, source_size=5000)
     assert len(plan.buckets) == 100
-    places = source.places[np.array(plan.buckets)]
-    assert places.tolist() == sorted(source.places.tolist())[:100]
+    places = source.positions[np.array(plan.buckets)]
+    assert places.tolist() == sorted(source.positions.tolist())[:100]
     assert (plan.min_should_match, plan.sizes[0], plan.source_size) == (1, 2500, 5000)
     assert plan.promised_sizes is not None
     assert plan.promised_sizes[0] == 2500

@@ -582,7 +582,7 @@ class EmbeddedEngine(Engine):
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
     ) -> PassageMatches:
         excluded = None if left_out is None else self._require_tokens(BoundPlan(left_out))
-        return self._with_repair(lambda: self._runner.holders(counts, most, among, excluded))
+        return self._with_repair(lambda: self._runner.find_documents_with_passages(counts, most, among, excluded))
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
         if not self.keeps_texts:

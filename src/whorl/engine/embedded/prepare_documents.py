@@ -57,7 +57,7 @@ class DocumentPreparation:
 
     @property
     def token_bits(self) -> list[int]:
-        """Number of bits of each kind of token, in the order of `DocumentTokens.kinds`."""
+        """Number of bits of each kind of token, in the order of `DocumentTokens.by_kind`."""
         bits = {"whole": MINHASH_BITS, "short": self.sketch_scheme.bits, "none": _BITS_WITHOUT_MINHASH}
         return [
             bits[self.minhash],

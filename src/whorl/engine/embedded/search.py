@@ -27,7 +27,7 @@ from whorl.engine.embedded.shared_tokens import (
     has_only_tokens,
     match_tokens,
     shared_counts,
-    token_holders,
+    token_document_pairs,
 )
 from whorl.engine.embedded.tantivy_query import IndexReader, any_of, phrase_query, translate
 from whorl.engine.embedded.text_and_token_index import InvertedIndex, ScoredId
@@ -140,35 +140,33 @@ class PlanRunner:
         hits = [(known[document_id], score) for document_id, score in scored if document_id in known]
         return total - len(scored) + len(hits), hits
 
-    def holders(
+    def find_documents_with_passages(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
     ) -> PassageMatches:
-        """Return the documents that contain the given passage hashes; see `Engine.find_documents_with_passages`."""
+        """See `Engine.find_documents_with_passages`."""
         wanted = np.array(list(counts), np.int64)
-        numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
+        hash_indices, matching = token_document_pairs(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
         required = np.array(self._records.numbers(among), np.int64)
-        holding = np.concatenate((documents[is_rare[numbers]], required)).astype(np.uint64)
-        holders = sort_distinct([holding]).astype(np.int64)
-        id_of = self._records.ids(holders.tolist())
+        chosen = sort_distinct([matching[is_rare[hash_indices]].view(np.uint64), required.view(np.uint64)])
+        id_of = self._records.ids(chosen.tolist())
         if left_out is not None and id_of:
             excluded = set(self.ids(left_out))
             id_of = {number: document_id for number, document_id in id_of.items() if document_id not in excluded}
-        if len(id_of) < holders.size:
-            holders = np.array(list(id_of), np.int64)
+        documents = np.array(list(id_of), np.int64)
         if not id_of:
-            return PassageMatches((), holders[:0], holders[:0])
-        owners = np.minimum(np.searchsorted(holders, documents), holders.size - 1)
-        is_known = holders[owners] == documents
-        return PassageMatches(tuple(id_of.values()), owners[is_known], numbers[is_known])
+            return PassageMatches((), documents, documents)
+        owners = np.minimum(np.searchsorted(documents, matching), documents.size - 1)
+        is_known = documents[owners] == matching
+        return PassageMatches(tuple(id_of.values()), owners[is_known], hash_indices[is_known])
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [phrase_query("content", phrase) for phrase in phrases]
         # Most phrases occur in no document, so look up each phrase alone first. This takes less time than a query for
         # many phrases.
         known = compress(queries, self._index.text_index.are_known(queries))
-        holders = (self._index.text_index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
-        return set(chain.from_iterable(holders))
+        batched = map(any_of, batches(known, _PHRASES_AT_ONCE))
+        return set(chain.from_iterable(map(self._index.text_index.ids, batched)))
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
         are_known = self._index.text_index.are_known([phrase_query("content", phrase) for phrase in phrases])

@@ -55,12 +55,12 @@ ReadMinHash: TypeAlias = Callable[[npt.NDArray[np.int64], int], Iterator[tuple[i
 class DocumentTokens(NamedTuple):
     """Tokens of a document, and its number of distinct shingles.
 
-    `kinds` has MinHash tokens, look-up hashes (the indexed hashes of the sketch) and optional passage hashes, as sorted
-    distinct uint64 arrays.
+    `by_kind` has MinHash tokens, look-up hashes (the indexed hashes of the sketch) and optional passage hashes, as
+    sorted distinct uint64 arrays.
     """
 
     size: int
-    kinds: tuple[Tokens, ...]
+    by_kind: tuple[Tokens, ...]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class TokenSnapshot:
     @property
     def dropped_bits(self) -> int:
         """Number of lower bits of a MinHash token that the index lacks."""
-        return MINHASH_BITS - self.segments[0].kinds[MINHASH].token_bits if self.segments else 0
+        return MINHASH_BITS - self.segments[0].postings[MINHASH].token_bits if self.segments else 0
 
     @cached_property
     def largest_size(self) -> int | None:
@@ -209,7 +209,9 @@ class TokenIndex:
         self._buffered.update(documents)
         self._documents_written += len(documents)
         # The sum need not be exact: a document that is replaced twice is counted twice.
-        self._tokens_buffered += sum(own.size for document in documents.values() if document for own in document.kinds)
+        self._tokens_buffered += sum(
+            own.size for document in documents.values() if document for own in document.by_kind
+        )
         if self._tokens_buffered > MOST_BUFFERED:
             self._flush()
 
@@ -262,7 +264,7 @@ class TokenIndex:
         numbers = np.array(list(stored), np.int64)
         sizes = np.array([document.size for document in stored.values()], np.int64)
         tombstones = np.array(sorted(self._buffered.keys() - stored.keys()), np.int64)
-        kinds = [[document.kinds[kind] for document in stored.values()] for kind in range(len(self._token_bits))]
+        kinds = [[document.by_kind[kind] for document in stored.values()] for kind in range(len(self._token_bits))]
         self._unpublished.append(
             self._write_file(lambda path: write_documents(path, numbers, sizes, tombstones, kinds, self._token_bits))
         )

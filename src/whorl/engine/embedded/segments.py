@@ -291,13 +291,13 @@ class Segment:
         self._is_copied = np.zeros(len(self), np.bool_)
         self._is_copied[self.originals_of_copies] = True
         self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
-        self.kinds: list[PostingsReader] = []
+        self.postings: list[PostingsReader] = []
         self._keys = keys
         begin = _HEAD_BYTES
         for number, layout in enumerate(layouts):
             first = _COLUMNS + _COLUMNS_OF_KIND * number
             tables = columns[first : first + _COLUMNS_OF_KIND]
-            self.kinds.append(PostingsReader(blocks, layout, begin, raw[begin:], tables))
+            self.postings.append(PostingsReader(blocks, layout, begin, raw[begin:], tables))
             begin += sum(layout.bytes)
 
     def __len__(self) -> int:
@@ -332,10 +332,12 @@ class Segment:
                 yield values[first:end].repeat(counts[first:end]), self.copies[positions]
 
     def _look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        yield from self.kinds[kind].look_up(tokens)
-        minhash = self.kinds[MINHASH]
+        yield from self.postings[kind].look_up(tokens)
+        minhash = self.postings[MINHASH]
         if kind == SKETCH and len(minhash):
-            for token_indices, ordinals in minhash.look_up(tokens, minhash.token_bits - self.kinds[SKETCH].token_bits):
+            for token_indices, ordinals in minhash.look_up(
+                tokens, minhash.token_bits - self.postings[SKETCH].token_bits
+            ):
                 is_shared = tokens[token_indices] < _BOUNDS[self.shared_bits[ordinals]]
                 yield token_indices[is_shared], ordinals[is_shared]
 
@@ -347,7 +349,7 @@ class Segment:
         if self._keys is not None:
             return self._keys
         keys = _first_keys(self.sizes, self.shared_bits)
-        for reader in self.kinds:
+        for reader in self.postings:
             keys *= _MIXER
             for low, high in _token_intervals([reader]):
                 postings = reader.postings_between(low, high)
@@ -702,7 +704,7 @@ def merge_segments(
     # whose postings no segment has given yet.
     is_missing = np.ones(distinct.size, np.bool_)
     shared_bits = np.zeros(numbers.size, np.int64)
-    counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].kinds]
+    counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].postings]
     new_ordinals = []
     for segment, segment_keys in zip(segments, keys, strict=True):
         originals = np.delete(np.arange(len(segment)), segment.copies)
@@ -711,12 +713,12 @@ def merge_segments(
         is_missing[positions] = False
         targets = first[positions]
         shared_bits[targets] = segment.shared_bits[sources]
-        for kind_counts, reader in zip(counts, segment.kinds, strict=True):
+        for kind_counts, reader in zip(counts, segment.postings, strict=True):
             kind_counts[targets] = reader.counts[sources]
         mapping = np.full(len(segment), -1, np.int64)
         mapping[sources] = targets
         new_ordinals.append(mapping)
-    kinds = list(zip(*(segment.kinds for segment in segments), strict=True))
+    kinds = list(zip(*(segment.postings for segment in segments), strict=True))
     sizes = select_retained([segment.sizes for segment in segments])
     documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, first[inverse], counts)
     bits = [kind[0].token_bits for kind in kinds]

@@ -214,7 +214,7 @@ def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: N
     return counts
 
 
-def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
+def token_document_pairs(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
     """Return all pairs of a token and a document that has it.
 
     `wanted` has distinct tokens. The result has two int64 arrays of shape (pairs,): the index in `wanted` of each
@@ -259,7 +259,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     ]
     tokens = distinct[0][0] if len(distinct) == 1 else sort_distinct([own for own, _ in distinct])
     # Leave out tokens with too many bits. They come from other collections, and no document of this store has them.
-    largest = np.uint64((1 << snapshot.segments[0].kinds[kind].token_bits) - 1)
+    largest = np.uint64((1 << snapshot.segments[0].postings[kind].token_bits) - 1)
     tokens = tokens[: int(np.searchsorted(tokens, largest, "right"))]
     multiplicities = [_multiplicities(*own, tokens) for own in distinct]
     matches: list[list[ScoredDocuments]] = [[] for _ in queries]
@@ -376,7 +376,7 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
     def matches() -> Iterable[ScoredDocuments]:
         for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
             require_time()
-            possible = [token for token in bands_of_token if not token >> segment.kinds[MINHASH].token_bits]
+            possible = [token for token in bands_of_token if not token >> segment.postings[MINHASH].token_bits]
             band_lists = [bands_of_token[token] for token in possible]
             lengths = np.array(list(map(len, band_lists)), np.int64)
             listed = np.array(list(chain.from_iterable(band_lists)), np.int64)

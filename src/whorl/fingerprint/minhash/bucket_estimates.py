@@ -47,19 +47,19 @@ class Buckets:
 
     Args:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
-        places: Position of each hash within its bucket's range of hash values, in [0, 1]; 1 for an empty bucket.
+        positions: Position of each hash within its bucket's range of hash values, in [0, 1]; 1 for an empty bucket.
         is_filled: Mask of the buckets that had a hash before rotation filled the empty ones.
         is_known: Mask of the buckets whose content is known; estimates ignore the other buckets.
     """
 
     minima: npt.NDArray[np.uint64]
-    places: Floats
+    positions: Floats
     is_filled: Bools
     is_known: Bools
 
     @property
     def size(self) -> int:
-        return _size(self.places, self.is_filled, self.is_known)
+        return _size(self.positions, self.is_filled, self.is_known)
 
 
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
@@ -76,8 +76,8 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
     known = np.ones(minima.shape, dtype=np.bool_) if is_known is None else is_known
     is_filled = known & (words // np.uint64(width) == np.arange(minima.size, dtype=np.uint64))
     offset = minima - (np.arange(minima.size, dtype=np.uint64) * np.uint64(width) << np.uint64(_WORD_BITS))
-    places = np.where(is_filled, offset / float(width << _WORD_BITS), 1.0)
-    return Buckets(np.where(is_filled, minima, _EMPTY), places, is_filled, known)
+    positions = np.where(is_filled, offset / float(width << _WORD_BITS), 1.0)
+    return Buckets(np.where(is_filled, minima, _EMPTY), positions, is_filled, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,10 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
     minima = np.array([hit.minima for hit in hits], dtype=np.uint64).reshape(shape)
     is_filled = np.array([hit.is_filled for hit in hits], dtype=np.bool_).reshape(shape)
     is_known = np.array([hit.is_known for hit in hits], dtype=np.bool_).reshape(shape) & source.is_known
-    places = np.minimum(np.array([hit.places for hit in hits]).reshape(shape), source.places)
+    positions = np.minimum(np.array([hit.positions for hit in hits]).reshape(shape), source.positions)
     own_filled, is_filled = source.is_filled & is_known, is_filled & is_known
     either = own_filled | is_filled
-    unions = [_size(*rows) for rows in zip(places, either, is_known, strict=True)]
+    unions = [_size(*rows) for rows in zip(positions, either, is_known, strict=True)]
     return BucketOverlaps(
         source.size if source_size is None else source_size,
         source_size is not None,
@@ -137,7 +137,7 @@ def judge_buckets(overlaps: BucketOverlaps, metric: Metric, threshold: Fraction,
     A candidate just at the threshold is kept with a probability of about `recall`.
     """
     require_fraction("threshold", threshold)
-    population, drawn = _law(overlaps, metric)
+    population, drawn = _population_and_draws(overlaps, metric)
     needed = np.array(
         [least_overlap(Metric.A_IN_B, threshold, size, size) for size in population.tolist()], dtype=np.int64
     )
@@ -148,7 +148,7 @@ def estimate_buckets(overlaps: BucketOverlaps, confidence: float = CONFIDENCE) -
     """Estimate the shares of a source and its hits, with intervals. Sizes and confidence are approximate."""
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
-        population, drawn = _law(overlaps, metric)
+        population, drawn = _population_and_draws(overlaps, metric)
         is_union = np.zeros(population.shape, dtype=np.bool_)
         most = population - drawn + overlaps.shared
         least, largest = overlap_interval(population, is_union, drawn, overlaps.shared, most, confidence)
@@ -163,7 +163,7 @@ def estimate_buckets(overlaps: BucketOverlaps, confidence: float = CONFIDENCE) -
     )
 
 
-def _law(overlaps: BucketOverlaps, metric: Metric) -> tuple[Counts, Counts]:
+def _population_and_draws(overlaps: BucketOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     """Return the population and sample size of the hypergeometric distribution of the shared buckets.
 
     The population is the number of shingles of the text or union that the metric refers to, but at least the sample
@@ -172,7 +172,7 @@ def _law(overlaps: BucketOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     if metric is Metric.CONTAINMENT:
         # Containment is the share of the smaller text's shingles.
         is_hit = overlaps.sizes < overlaps.source_size
-        of_hit, of_source = (_law(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
+        of_hit, of_source = (_population_and_draws(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
         return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])
     sizes, drawn = {
         Metric.JACCARD: (overlaps.union_sizes, overlaps.union_counts),
@@ -184,6 +184,6 @@ def _law(overlaps: BucketOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     return np.maximum(1, np.maximum(population, drawn)), drawn
 
 
-def _size(places: Floats, is_filled: Bools, is_known: Bools) -> int:
+def _size(positions: Floats, is_filled: Bools, is_known: Bools) -> int:
     filled = int(is_filled[is_known].sum())
-    return max(filled, round(places.size * filled / places[is_known].sum())) if filled else 0
+    return max(filled, round(positions.size * filled / positions[is_known].sum())) if filled else 0

@@ -357,17 +357,17 @@ def _sort_by_bucket(
         else:
             known[token] = bucket
     buckets = known | _guess_buckets(unsure, set(known.values()), scheme.bucket_count)
-    placed = sorted(repeats, key=lambda token: (buckets[token], token))
+    ordered_tokens = sorted(repeats, key=lambda token: (buckets[token], token))
     if not counts_known:
-        repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
+        repeats = _runs([buckets[token] for token in ordered_tokens], ordered_tokens, scheme.bucket_count)
     # A field with several values has a signature for each value, so its buckets contain several tokens.
     is_one_signature = len(set(buckets.values())) == len(buckets)
     is_whole = len(repeats) == scheme.bucket_count and not order_matters
     is_exact = is_one_signature and (not unsure or is_whole)
-    ordered = [token for token in placed for _ in range(repeats[token])]
+    repeated = [token for token in ordered_tokens for _ in range(repeats[token])]
     # Rotation wraps around: the empty buckets after the last filled bucket repeat the first token.
-    behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
-    return (*ordered[behind:], *ordered[:behind]), is_exact
+    behind = max(0, repeats[ordered_tokens[0]] - buckets[ordered_tokens[0]] - 1)
+    return (*repeated[behind:], *repeated[:behind]), is_exact
 
 
 def _sort_by_units(
@@ -382,17 +382,17 @@ def _sort_by_units(
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
     is_exact = counts_known and (not order_matters or has_all_units)
-    placed = sorted(repeats, key=_utf16_bytes)
+    ordered_tokens = sorted(repeats, key=_utf16_bytes)
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
-        return tuple(token for token in placed for _ in range(repeats[token])), is_exact
+        return tuple(token for token in ordered_tokens for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
     # Rotation wraps around within the buckets of each hash function; the first two units are the function's number.
-    for _, group in groupby(placed, key=lambda token: _utf16_bytes(token)[:4]):
+    for _, group in groupby(ordered_tokens, key=lambda token: _utf16_bytes(token)[:4]):
         same = list(group)
-        ordered = [token for token in same for _ in range(repeats[token])]
+        repeated = [token for token in same for _ in range(repeats[token])]
         first_bucket = _bucket_of_bits(int.from_bytes(_utf16_bytes(same[0])[4:8], "big"), scheme.bucket_count)
         behind = max(0, repeats[same[0]] - first_bucket - 1)
-        tokens += [*ordered[behind:], *ordered[:behind]]
+        tokens += [*repeated[behind:], *repeated[:behind]]
     return tuple(tokens), is_exact
 
 
@@ -410,11 +410,6 @@ def _buckets_between(first: int, last: int, bucket_count: int) -> range:
 
 def _bucket(token: str, bucket_count: int) -> int | None:
     """Return the bucket of a token, which its first units determine; None if these units are unreadable."""
-    if ALFRESCO_TOKEN.fullmatch(token):
-        # If a leading zero is missing, the borders between units are unknown.
-        return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
-    if token.startswith(_REPLACEMENT):
-        return None
     possible = _possible_buckets(token, bucket_count)
     return possible[0] if len(possible) == 1 else None
 
@@ -434,9 +429,11 @@ def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dic
 
 
 def _possible_buckets(token: str, bucket_count: int) -> list[int]:
-    """Return the possible buckets of a token with a lost unit, the likeliest first."""
+    """Return the possible buckets of a token, the likeliest first: more than one if units or zeros are lost."""
     if ALFRESCO_TOKEN.fullmatch(token):
-        # The first unit has four digits unless a leading zero is missing.
+        if len(token) == ALFRESCO_LENGTHS[1]:
+            return [_bucket_of_bits(int(token[:8], 16), bucket_count)]
+        # If leading zeros are missing, the borders between units are unknown: the first unit has one to four digits.
         return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
     first, second = (int.from_bytes(_utf16_bytes(token)[at : at + 2], "big") for at in (0, 2))
     lowest, highest = _SURROGATES
@@ -448,10 +445,10 @@ def _possible_buckets(token: str, bucket_count: int) -> list[int]:
     return [*_buckets_between(bits + (lowest if is_lost else second), bits + second, bucket_count)]
 
 
-def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
+def _runs(buckets: list[int], ordered_tokens: list[str], bucket_count: int) -> dict[str, int]:
     """Count how often each token is in the signature: in its own bucket, and in empty buckets before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
-    return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}
+    return {token: max(1, after - before) for token, (before, after) in zip(ordered_tokens, borders, strict=True)}
 
 
 _LARGEST = np.iinfo(np.uint64).max

@@ -32,6 +32,8 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 SLACK = 1e-12
 #: Maximum number of terms to compute at a time. Each term takes 8 bytes in each of a few arrays.
 _CELLS = 1 << 19
+#: Maximum number of distributions in a table of `min_should_match_for`.
+_ROWS = 256
 #: Largest population. The distribution of a few hundred items drawn from it is practically binomial.
 LARGEST = 1 << 40
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -106,18 +108,13 @@ def min_should_match_for(
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
     """
-    sizes, marked, taken = _counts(population, good, drawn)
     require_fraction("recall", recall)
-    if recall == 1:
-        return np.asarray(np.maximum(0, taken + marked - sizes))
-    n, k, m = (part.ravel().astype(np.float64) for part in (sizes, marked, taken))
-    middle = _likeliest(n, k, m)
-    minima = np.empty_like(middle)
-    for rows, terms in _portions(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)):
-        tails = _around(n[rows], k[rows], m[rows], middle[rows], terms)
-        too_rare = tails < (float(recall) - SLACK) * tails[:, -1:]
-        minima[rows] = middle[rows] + terms.size - too_rare.sum(axis=1)
-    return minima.astype(np.int64).reshape(sizes.shape)
+    counts = _counts(population, good, drawn)
+    columns = [part.ravel() for part in counts]
+    # Divide the distributions into portions, to limit the memory.
+    portions = (slice(at, at + _ROWS) for at in range(0, columns[0].size, _ROWS))
+    minima = [Tails(*(column[rows] for column in columns)).largest_least(recall) for rows in portions]
+    return np.concatenate([np.empty(0, np.int64), *minima]).reshape(counts[0].shape)
 
 
 def reaches(

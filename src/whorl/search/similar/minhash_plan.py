@@ -88,7 +88,7 @@ def make_minhash_plan(
         largest = _LARGEST_RATIO * max(1, size)
     if source_size is None:
         smallest, largest = max(1, int(smallest / MARGIN)), int(largest * MARGIN) + 1
-    order = filled[np.argsort(source.places[filled], kind="stable")]
+    order = filled[np.argsort(source.positions[filled], kind="stable")]
     buckets = order if metric.allows_smaller else order[:BUDGET]
     # Always include the source's size: documents of this size matter most to users.
     middle = min(max(size, smallest), largest)
@@ -131,7 +131,7 @@ def _recall_function(
     """
     needed = [min(size, other, least_overlap(metric, threshold, size, other)) for other in grid.tolist()]
     overlaps = np.array(needed, dtype=np.int64)
-    lost = np.log1p(-source.places[buckets] / source.places.size)
+    lost = np.log1p(-source.positions[buckets] / source.positions.size)
     survival = np.exp((grid - overlaps)[:, None] * lost).mean(axis=1) if buckets.size else np.zeros(grid.size)
     tails = upper_tail(size, overlaps[:, None], buckets.size, np.arange(buckets.size + 2))
     probabilities = tails[:, :-1] - tails[:, 1:]
