@@ -110,6 +110,11 @@ def html_text(markup: str) -> str:
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
+#: A line break that a mail program has put into a line of a message with `format=flowed; delsp=yes`, with the blank
+#: before it. A line of two hyphens and a blank begins a signature. Quoted lines are not joined.
+_SOFT_BREAK = re.compile(r"(?<!\n--) \n ?(?![>\n])")
+
+
 def read_mail(raw: bytes, text: TextBuffer) -> None:
     """Append an e-mail's subject, and its plain text or the text of its HTML; raise DocumentError for other files."""
     from email import message_from_bytes
@@ -123,6 +128,8 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
     body = message.get_body(preferencelist=("plain", "html"))
     if body is not None:
         content = _content(body)
+        if [str(body.get_param(name, "")).lower() for name in ("format", "delsp")] == ["flowed", "yes"]:
+            content = _SOFT_BREAK.sub("", content)
         text.add(html_text(content) if body.get_content_subtype() == "html" else content)
 
 
