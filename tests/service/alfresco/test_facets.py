@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ from starlette.testclient import TestClient
 
 from tests.service.alfresco.test_routes import ANY, search
 from whorl.errors import ParameterError
+from whorl.model import Document
 from whorl.service.alfresco.facets import MOST_STEPS, steps
 from whorl.service.alfresco.request import FacetRange
+from whorl.service.app import create_app
+from whorl.store import open_store
 
 
 def labels(**options: Any) -> list[str]:
@@ -237,6 +241,28 @@ def test_stats_and_pivots(service: TestClient) -> None:
     (inner,) = pivot["buckets"][0]["facets"]
     assert (inner["label"], counts(inner)) == ("tags", [("house", 1), ("rent", 1)])
     assert metrics(inner["buckets"][1])["max"] == 3
+
+
+def test_pivots_within_equal_numbers(tmp_path: Path) -> None:
+    """
+    Within a number that is an integer in some documents and a float in others, the documents of both are counted.
+    """
+    weights: list[tuple[int | float, str]] = [(7, "a"), (7.0, "a"), (7.0, "b"), (8, "a")]
+    fields = {"facets": [{"field": "weight"}, {"field": "kind", "mincount": 2, "missing": True}]}
+    with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:
+        store.index(
+            Document(str(number), "one two", properties={"weight": weight, "kind": kind, "size": number})
+            for number, (weight, kind) in enumerate(weights)
+        )
+        request = {"facetFields": fields, "stats": [{"field": "size", "label": "sizes"}]}
+        kinds, sizes = ([{"key": "weight", "pivots": [{"key": key}]}] for key in ("kind", "sizes"))
+        (by_kind, _), (by_size,) = (
+            search(service, "one", **request, pivots=pivots)["context"]["facets"] for pivots in (kinds, sizes)
+        )
+    assert counts(by_kind) == [("7", 3), ("8", 1)]
+    assert counts(by_kind["buckets"][0]["facets"][0]) == [("a", 2), (None, 0)]
+    sizes_of_7 = metrics(by_size["buckets"][0])
+    assert [sizes_of_7[name] for name in ("countValues", "min", "max", "sum", "missing")] == [3, 0, 2, 3, 0]
 
 
 def test_filters_by_their_tags(service: TestClient) -> None:

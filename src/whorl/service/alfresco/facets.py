@@ -75,8 +75,10 @@ class FacetCounter:
     reads the answer from the engine's results.
     """
 
-    def __init__(self, prepared: PreparedQuery) -> None:
+    def __init__(self, prepared: PreparedQuery, *, is_merged: bool = False) -> None:
         self._prepared = prepared
+        # Whether the facets are nested within values whose results are merged.
+        self._is_merged = is_merged
         self._facets: list[Facet] = []
         self.warnings: list[str] = []
         #: The engine's results, one for each facet of the request; set by `request`.
@@ -110,14 +112,15 @@ class FacetCounter:
         by_kind = self._whole_value_fields(facet.field)
         if facet.prefix:
             by_kind = {kind: field for kind, field in by_kind.items() if kind is Kind.KEYWORD}
-        nested = FacetCounter(self._prepared)
+        # A number may be an integer in one document and a float in another, and the minimum count applies to the sum of
+        # both counts. So request all counts of both types, also in nested facets.
+        is_merged = self._is_merged or by_kind.keys() >= {*_NUMBERS}
+        least = 1 if is_merged else facet.mincount
+        nested = FacetCounter(self._prepared, is_merged=is_merged)
         read_within = nested._nested_facet(*inner) if inner else None
         self.warnings += nested.warnings
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
         is_by_value, within = facet.sort == "INDEX", tuple(nested._facets)
-        # A number may be an integer in one document and a float in another, and the minimum count applies to the sum of
-        # both counts. So request all counts of both types.
-        least = 1 if by_kind.keys() >= {*_NUMBERS} else facet.mincount
         first = len(self._facets)
         self._facets += [
             ValueFacet(kind, field, most, least, is_by_value, facet.prefix, within) for kind, field in by_kind.items()
@@ -221,19 +224,40 @@ def _missing(by_kind: dict[Kind, str]) -> MatchCount:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Merge the values of all types. Equal numbers become one value, with the nested answers of the first number."""
+    """Merge the values of all types; an integer and an equal float become the integer."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:
             key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
             if key in merged:
-                # If an integer and a float are equal, keep the integer, which is shorter.
                 first, other = merged[key]
-                value = other.value if first is Kind.INTEGER else counted.value
-                merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.subfacets)
+                # Show the integer, which is shorter.
+                pair = (other, counted) if first is Kind.INTEGER else (counted, other)
+                merged[key] = Kind.INTEGER, _merge_counts(*pair)
             else:
                 merged[key] = kind, counted
     return list(merged.values())
+
+
+def _merge_counts(one: ValueCount, other: ValueCount) -> ValueCount:
+    subfacets = tuple(map(_merge_results, one.subfacets, other.subfacets))
+    return ValueCount(one.value, one.count + other.count, subfacets)
+
+
+def _merge_results(one: FacetResult, other: FacetResult) -> FacetResult:
+    """Merge the results of one facet in two sets of documents."""
+    match one, other:
+        case int(), int():
+            return one + other
+        case Statistics(), Statistics():
+            return one.merge(other)
+        case tuple(), tuple():
+            merged = {counted.value: counted for counted in one}
+            for counted in other:
+                known = merged.get(counted.value)
+                merged[counted.value] = counted if known is None else _merge_counts(known, counted)
+            return tuple(merged.values())
+    raise TypeError(f"results of different facets: {one!r:.80} and {other!r:.80}")
 
 
 def _value_sort_key(pair: tuple[Kind, ValueCount]) -> tuple[int, Value]:
