@@ -114,6 +114,24 @@ def test_texts_of_all_forms(other_url: str) -> None:
         assert store.documents(["empty"])["empty"].name == ""
 
 
+def test_texts_in_nested_objects(other_url: str) -> None:
+    """
+    Texts in objects of the type `nested` get whorl's fields, and documents without them are counted as missing.
+    """
+    names = FieldNames(content="body.text")
+    nested = {"type": "nested", "properties": {"text": {"type": "text"}}}
+    with contextlib.closing(IndexClient(other_url)) as client:
+        client.create({"mappings": {"properties": {"body": nested}}})
+        assert client.bulk([({"index": {"_id": "a"}}, {"body": [{"text": " ".join(WORDS)}]})]) == []
+        list(initialise(client, names))
+        with open_store(other_url, Settings(fields=names)) as store:
+            assert "1 of 1 documents lack whorl's fields" in store.engine.gaps("tokens")[0]
+        assert backfill(client, names).sent == 1
+    with open_store(other_url, Settings(fields=names)) as store:
+        assert store.engine.gaps("tokens") == ()
+        assert [hit.id for hit in store.search("TEXT:w7").hits] == ["a"]
+
+
 def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
     """
     Updates sent before an interruption stay, and the next run processes the rest only.
