@@ -58,9 +58,16 @@ class Schema:
     types: Mapping[str, Json]
     copies: tuple[tuple[str, str], ...] = ()
 
-    def describe(self, name: str) -> Json | None:
-        """Return the properties of a field or of the matching dynamic field; None if neither exists."""
-        return field_definition(name, self.fields, self.dynamic)
+    def describe(self, name: str, *, without: str = "") -> Json | None:
+        """Return the properties of a field or of the matching dynamic field; None if neither exists.
+
+        `without` is the pattern of a dynamic field to ignore.
+        """
+        if name in self.fields:
+            return self.fields[name]
+        # If several patterns match, Solr takes the longest.
+        fitting = [pattern for pattern in self.dynamic if pattern != without and fnmatch.fnmatchcase(name, pattern)]
+        return self.dynamic[max(fitting, key=len)] if fitting else None
 
     def is_text(self, name: str) -> bool:
         """Check whether a field's values are split into words."""
@@ -216,8 +223,8 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
             spelling=spelling,
         ),
         schema=schema,
-        dbid=_find_in_schema(wanted.dbid, schema),
-        noderef=_find_in_schema(wanted.noderef, schema),
+        dbid=wanted.dbid if schema.describe(wanted.dbid, without="*") else None,
+        noderef=wanted.noderef if schema.describe(wanted.noderef, without="*") else None,
         content=content if schema.is_stored(content) else None,
         sources=_token_sources(minhash, schema.types, vector_handler, has_text=schema.is_stored(content)),
         scheme=scheme,
@@ -233,11 +240,15 @@ def _has_same_analysis(known: Collection, minhash: str, version: SolrVersion, sc
     return known.schema.types.get(known.schema.fields[minhash]["type"]) == schema.types[schema.fields[minhash]["type"]]
 
 
+def _luke_reports(client: SolrClient) -> Iterator[Json]:
+    """Yield for one core of each shard its report of the index and of the fields in use, including dynamic fields."""
+    for core in client.cores(directly=False):
+        yield core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false")
+
+
 def names_in_use(client: SolrClient) -> set[str]:
     """Return the names of all fields in use in any shard, including dynamic fields."""
-    cores = client.cores(directly=False)
-    answers = (core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false") for core in cores)
-    return {name for answer in answers for name in answer["fields"]}
+    return {name for report in _luke_reports(client) for name in report["fields"]}
 
 
 def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
@@ -246,13 +257,11 @@ def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
     The first number excludes deleted documents. The second number includes deleted documents with a value until Solr
     removes them from its index. The request takes the same time for any number of documents.
     """
-    counts = []
-    for core in client.cores(directly=False):
-        answer = core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false")
-        index, field = answer["index"], answer["fields"].get(name, {})
-        live = int(index["numDocs"])
-        counts.append((live, int(field.get("docs", 0)), int(index["maxDoc"]) - live))
-    documents, with_values, deleted = map(sum, zip(*counts, strict=True))
+    documents = with_values = deleted = 0
+    for report in _luke_reports(client):
+        live = int(report["index"]["numDocs"])
+        documents, deleted = documents + live, deleted + int(report["index"]["maxDoc"]) - live
+        with_values += int(report["fields"].get(name, {}).get("docs", 0))
     return documents, with_values, deleted
 
 
@@ -277,20 +286,6 @@ def _is_stored_text(name: str, schema: Schema) -> bool:
     if field is None or name.startswith(("whorl_", "_")) or not (schema.is_text(name) and schema.is_stored(name)):
         return False
     return bool(field.get("indexed", True)) and not minhash_chain(schema.types[field["type"]])
-
-
-def field_definition(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
-    if name in fields:
-        return fields[name]
-    # If several patterns match, Solr takes the longest.
-    fitting = [pattern for pattern in dynamic if fnmatch.fnmatchcase(name, pattern)]
-    return dynamic[max(fitting, key=len)] if fitting else None
-
-
-def _find_in_schema(name: str, schema: Schema) -> str | None:
-    """Return the name if the schema has this field, or a matching dynamic field other than `*`; otherwise None."""
-    named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
-    return name if field_definition(name, schema.fields, named) else None
 
 
 @dataclass(frozen=True, slots=True)
