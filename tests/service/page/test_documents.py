@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -165,6 +166,26 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         page.get_by_role("button", name="Delete c.txt").click()
         page.get_by_role("button", name="Delete", exact=True).last.click()
         expect(page.locator("#documents th")).to_have_text(["a.txt"])
+
+
+def test_lines_of_documents_are_stored(browser: Browser, own_store: Store) -> None:
+    """
+    Each line of a file of JSON lines is a document; a comparison takes the whole file as a text.
+    """
+    lines = [json.dumps({"id": name, "text": text}) for name, text in (("lease", LEASE), ("recipe", RECIPE))]
+    rows = "\n".join([*lines, '{"text": "no id"}', ""])
+    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+        drop(page, "rows.jsonl", rows, **{"a.txt": LEASE, "bad.jsonl": "{}", "many.json": f"[{lines[0]}]"})
+        expect(page.locator("#adding-told")).to_have_text("3 documents stored, 3 problems")
+        problems = page.locator("#adding-problems li")
+        expect(problems.nth(0)).to_contain_text("rows.jsonl, line 3: ")
+        expect(problems.nth(1)).to_contain_text("bad.jsonl: ")
+        expect(problems.nth(2)).to_contain_text("many.json holds documents as rows")
+        assert own_store.text("lease") == LEASE
+        page.goto(f"{address}/#compare")
+        for side, name, text in (("a", "rows.jsonl", rows), ("b", "recipe.txt", RECIPE)):
+            page.locator(f"#file-{side}").set_input_files({"name": name, "mimeType": "", "buffer": text.encode()})
+        expect(page.locator("#text-a")).to_contain_text('{"id": "lease"')
 
 
 def test_a_read_only_store_offers_no_changes(browser: Browser, embedded_contracts: Store) -> None:

@@ -97,7 +97,7 @@ def test_wrong_lines_are_reported(service: TestClient) -> None:
             b"",
             b"{",
             b'{"id": "m2"}',
-            b'{"id": "m3", "text": "b", "bad": {"a": 1}}',
+            b'{"id": "m3", "text": "b", "whorl_bad": 1}',
             b'{"id": "", "text": "b"}',
             b"\xff",
             b'{"id": "m4", "text": "d"}',
@@ -414,6 +414,12 @@ def test_a_file_of_many_documents(embedded_service: TestClient, name: str, conte
         assert "'whorl index'" in answer.json()["error"]["message"]
     else:
         assert answer.json()["text"] == content.decode()
+    body = {"name": name, "content": encoded, "rows_as_text": True}
+    whole = embedded_service.post("/api/v1/text", json=body)
+    if name.endswith((".parquet", ".gz")):
+        assert "is not text" in whole.json()["error"]["message"]
+    else:
+        assert whole.json()["text"] == content.decode()
 
 
 @pytest.mark.parametrize(("content", "named"), [("=", "base64"), ("AAEC/w==", "not text")])

@@ -3,11 +3,13 @@
 import { Failure, ask, request } from "./api.js";
 import { byId, element, fill } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
-import { textIn, withName } from "./files.js";
+import { MOST_BYTES, textIn, tooLarge, withName } from "./files.js";
 import { about, changed, compareLink, nameOf, pathOf } from "./store.js";
 
-/** Documents and characters of a request. */
-const AT_ONCE = 20, CHARACTERS = 4_000_000;
+/** Documents, lines and characters of a request. */
+const AT_ONCE = 20, LINES_AT_ONCE = 1000, CHARACTERS = 4_000_000;
+/** Names of files whose lines are documents, as JSON. */
+const JSON_LINES = /\.(jsonl|ndjson)$/i;
 const LISTED = 20;
 /** Smallest similarity, in percent, at which a new document is reported as a repeat of a stored document. */
 const ALIKE = 80;
@@ -34,15 +36,28 @@ export async function addFiles(files) {
   bar.max = files.length;
   async function send() {
     if (!waiting.length) return;
-    const lines = waiting.map((each) => JSON.stringify(each)).join("\n");
+    await post(waiting.map((each) => JSON.stringify(each)));
+    [waiting, characters] = [[], 0];
+  }
+  /** Store lines; `name` and `first` are the name of their file and the number of the first line, for messages. */
+  async function post(lines, name = "", first = 1) {
     // Documents without sketches cannot be searched quickly enough.
     const { has_sketches: canTell } = await about();
-    const report = await (await request(canTell ? `/documents?warn=${ALIKE}` : "/documents", lines)).json();
+    const report = await (await request(canTell ? `/documents?warn=${ALIKE}` : "/documents", lines.join("\n"))).json();
     repeats.push(...report.repeats ?? []);
     stored += report.stored;
     unchanged += report.unchanged;
-    problems.push(...report.errors.map((each) => each.message));
-    [waiting, characters] = [[], 0];
+    problems.push(...report.errors.map((each) => (name ? `${name}, line ${first + each.line - 1}: ` : "") + each.message));
+  }
+  /** Store each line of a file as a document. */
+  async function addLines(file, name) {
+    if (file.size > MOST_BYTES) throw tooLarge(file);
+    const lines = (await file.text()).split(/\r?\n/);
+    for (let first = 0, end = 0; first < lines.length && !isCancelled; first = end) {
+      for (let size = 0; end < lines.length && end - first < LINES_AT_ONCE && size < CHARACTERS; end += 1) size += lines[end].length;
+      const some = lines.slice(first, end);
+      if (some.some((line) => line.trim())) await post(some, name, first + 1);
+    }
   }
   try {
     for (const file of files) {
@@ -50,8 +65,15 @@ export async function addFiles(files) {
       bar.value = done;
       status.textContent = `${whole(done)} of ${counted(files.length, "file")}`;
       const id = file.path || file.webkitRelativePath || file.name;
+      const hasLines = JSON_LINES.test(file.name);
+      if (hasLines) await send();
       try {
-        const text = await textIn(file);
+        if (hasLines) {
+          await addLines(file, id);
+          done += 1;
+          continue;
+        }
+        const text = await textIn(file, false);
         const before = waiting.find((each) => each.id === id);
         if (before ? before.text !== text : await isOther(id, text)) throw new Error(`${id}: there is already a document of this name, with a different text`);
         waiting.push({ id, name: file.name, text, modified: new Date(file.lastModified).toISOString().slice(0, 19) + "Z" });

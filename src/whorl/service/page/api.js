@@ -66,8 +66,9 @@ async function send(path, body, signal, method) {
 }
 
 async function failureOf(answer) {
-  const { error } = await answer.json().catch(() => ({}));
-  const message = error?.message ?? `the service answered ${answer.status} ${answer.statusText}`.trim();
+  const { error, errors } = await answer.json().catch(() => ({}));
+  // If all lines of an upload are refused, the response has their errors.
+  const message = error?.message ?? errors?.[0]?.message ?? `the service answered ${answer.status} ${answer.statusText}`.trim();
   const { span, hint, suggested } = error ?? {};
   return new Failure(message, { span, hint, suggested, status: answer.status });
 }

@@ -3,17 +3,23 @@
 import { ask } from "./api.js";
 import { element } from "./dom.js";
 
-const MOST_BYTES = 40_000_000;
+export const MOST_BYTES = 40_000_000;
 /** Milliseconds after which the browser has started the download. */
 const TAKEN = 60_000;
 
-/** Return the text of a file, extracted by the service as `whorl index` does. */
-export async function textIn(file) {
-  if (file.size > MOST_BYTES) throw new Error(`${file.name} has more than ${MOST_BYTES / 1e6} MB`);
-  const { text } = await ask("/text", { name: file.name, content: await asBase64(file) });
+/**
+ * Return the text of a file, extracted by the service as `whorl index` does.
+ * @param {boolean} [rowsAsText] Whether to return the whole of a text file whose rows are documents, such as CSV.
+ */
+export async function textIn(file, rowsAsText = true) {
+  if (file.size > MOST_BYTES) throw tooLarge(file);
+  const { text } = await ask("/text", { name: file.name, content: await asBase64(file), rows_as_text: rowsAsText });
   if (!text.trim()) throw new Error(`${file.name} holds no text`);
   return text;
 }
+
+/** Return the error for a file that is too large for the page. */
+export const tooLarge = (file) => new Error(`${file.name} has more than ${MOST_BYTES / 1e6} MB; whorl index reads it`);
 
 /** Return an error whose message has the name of the file. */
 export const withName = (error, name) => (error.message.includes(name) ? error : new Error(`${name}: ${error.message}`));

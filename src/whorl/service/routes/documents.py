@@ -135,12 +135,16 @@ FILE_READERS = 2
 
 
 class FileRequest(RequestBody):
-    """Body of `POST /api/v1/text`: a file in base64."""
+    """Body of `POST /api/v1/text`: a file in base64.
+
+    `rows_as_text` accepts a text file whose rows are documents, such as CSV, and returns all of it as one text.
+    """
 
     example: ClassVar[Example] = {"name": "note.txt", "content": "c29tZSB3b3Jkcw=="}
 
     name: str
     content: str = Field(json_schema_extra={"format": "byte"})
+    rows_as_text: bool = False
 
 
 class FileText(TypedDict):
@@ -242,7 +246,8 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
     def read_file(request: FileRequest) -> FileText:
         """The text of a file as `whorl index` reads it, in any encoding; for HTML, only the visible text.
 
-        A file whose rows are documents, such as JSON lines or Parquet, is refused.
+        A file whose rows are documents, such as JSON lines or Parquet, is refused. With `rows_as_text`, the whole of a
+        text file is returned, as `whorl compare` reads it.
         PDF and other formats need the extra whorl[files]; the limits of the settings apply.
         """
         try:
@@ -251,10 +256,11 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
             raise ParameterError("content: this is not base64") from None
         name = PurePath(request.name)
         try:
-            if has_rows(content, name):
+            if not request.rows_as_text and has_rows(content, name):
                 raise ParameterError(
                     f"{request.name:.200} holds documents as rows, and here a file is read as one text; "
-                    f"'whorl index' stores each row as a document, and POST /api/v1/documents takes JSON lines"
+                    f"'whorl index' stores each row as a document, POST /api/v1/documents takes JSON lines, and "
+                    "rows_as_text returns the whole file"
                 )
             return {"name": request.name, "text": file_text(content, name, reader)}
         except DocumentError as error:
