@@ -19,6 +19,7 @@ from whorl.engine.opensearch.index_mapping import (
     field_definition,
     has_own_fields_in_source,
     initialise,
+    searchable_text,
 )
 from whorl.errors import EngineResponseError, SchemaError
 
@@ -141,3 +142,22 @@ def test_fields_within_objects() -> None:
     there = {"properties": {"body": {"properties": {"text": {"type": "text"}}}}}
     assert field_definition(there, "body.text") == {"type": "text"}
     assert field_definition(there, "body.title") == field_definition(there, "text") == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "is_searchable"),
+    [
+        ({"type": "text"}, True),
+        ({"type": "text", "index": False}, False),
+        ({"type": "keyword"}, True),
+        ({"type": "keyword", "ignore_above": 256}, False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["object", "nested"])
+def test_texts_that_queries_cannot_find(field: dict[str, Any], is_searchable: bool, kind: str) -> None:
+    """
+    A field that is not indexed, leaves out long values or is nested cannot be used to find documents with a text.
+    """
+    mapping = {"properties": {"body": {"type": kind, "properties": {"text": field}}}}
+    expected = "body.text" if is_searchable and kind == "object" else None
+    assert searchable_text(mapping, FieldNames(content="body.text")) == expected

@@ -77,12 +77,13 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 def searchable_text(mapping: Json, names: FieldNames) -> str | None:
     """Return the name of the text field if queries can find documents with a text, or None.
 
-    They cannot if the field is not indexed, or is inside objects of the type `nested`.
+    They cannot if the field is not indexed, leaves out long values, or is inside objects of the type `nested`.
     """
     field, parts = field_definition(mapping, names.content), names.content.split(".")
     parents = (field_definition(mapping, ".".join(parts[:count])) for count in range(1, len(parts)))
     is_nested = any(parent.get("type") == "nested" for parent in parents)
-    return names.content if field and field.get("index", True) and not is_nested else None
+    is_indexed = bool(field) and field.get("index", True) and "ignore_above" not in field
+    return names.content if is_indexed and not is_nested else None
 
 
 def missing_texts_reason(mapping: Json, content: str) -> str:
