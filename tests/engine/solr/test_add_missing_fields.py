@@ -19,7 +19,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
 from whorl.engine.field_names import FieldNames
-from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.add_missing_fields import _config_steps, initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
@@ -477,6 +477,20 @@ def test_init_leaves_what_a_dynamic_field_holds(collections: Collections) -> Non
     lines = "\n".join(initialise(SolrClient(url), FieldNames(), dry_run=True))
     assert '"name": "name"' not in lines
     assert "add-copy-field" not in lines
+
+
+@pytest.mark.parametrize(("name", "added"), [("/tv", []), ("tv", ["/tvrh"])])
+def test_only_a_handler_with_a_path_returns_term_vectors(name: str, added: list[str]) -> None:
+    """
+    A handler of term vectors without a path cannot be called, so another one is added, with the same component.
+    """
+    config = {
+        "searchComponent": {"vectors": {"class": "solr.TermVectorComponent"}},
+        "requestHandler": {name: {"last-components": ["vectors"]}},
+    }
+    steps = list(_config_steps(config))
+    assert [body["name"] for _, _, body in steps] == added
+    assert all(body["last-components"] == ["vectors"] for _, _, body in steps)
 
 
 def test_init_on_a_schema_that_cannot_change(collections: Collections) -> None:

@@ -29,8 +29,8 @@ from whorl.engine.solr.field_definitions import (
 )
 from whorl.engine.solr.inspect_collection import (
     Schema,
-    components_of,
     find_stored_texts,
+    find_vector_handler,
     read_schema,
     read_version,
     vector_components,
@@ -215,11 +215,10 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
 def _config_steps(config: Json) -> Iterator[_Step]:
     vectors = vector_components(config.get("searchComponent", {}))
     if not vectors:
-        vectors = [VECTOR_COMPONENT["name"]]
         yield "config", "add-searchcomponent", VECTOR_COMPONENT
-    handlers = config.get("requestHandler", {}).values()
-    if not any(set(vectors).intersection(components_of(handler)) for handler in handlers):
-        yield "config", "add-requesthandler", {**VECTOR_HANDLER, "last-components": vectors[:1]}
+    if find_vector_handler(config) is None:
+        components = vectors[:1] or [VECTOR_COMPONENT["name"]]
+        yield "config", "add-requesthandler", {**VECTOR_HANDLER, "last-components": components}
 
 
 def _differences(schema: Schema, fields: list[Json]) -> Iterator[str]:

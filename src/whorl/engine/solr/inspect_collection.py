@@ -195,7 +195,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     version = read_version(client)
     version.require()
     schema = read_schema(client)
-    vector_handler = _vector_handler(client.get("config")["config"])
+    vector_handler = find_vector_handler(client.get("config")["config"])
     content = wanted.content if schema.describe(wanted.content) else None
     name = wanted.name if schema.describe(wanted.name) else None
     minhash = schema.fields.get(wanted.minhash)
@@ -354,20 +354,18 @@ def _is_usual(chain: list[Json]) -> bool:
     return kinds[chain.index(shingle) :] in ([_SHINGLE, MINHASH], [_SHINGLE, MINHASH, TRUNCATE])
 
 
-def _vector_handler(config: Json) -> str | None:
+def find_vector_handler(config: Json) -> str | None:
+    """Return the path of a request handler that returns term vectors, without its first slash, or None."""
     vectors = set(vector_components(config.get("searchComponent", {})))
     for path, handler in config.get("requestHandler", {}).items():
-        if path.startswith("/") and vectors.intersection(components_of(handler)):
+        components = [*handler.get("last-components", []), *handler.get("components", [])]
+        if path.startswith("/") and vectors.intersection(components):
             return str(path.removeprefix("/"))
     return None
 
 
 def vector_components(components: Mapping[str, Json]) -> list[str]:
     return [name for name, component in components.items() if "TermVectorComponent" in component.get("class", "")]
-
-
-def components_of(handler: Json) -> list[str]:
-    return [*handler.get("last-components", []), *handler.get("components", [])]
 
 
 def _token_sources(
