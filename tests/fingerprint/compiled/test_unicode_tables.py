@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.fingerprint.compiled.unicode_tables import (
-    ASKS,
     CARE,
     CATEGORY_SHIFT,
     ENGINE,
     FOLD_SHIFT,
     HARD_END,
+    NEEDS_DICTIONARY,
     OTHER_SCRIPT,
     RARE,
     RUN,
@@ -123,5 +123,5 @@ def test_engines_by_hand(profile: str) -> None:
     """
     engines = tables_for_loops(profile).engines
     assert [int(engines[ord(char)]) & ENGINE for char in "日のカ한ไမa"] == [CJK, CJK, CJK, HANGUL, THAI, BURMESE, 0]
-    assert [bool(engines[ord(char)] & ASKS) for char in "日のกa、"] == [True, True, True, False, False]
+    assert [bool(engines[ord(char)] & NEEDS_DICTIONARY) for char in "日のกa、"] == [True, True, True, False, False]
     assert [bool(engines[ord(char)] & RARE) for char in "日ｶﾞ\u3300\ud840a"] == [False, True, True, True, True, False]

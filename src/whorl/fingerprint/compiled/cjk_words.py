@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop
-from whorl.fingerprint.compiled.unicode_tables import ASKS, DIVIDED_WORD, ENGINE, RARE
+from whorl.fingerprint.compiled.unicode_tables import DIVIDED_WORD, ENGINE, NEEDS_DICTIONARY, RARE
 from whorl.fingerprint.words.dictionary import (
     CJK,
     HANGUL,
@@ -208,7 +208,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
         kind = int64(get(engines, int64(get(units, place))))
         if kind & RARE:
             return -1
-        if not kind & ASKS:
+        if not kind & NEEDS_DICTIONARY:
             place += 1
             continue
         end = place + 1

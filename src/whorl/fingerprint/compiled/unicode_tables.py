@@ -27,7 +27,7 @@ DIVIDED = 2
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 #: Bit masks of an entry of `LoopTables.engines`: the engine's number; the unit needs a dictionary; the compiled loop
 #: leaves the unit to the Python code.
-ENGINE, ASKS, RARE = 7, 8, 16
+ENGINE, NEEDS_DICTIONARY, RARE = 7, 8, 16
 #: Flags of a state of the state machine: a segment may end here, and a segment that ends here is a word.
 ACCEPTS, IS_WORD = 1, 2
 #: Indexes into `LoopTables.numbers`.
@@ -106,7 +106,7 @@ def tables_for_loops(profile: str) -> LoopTables:
     ):
         units |= np.where(mask, flag, 0).astype(np.uint32)
     engines = tables.engine[:FIRST_PLANE].copy()
-    engines |= np.where(cjk.categories[:FIRST_PLANE] >= cjk.dictionary_start, ASKS, 0).astype(np.uint8)
+    engines |= np.where(cjk.categories[:FIRST_PLANE] >= cjk.dictionary_start, NEEDS_DICTIONARY, 0).astype(np.uint8)
     changed = [code for code in (*tables.nfkc, *map(ord, tables.nfkc_joint)) if code < FIRST_PLANE]
     trie = load_trie(tables.about["dictionaries"]["cjdict"])
     engines[changed] |= RARE

@@ -113,20 +113,20 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
     stride, dictionary = layout.numbers[STRIDE], layout.numbers[DICTIONARY_0 + machine]
     row = layout.begins[machine]
     stop, last, place = start, int64(0), start
-    asks, flags = int64(0), int64(0)
+    seen_flags, flags = int64(0), int64(0)
     while place < end:
         code = _code(units, place, end)
         place += 2 if code > 0xFFFF else 1
         category = int64(get(layout.categories, machine * 0x110000 + code))
-        asks |= int64(get(layout.characters, code)) & SLOW
+        seen_flags |= int64(get(layout.characters, code)) & SLOW
         if category >= dictionary:
-            asks |= DIVIDED
+            seen_flags |= DIVIDED
         state = int64(get(layout.following, row * stride + category))
         if state == 0:
             break
         kind = int64(get(layout.states, state))
         if kind & ACCEPTS:
-            stop, last, flags = place, kind, asks
+            stop, last, flags = place, kind, seen_flags
         row = state
     if stop == start:  # no rule matches: advance by one character
         code = _code(units, start, end)

@@ -349,13 +349,9 @@ def _sort_by_bucket(
     counts_known = has_repeats and sum(repeats.values()) == scheme.bucket_count
     if counts_known and not order_matters:
         return tuple(token for token, count in repeats.items() for _ in range(count)), True
-    known, unsure = {}, []
-    for token in repeats:
-        bucket = _bucket(token, scheme.bucket_count)
-        if bucket is None:
-            unsure.append(token)
-        else:
-            known[token] = bucket
+    read = {token: _bucket(token, scheme.bucket_count) for token in repeats}
+    known = {token: bucket for token, bucket in read.items() if bucket is not None}
+    unsure = [token for token in repeats if token not in known]
     buckets = known | _guess_buckets(unsure, set(known.values()), scheme.bucket_count)
     ordered_tokens = sorted(repeats, key=lambda token: (buckets[token], token))
     if not counts_known:
@@ -366,8 +362,8 @@ def _sort_by_bucket(
     is_exact = is_one_signature and (not unsure or is_whole)
     repeated = [token for token in ordered_tokens for _ in range(repeats[token])]
     # Rotation wraps around: the empty buckets after the last filled bucket repeat the first token.
-    behind = max(0, repeats[ordered_tokens[0]] - buckets[ordered_tokens[0]] - 1)
-    return (*repeated[behind:], *repeated[:behind]), is_exact
+    wrapped = max(0, repeats[ordered_tokens[0]] - buckets[ordered_tokens[0]] - 1)
+    return (*repeated[wrapped:], *repeated[:wrapped]), is_exact
 
 
 def _sort_by_units(
@@ -391,8 +387,8 @@ def _sort_by_units(
         same = list(group)
         repeated = [token for token in same for _ in range(repeats[token])]
         first_bucket = _bucket_of_bits(int.from_bytes(_utf16_bytes(same[0])[4:8], "big"), scheme.bucket_count)
-        behind = max(0, repeats[same[0]] - first_bucket - 1)
-        tokens += [*repeated[behind:], *repeated[:behind]]
+        wrapped = max(0, repeats[same[0]] - first_bucket - 1)
+        tokens += [*repeated[wrapped:], *repeated[:wrapped]]
     return tuple(tokens), is_exact
 
 
