@@ -1,4 +1,4 @@
-"""Tools to declare the options of an operation as fields of a dataclass, and to list them."""
+"""Tools to declare the options of an operation as fields of a dataclass, to list them, and to check their types."""
 
 from __future__ import annotations
 
@@ -162,6 +162,29 @@ def require_choices(operation: Any, *names: str) -> None:
         value = getattr(operation, option.name)
         if option.name in names and value not in option.choices:
             raise ParameterError(f"{option.name} must be {' or '.join(option.choices)}, got {value!r:.80}")
+
+
+def require_json_type(annotation: Any, value: Any, *, takes_texts: bool) -> None:
+    """Raise ValueError for a number, boolean or text that pydantic would convert to the type of a field.
+
+    `takes_texts` allows a number or a boolean that is written as a text.
+    """
+    kinds = _json_types(annotation)
+    numbers = kinds & {int, float}
+    if isinstance(value, bool) and numbers and bool not in kinds:
+        raise ValueError("this is a number, not true or false")
+    if isinstance(value, int | float) and not isinstance(value, bool) and bool in kinds and not numbers:
+        raise ValueError("this is true or false, not a number")
+    if isinstance(value, str) and not takes_texts and kinds <= {bool, int, float, type(None)}:
+        raise ValueError(f"this is {'a number' if numbers else 'true or false'}, not a text")
+
+
+@lru_cache(None)
+def _json_types(annotation: Any) -> frozenset[Any]:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return frozenset({str})
+    return frozenset().union(*map(_json_types, args[:1] if origin is Annotated else args)) or frozenset({annotation})
 
 
 def changed_options(operation: Any) -> Iterator[OptionField]:

@@ -17,12 +17,11 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from whorl.model import Order
-from whorl.operations import MAX_ROWS, MAX_START
+from whorl.operations import MAX_ROWS, MAX_START, require_json_type
 from whorl.query.ast import Operator
 from whorl.query.plan.fields_and_values import ALWAYS_IN_ALFRESCO
 from whorl.query.plan.planner import QueryDefaults
 from whorl.search.highlighting import Marking
-from whorl.service.routes.base_models import require_json_type
 
 
 class AlfrescoModel(BaseModel):

@@ -9,19 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NotRequired,
-    Self,
-    TypeAlias,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, ClassVar, NotRequired, Self, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.exceptions import RequestValidationError
@@ -29,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model,
 from typing_extensions import TypedDict
 
 from whorl.errors import shorten_repr
-from whorl.operations import QUERY_SCHEMA, OptionField, options_of
+from whorl.operations import QUERY_SCHEMA, OptionField, options_of, require_json_type
 from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
 from whorl.service.responses import Json
@@ -85,29 +73,6 @@ def _complete(schema: dict[str, Any], cls: type[RequestBody]) -> None:
         schema["examples"] = [cls.example]
     if rules := [base.__dict__["rule"] for base in cls.__mro__ if base.__dict__.get("rule")]:
         schema["allOf"] = rules
-
-
-def require_json_type(annotation: Any, value: Any, *, takes_texts: bool) -> None:
-    """Raise ValueError for a number, boolean or text that pydantic would convert to the type of a field.
-
-    `takes_texts` allows a number or a boolean that is written as a text.
-    """
-    kinds = _types(annotation)
-    numbers = kinds & {int, float}
-    if isinstance(value, bool) and numbers and bool not in kinds:
-        raise ValueError("this is a number, not true or false")
-    if isinstance(value, int | float) and not isinstance(value, bool) and bool in kinds and not numbers:
-        raise ValueError("this is true or false, not a number")
-    if isinstance(value, str) and not takes_texts and kinds <= {bool, int, float, type(None)}:
-        raise ValueError(f"this is {'a number' if numbers else 'true or false'}, not a text")
-
-
-@lru_cache(None)
-def _types(annotation: Any) -> frozenset[Any]:
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin is Literal:
-        return frozenset({str})
-    return frozenset().union(*map(_types, args[:1] if origin is Annotated else args)) or frozenset({annotation})
 
 
 _Body = TypeVar("_Body", bound=RequestBody)
