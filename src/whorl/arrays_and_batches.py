@@ -98,6 +98,26 @@ def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64
     return (together & np.uint64((1 << places) - 1)).astype(np.int64)
 
 
+def expand_ranges(
+    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], at_once: int
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Yield the indices in half-open ranges, in batches of at most `at_once` indices; a larger range is a batch alone.
+
+    A range that ends before its start is empty. A batch has two arrays of the same shape: for each index, the number of
+    its range, and the index itself.
+    """
+    sizes = np.maximum(ends - starts, 0)
+    before = sizes.cumsum() - sizes
+    first = 0
+    while first < sizes.size:
+        last = sizes.size
+        if before[-1] + sizes[-1] - before[first] > at_once:
+            last = max(first + 1, int(np.searchsorted(before + sizes, before[first] + at_once, "right")))
+        owners = np.arange(first, last).repeat(sizes[first:last])
+        yield owners, (starts - before)[owners] + np.arange(before[first], before[first] + owners.size)
+        first = last
+
+
 def sort_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
     """Return the distinct numbers of uint64 arrays in ascending order; uses 16 bytes of memory per number.
 

@@ -27,7 +27,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whorl.arrays_and_batches import spread
 from whorl.errors import CodeRangeError, CodeTypeError, ParameterError
 
 BITS: int = 64
@@ -152,23 +151,6 @@ class Groups:
         with without_garbage_collection():
             codes = self.codes.tolist()
             return [codes[start:end] for start, end in pairwise(self.ends.tolist())]
-
-
-def expand_ranges(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the indices in ranges, in batches of about `at_once` indices.
-
-    A batch has two arrays of the same shape: for each index, the number of its range, and the index itself.
-    """
-    live = np.flatnonzero(starts < ends)
-    starts, sizes = starts[live], ends[live] - starts[live]
-    before = np.concatenate(([0], np.cumsum(sizes)))
-    first = 0
-    while first < live.size:
-        last = max(first + 1, int(np.searchsorted(before, before[first] + at_once, "right")) - 1)
-        yield np.repeat(live[first:last], sizes[first:last]), spread(starts[first:last], sizes[first:last])
-        first = last
 
 
 def as_codes(values: CodesLike, called: str = "codes") -> Codes:

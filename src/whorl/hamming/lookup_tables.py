@@ -20,8 +20,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.arrays_and_batches import ranges_of
-from whorl.hamming.codes_and_groups import BITS, Codes, Groups, Permutation, expand_ranges, loops
+from whorl.arrays_and_batches import expand_ranges, ranges_of
+from whorl.hamming.codes_and_groups import BITS, Codes, Groups, Permutation, loops
 
 #: Number of additional codes at the end of arrays, because the compiled loops read this number of codes at a time.
 PADDING = 8

@@ -19,7 +19,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.arrays_and_batches import sort_distinct
+from whorl.arrays_and_batches import expand_ranges, sort_distinct
 from whorl.hamming.codes_and_groups import (
     LARGEST,
     Codes,
@@ -28,7 +28,6 @@ from whorl.hamming.codes_and_groups import (
     as_codes,
     as_distance,
     blocks_of,
-    expand_ranges,
     loops,
 )
 from whorl.hamming.lookup_tables import PADDING, order_by

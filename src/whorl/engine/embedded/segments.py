@@ -43,7 +43,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import counts_in_groups, run_starts, spread
+from whorl.arrays_and_batches import counts_in_groups, expand_ranges, run_starts, spread
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.request_context import require_time
 
@@ -326,10 +326,9 @@ class Segment:
         if is_copied.any():
             values, ordinals = values[is_copied], ordinals[is_copied]
             begins = np.searchsorted(self.originals_of_copies, ordinals)
-            counts = np.searchsorted(self.originals_of_copies, ordinals, side="right") - begins
-            for first, end in _token_ranges(counts.cumsum() - counts, counts):
-                positions = spread(begins[first:end], counts[first:end])
-                yield values[first:end].repeat(counts[first:end]), self.copies[positions]
+            ends = np.searchsorted(self.originals_of_copies, ordinals, side="right")
+            for indices, positions in expand_ranges(begins, ends, READ_AT_ONCE):
+                yield values[indices], self.copies[positions]
 
     def _look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
         yield from self.postings[kind].look_up(tokens)
@@ -364,22 +363,6 @@ class Segment:
         nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
         ordinals: Numbers = nearest[self.numbers[nearest] == numbers]
         return ordinals
-
-
-def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens with at most `READ_AT_ONCE` postings in total.
-
-    A token with more postings has a separate range. `counts` has the number of postings of each token, and `before`
-    their sum over all earlier tokens; int64 arrays of shape (tokens,).
-    """
-    begin = 0
-    while begin < counts.size:
-        end = counts.size
-        if before[-1] + counts[-1] - before[begin] > READ_AT_ONCE:
-            ends = before + counts
-            end = max(begin + 1, int(np.searchsorted(ends, before[begin] + READ_AT_ONCE, side="right")))
-        yield begin, end
-        begin = end
 
 
 def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
@@ -443,13 +426,8 @@ class PostingsReader:
         end_buckets = buckets + (1 << (dropped_bits - unused))
         starts, ends = self._first_posting(np.concatenate([buckets, end_buckets])).reshape(2, -1)
         self._require_sound(buckets, end_buckets, starts, ends)
-        counts = ends - starts
         suffixes = (tokens & np.uint64((1 << layout.suffix_bits) - 1)) >> np.uint64(unused)
-        before = counts.cumsum() - counts
-        for begin, end in _token_ranges(before, counts):
-            token_indices = np.arange(begin, end).repeat(counts[begin:end])
-            # Positions of all postings of the tokens, token by token.
-            positions = (starts - before)[token_indices] + np.arange(before[begin], before[begin] + token_indices.size)
+        for token_indices, positions in expand_ranges(starts, ends, READ_AT_ONCE):
             postings = unpack_at(self._raw, positions, layout.width)
             is_own = postings >> np.uint64(layout.ordinal_bits + unused) == suffixes[token_indices]
             ordinals = postings[is_own] & np.uint64((1 << layout.ordinal_bits) - 1)
