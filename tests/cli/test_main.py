@@ -75,7 +75,7 @@ def test_the_list_says_what_each_command_says() -> None:
         (["delete", "--help"], {"main", "status_list_delete_upgrade", "flags", "open_store_and_documents"}),
         (
             ["explain", "--help"],
-            {"main", "search_and_explain", "flags", "open_store_and_documents", "render", "render.plans_and_progress"},
+            {"main", "search_and_explain", "flags", "open_store_and_documents", "render", "render.terminal"},
         ),
         (
             ["similar", "--help"],
@@ -85,7 +85,7 @@ def test_the_list_says_what_each_command_says() -> None:
                 "flags",
                 "open_store_and_documents",
                 "render",
-                "render.plans_and_progress",
+                "render.terminal",
                 "render.tables",
             },
         ),

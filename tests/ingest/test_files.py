@@ -20,7 +20,7 @@ import pytest
 
 from tests.limited import whorl
 from whorl import Document, open_store
-from whorl.cli.render.plans_and_progress import problem_lines
+from whorl.cli.render.terminal import problem_lines
 from whorl.errors import ParameterError
 from whorl.ingest.files import FoundFile, Problem, Problems, documents_in, files_under, find_files
 from whorl.ingest.rows.protocol import RowColumns

@@ -21,8 +21,8 @@ import platformdirs
 from rich.console import Console
 
 from whorl.cli.render.comparison import shorten
-from whorl.cli.render.plans_and_progress import console
 from whorl.cli.render.tables import page_table, similar_table, sources_table, totals_line
+from whorl.cli.render.terminal import console
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.file_formats import decode
 from whorl.model import Document

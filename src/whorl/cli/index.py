@@ -11,7 +11,7 @@ import click
 
 from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.open_store_and_documents import file_documents, file_text, print_notes, print_problems, table_notes
-from whorl.cli.render.plans_and_progress import progress_bar, show_progress
+from whorl.cli.render.terminal import progress_bar, show_progress
 from whorl.errors import WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, find_files

@@ -94,7 +94,7 @@ def open_store_or_files(searched: Searched) -> Iterator[Store]:
         return
     if searched.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
-    from whorl.cli.render.plans_and_progress import progress_bar
+    from whorl.cli.render.terminal import progress_bar
     from whorl.ingest.files import Problem, Problems, find_files
     from whorl.ingest.rows.protocol import RowColumns
     from whorl.store import open_store
@@ -219,7 +219,7 @@ def print_notes(notes: Iterable[str | None]) -> None:
 
 def print_problems(problems: Collection[object], what: str) -> None:
     """Print the first problems on standard error, and the number of the others."""
-    from whorl.cli.render.plans_and_progress import problem_lines
+    from whorl.cli.render.terminal import problem_lines
 
     for line in problem_lines(problems, what):
         click.echo(line, err=True)

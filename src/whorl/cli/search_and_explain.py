@@ -8,7 +8,7 @@ import click
 
 from whorl.cli.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
 from whorl.cli.open_store_and_documents import open_existing_store, print_notes, read_named_files
-from whorl.cli.render.plans_and_progress import console, explanation
+from whorl.cli.render.terminal import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural

@@ -216,7 +216,7 @@ def _progress(target: str) -> Iterator[None]:
     if not _is_terminal(sys.stderr) or (target == "-" and _is_terminal(sys.stdout)):
         yield
         return
-    from whorl.cli.render.plans_and_progress import progress_bar
+    from whorl.cli.render.terminal import progress_bar
     from whorl.request_context import reporting
 
     with progress_bar("%") as bar:

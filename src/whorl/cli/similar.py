@@ -11,8 +11,8 @@ import click
 
 from whorl.cli.flags import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.open_store_and_documents import Searched, add_search_options, open_store_or_files, print_notes, referent
-from whorl.cli.render.plans_and_progress import console, explanation
 from whorl.cli.render.tables import similar_table
+from whorl.cli.render.terminal import console, explanation
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation

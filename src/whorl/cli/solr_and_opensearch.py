@@ -328,7 +328,7 @@ def watch(
 
     In messages, `doing` names the work ("making sketches"), and `given` its result for a document ("a sketch").
     """
-    from whorl.cli.render.plans_and_progress import progress_bar
+    from whorl.cli.render.terminal import progress_bar
     from whorl.engine.backfill import BackfillReport
 
     so_far = BackfillReport(0)

@@ -140,7 +140,7 @@ def upgrade(folder: Path) -> None:
     MINHASH tokens if the old one had them. If the command is interrupted, run it again. The old folder stays under
     another name until you delete it. Do not write to the store during the upgrade.
     """
-    from whorl.cli.render.plans_and_progress import progress_bar
+    from whorl.cli.render.terminal import progress_bar
     from whorl.engine.embedded.database import previous_count, previous_documents, previous_options
     from whorl.fingerprint.winnowing import PassageScheme
 

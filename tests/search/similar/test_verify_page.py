@@ -9,8 +9,8 @@ import pytest
 
 from tests.search.attribution.made import words
 from whorl import Document, Store
-from whorl.cli.render.plans_and_progress import console
 from whorl.cli.render.tables import similar_table
+from whorl.cli.render.terminal import console
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import ResidualOverlap
 from whorl.fingerprint.winnowing import PassageScheme

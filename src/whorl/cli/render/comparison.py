@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from whorl.cli.render.plans_and_progress import share_bar
+from whorl.cli.render.terminal import share_bar
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from whorl.cli.render.plans_and_progress import BAR_WIDTH, share_bar
+from whorl.cli.render.terminal import BAR_WIDTH, share_bar
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.output.formatting import percent, percent_interval, plural, printable
 

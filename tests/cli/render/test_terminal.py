@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.cli.render.plans_and_progress import (
+from whorl.cli.render.terminal import (
     console,
     explanation,
     problem_lines,
@@ -126,7 +126,7 @@ def test_a_step_without_a_total_does_not_show_that_of_the_step_before(monkeypatc
     monkeypatch.setattr(sys, "stderr", terminal)
     with reading_bar(lambda: (21_000_000, 21_000_000)) as show:
         show("reading", 900, None)
-        monkeypatch.setattr("whorl.cli.render.plans_and_progress._SHOWN_EVERY", 0)
+        monkeypatch.setattr("whorl.cli.render.terminal._SHOWN_EVERY", 0)
         show("comparing", 1562, None)
     assert "21/21" in terminal.getvalue()
     assert "1562/21" not in terminal.getvalue()
