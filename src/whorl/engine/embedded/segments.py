@@ -43,9 +43,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import counts_in_groups, expand_ranges, run_starts, spread
+from whorl.arrays_and_batches import chunks, counts_in_groups, expand_ranges, run_starts, spread
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
-from whorl.request_context import require_time
+from whorl.request_context import timely
 
 Packed = npt.NDArray[np.uint64]
 #: Number of packed numbers in a group; with w bits per number, a group takes w words.
@@ -367,22 +367,9 @@ class Segment:
 
 def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
     """Join small successive batches of pairs into batches of at most `READ_AT_ONCE` pairs."""
-    pending: list[tuple[Numbers, Numbers]] = []
-    for portion in portions:
-        require_time()
-        if pending and sum(ordinals.size for _, ordinals in pending) + portion[1].size > READ_AT_ONCE:
-            yield _concatenate_portions(pending)
-            pending = []
-        pending.append(portion)
-    if pending:
-        yield _concatenate_portions(pending)
-
-
-def _concatenate_portions(portions: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
-    if len(portions) == 1:
-        return portions[0]
-    token_indices, ordinals = zip(*portions, strict=True)
-    return np.concatenate(token_indices), np.concatenate(ordinals)
+    for joined in chunks(timely(portions, 1), lambda portion: portion[1].size, READ_AT_ONCE):
+        values, ordinals = zip(*joined, strict=True)
+        yield joined[0] if len(joined) == 1 else (np.concatenate(values), np.concatenate(ordinals))
 
 
 class PostingsReader:
