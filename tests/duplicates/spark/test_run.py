@@ -155,6 +155,23 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
 
 
+def test_unfinished_output_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    A folder with only the unfinished files of a killed job is replaced, and no other folder.
+    """
+    from whorl.cli.main import main
+
+    file, out = tmp_path / "rows.jsonl", tmp_path / "out"
+    file.write_text(json.dumps({"id": "a", "text": "one two three four five"}) + "\n")
+    (out / "_temporary" / "0").mkdir(parents=True)
+    command = [*COMMAND, str(file), "-o", str(out)]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    assert (out / "_SUCCESS").is_file()
+    assert f"{out} is there already" in CliRunner().invoke(main, command).output
+    assert (out / "_SUCCESS").is_file()
+
+
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_unread_dates_are_reported(spark: SparkSession, tmp_path: Path, form: str) -> None:
     """

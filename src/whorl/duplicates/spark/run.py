@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: Output formats with their Spark writer options. With `escape`, Spark escapes quotes in CSV in the usual way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
 _PROBLEMS_SHOWN = 10
+#: Name of Spark's folder for the files of an incomplete job.
+_UNFINISHED = "_temporary"
 SETTINGS = {
     # In local mode, the driver runs only briefly, and Java's second compiler would cost more time than it saves. Spark
     # appends the user's own Java options.
@@ -93,10 +95,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             require_rows(paths, operation.input)
         own = session or _session()
         for target in filter(None, (output, filtered)):
-            # Use Spark's Java API, because the folder may be on any of its file systems.
-            path = own.sparkContext._jvm.org.apache.hadoop.fs.Path(target)  # type: ignore[union-attr]
-            if path.getFileSystem(own.sparkContext._jsc.hadoopConfiguration()).exists(path):
-                raise ParameterError(f"{target} is there already; name a folder that is not")
+            _require_new(own, target)
         if operation.checkpoints is not None:
             own.sparkContext.setCheckpointDir(operation.checkpoints)
         columns = ColumnNames(
@@ -153,6 +152,18 @@ def _session() -> SparkSession:
         # In local mode, workers must run the Python interpreter of this process; `python3` may be another one.
         session.sparkContext.pythonExec = sys.executable
     return session
+
+
+def _require_new(session: SparkSession, target: str) -> None:
+    """Raise ParameterError if an output folder exists, unless a killed job has left only Spark's unfinished files."""
+    # Use Spark's Java API, because the folder may be on any of its file systems.
+    path = session.sparkContext._jvm.org.apache.hadoop.fs.Path(target)  # type: ignore[union-attr]
+    files = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
+    if not files.exists(path):
+        return
+    if {str(status.getPath().getName()) for status in files.listStatus(path)} != {_UNFINISHED}:
+        raise ParameterError(f"{target} is there already; name a folder that is not")
+    files.delete(path, True)
 
 
 def _write(rows: DataFrame, form: str, output: str) -> int:
