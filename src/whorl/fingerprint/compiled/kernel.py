@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import sort_distinct, spread
+from whorl.arrays_and_batches import chunks, sort_distinct, spread
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.unicode_tables import PADDING, tables_for_loops
 from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, java_utf16
@@ -338,22 +338,12 @@ class _Window(NamedTuple):
 
 
 def _windows(texts: Sequence[str], window: int) -> Iterator[_Window]:
-    together: list[str] = []
-    size = 0
-    for text in texts:
-        if together and size + len(text) > window:
-            yield _window_of(together)
-            together, size = [], 0
-        if len(text) <= window:
-            together.append(text)
-            size += len(text)
-            continue
-        for start in range(0, len(text) - window, window):
-            yield _window_of([text[start : start + window]])._replace(finished=0)
-        # The last part of a long text gets a window of its own.
-        yield _window_of([text[start + window :]])
-    if together:
-        yield _window_of(together)
+    # A text that is longer than a window is the only text of its chunk.
+    for first, *others in chunks(texts, len, window):
+        ends = range(window, len(first), window)
+        for end in ends:
+            yield _window_of([first[end - window : end]])._replace(finished=0)
+        yield _window_of([first[window * len(ends) :], *others])
 
 
 def _window_of(texts: Sequence[str]) -> _Window:

@@ -202,7 +202,10 @@ def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     logarithm: Floats = of_marked + of_others - of_all - _deviance(seen, expected).sum(axis=0)
     first = np.exp(logarithm)
     result = np.empty_like(first)
-    for rows, terms in _portions(np.minimum(k, m) - x, _spread(n, k, m)):
+    terms = np.arange(_terms(np.minimum(k, m) - x, _spread(n, k, m)), dtype=np.float64)
+    # Divide the distributions into portions whose terms fit into memory.
+    at_once = max(1, _CELLS // (terms.size + 1))
+    for rows in (slice(at, at + at_once) for at in range(0, first.size, at_once)):
         result[rows] = first[rows] * (1.0 + _falling(n[rows], k[rows], m[rows], x[rows], terms).sum(axis=1))
     return result
 
@@ -236,17 +239,6 @@ def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Float
 def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
     n = np.maximum(n, 1.0)
     return np.asarray(np.sqrt(m * (k / n) * ((n - k) / n) * ((n - m) / np.maximum(n - 1.0, 1.0))))
-
-
-def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
-    """Divide distributions (rows) into portions whose terms fit into memory; return the rows and the term numbers."""
-    portions: list[tuple[slice, Floats]] = []
-    if not left.size:
-        return portions
-    terms = _terms(left, spread)
-    rows = max(1, _CELLS // (terms + 1))
-    numbers = np.arange(terms, dtype=np.float64)
-    return [(slice(at, at + rows), numbers) for at in range(0, left.size, rows)]
 
 
 def _terms(left: Floats, spread: Floats) -> int:
