@@ -72,7 +72,10 @@ def test_the_list_says_what_each_command_says() -> None:
         (["--help"], {"main"}),
         (["--version"], {"main"}),
         (["serach"], {"main"}),
-        (["delete", "--help"], {"main", "status_list_delete_upgrade", "flags", "open_store_and_documents"}),
+        (
+            ["delete", "--help"],
+            {"main", "status_list_delete_upgrade", "flags", "open_store_and_documents", "render", "render.terminal"},
+        ),
         (
             ["explain", "--help"],
             {"main", "search_and_explain", "flags", "open_store_and_documents", "render", "render.terminal"},

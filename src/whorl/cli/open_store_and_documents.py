@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path, PurePath
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from whorl.cli.flags import STORE, operation_option, store_flag
+from whorl.cli.render.terminal import print_notes, print_problems
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.operations import Columns
-from whorl.output.formatting import printable
 
 # Importing these modules takes longer than comparing two files, so they are imported when needed.
 if TYPE_CHECKING:
@@ -207,19 +207,3 @@ def read_named_files(store: Store, names: Iterable[str]) -> dict[str, str]:
             if meant.text is not None:
                 texts[name] = meant.text
     return texts
-
-
-def print_notes(notes: Iterable[str | None]) -> None:
-    # Continue if standard error is closed.
-    with suppress(BrokenPipeError):
-        for note in notes:
-            if note is not None:
-                click.echo(f"note: {printable(note)}", err=True)
-
-
-def print_problems(problems: Collection[object], what: str) -> None:
-    """Print the first problems on standard error, and the number of the others."""
-    from whorl.cli.render.terminal import problem_lines
-
-    for line in problem_lines(problems, what):
-        click.echo(line, err=True)

@@ -18,9 +18,8 @@ import click
 from click.exceptions import Exit
 
 from whorl.cli.flags import require_default, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import print_notes
 from whorl.cli.output_files import open_output, require_writable
-from whorl.cli.render.terminal import problem_lines, reading_bar, show_progress
+from whorl.cli.render.terminal import print_notes, problem_lines, reading_bar, show_progress
 from whorl.duplicates.contamination import find_in_documents
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import open_existing_store, print_notes, read_named_files
-from whorl.cli.render.terminal import console, explanation
+from whorl.cli.open_store_and_documents import open_existing_store, read_named_files
+from whorl.cli.render.terminal import console, explanation, print_notes
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.cli.flags import PassagesCommand, operation_option, store_flag
-from whorl.cli.open_store_and_documents import print_problems
+from whorl.cli.render.terminal import print_problems
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.operations import IndexOperation
 from whorl.output.formatting import plural

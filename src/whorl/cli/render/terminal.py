@@ -1,4 +1,4 @@
-"""Prints plans, problems and progress bars on a terminal."""
+"""Prints notes, problems, plans and progress bars on a terminal."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from whorl.output.formatting import printable
 from whorl.request_context import reporting
@@ -62,6 +64,20 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
     lines = [f"{len(problems):,} {what}:", *(f"  {printable(str(problem))}" for problem in shown)]
     hidden = len(problems) - len(shown)
     return [*lines, f"  … and {hidden:,} more"] if hidden else lines
+
+
+def print_notes(notes: Iterable[str | None]) -> None:
+    # Continue if standard error is closed.
+    with suppress(BrokenPipeError):
+        for note in notes:
+            if note is not None:
+                click.echo(f"note: {printable(note)}", err=True)
+
+
+def print_problems(problems: Collection[object], what: str) -> None:
+    """Print the first problems on standard error, and the number of the others."""
+    for line in problem_lines(problems, what):
+        click.echo(line, err=True)
 
 
 #: Unit of the progress that each step reports.
