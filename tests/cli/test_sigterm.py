@@ -24,7 +24,7 @@ def never(*_):
     while True:
         signal.pause()
 
-TemporarySketchStore.add = PersistentSketchStore.read_sketches = never
+TemporarySketchStore.put = PersistentSketchStore.read_sketches = never
 main()
 """
 OWN = """
