@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,28 @@ main({command!r})
     other = CliRunner().invoke(main, command)
     assert f"{unfinished} is there already" in other.output
     assert (unfinished / "a.parquet").is_file()
+
+
+@pytest.mark.process
+def test_two_runs_at_once(data: Path, tmp_path: Path) -> None:
+    """
+    A run does not replace the folder that another run is writing, however late it notices the other run.
+    """
+    out, unfinished = tmp_path / "out", tmp_path / "out.part"
+    other_file = unfinished / "other"
+    unfinished.mkdir()
+    other_file.touch()
+    reading = InputReader([str(data)])
+    with closing(sqlite3.connect(unfinished / ".whorl-unfinished", isolation_level=None)) as other_run:
+        other_run.execute("BEGIN EXCLUSIVE")
+        early = CliRunner().invoke(main, ["duplicates", str(data), "--filtered", str(out)])
+        assert early.exit_code == 2
+        assert f"another run is writing {unfinished}" in early.output
+        with pytest.raises(ParameterError, match="another run is writing"):
+            write_filtered(reading, RetentionDecisions(), out)
+        assert other_file.is_file()
+    require_room(reading, out)
+    assert not unfinished.exists()
 
 
 @pytest.mark.process

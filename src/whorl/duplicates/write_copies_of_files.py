@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
@@ -31,7 +32,8 @@ _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
 #: Entries of Hugging Face's metadata files that are wrong for a copy with fewer rows.
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
-#: File that marks an unfinished folder, which the next run may replace.
+#: File that marks an unfinished folder, which the next run may replace. It is an empty SQLite database, which the run
+#: locks, because SQLite locks files on every system.
 _UNFINISHED = ".whorl-unfinished"
 #: Smallest and largest integer of 64 bits.
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
@@ -71,8 +73,7 @@ def require_room(reading: InputReader, target: Path) -> None:
         raise ParameterError(f"{target} is there already; name a folder that is not")
     partial = _partial(target)
     try:
-        if (partial / _UNFINISHED).is_file():
-            shutil.rmtree(partial)
+        _remove_unfinished(partial)
         for folder in (target, partial):
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
                 left = ", perhaps of a run that was killed; delete it, or" if folder is partial else ";"
@@ -139,31 +140,58 @@ def write_filtered(
     writing = _OutputWriter(reading, decisions, with_columns=with_columns)
     partial = _partial(target)
     try:
-        shutil.rmtree(partial, ignore_errors=True)
+        _remove_unfinished(partial)
         partial.mkdir(parents=True)
-        (partial / _UNFINISHED).touch()
-        for found in reading.files:
-            if found.file.as_posix() in reading.without_texts:
-                continue
-            try:
-                writing.write(found, partial / found.relative_path)
-            except UnreadRowsError as error:
-                # The copy has the rows before the error. Report the error, unless the reader has already reported an
-                # error of this file: a column that only the copy needs may be damaged.
-                problem = Problem(str(found.file), str(error), None)
-                if all(known.where != problem.where for known in reading.problems):
-                    reading.problems.append(problem)
-        _write_notes(reading.files, partial, with_columns=with_columns)
-        (partial / _UNFINISHED).unlink()
-        if target.exists():
-            target.rmdir()
-        partial.replace(target)
+        lock = _lock(partial)
+        try:
+            for found in reading.files:
+                if found.file.as_posix() in reading.without_texts:
+                    continue
+                try:
+                    writing.write(found, partial / found.relative_path)
+                except UnreadRowsError as error:
+                    # The copy has the rows before the error. Report the error, unless the reader has already reported
+                    # an error of this file: a column that only the copy needs may be damaged.
+                    problem = Problem(str(found.file), str(error), None)
+                    if all(known.where != problem.where for known in reading.problems):
+                        reading.problems.append(problem)
+            _write_notes(reading.files, partial, with_columns=with_columns)
+            lock.close()
+            (partial / _UNFINISHED).unlink()
+            if target.exists():
+                target.rmdir()
+            partial.replace(target)
+        finally:
+            lock.close()
+            # This removes only an incomplete folder, because a complete one has its final name already.
+            shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
-    finally:
-        # This removes only an incomplete folder, because a complete one has its final name already.
-        shutil.rmtree(partial, ignore_errors=True)
     return writing.written, writing.read
+
+
+def _remove_unfinished(partial: Path) -> None:
+    """Delete the unfinished folder of a run that was killed; raise ParameterError if another run is writing it."""
+    if (partial / _UNFINISHED).is_file():
+        _lock(partial).close()
+        shutil.rmtree(partial)
+
+
+def _lock(partial: Path) -> sqlite3.Connection:
+    """Lock an unfinished folder; raise ParameterError if another run is writing it.
+
+    The lock ends when the connection is closed, or with the process. Some file systems have no locks.
+    """
+    marker = partial / _UNFINISHED
+    marker.touch()
+    database = sqlite3.connect(marker, timeout=0, isolation_level=None)
+    try:
+        database.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            database.close()
+            raise ParameterError(f"another run is writing {partial}; name another folder, or wait") from error
+    return database
 
 
 class _OutputWriter:
