@@ -44,7 +44,7 @@ DATA = Path(__file__).parent / "data"
 CORPORA = ("spdx", "udhr", "rfc", "man")
 AT_ONCE = 50
 _SHOWN = 5
-#: Start of a run of kana that ICU4J breaks depending on earlier text; see `whorl.fingerprint.words.dictionary`.
+#: Start of a run of kana that ICU4J breaks depending on earlier text; see `words.split_by_dictionary`.
 SOUND_MARKS = "\u30fc\uff70"
 #: Longest text, in characters, whose tokens are compared in order.
 _ORDERED = 5_000

@@ -89,7 +89,7 @@ def test_the_list_says_what_each_command_says() -> None:
                 "open_store_and_documents",
                 "render",
                 "render.terminal",
-                "render.tables",
+                "render.result_tables",
             },
         ),
     ],

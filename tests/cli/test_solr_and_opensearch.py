@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from whorl.cli.solr_and_opensearch import show, show_refused, watch
-from whorl.engine.backfill import BackfillReport
+from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.check_findings import Finding, Severity
 from whorl.errors import EngineUnavailableError
 

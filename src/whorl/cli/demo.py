@@ -1,4 +1,4 @@
-"""Command `whorl demo`: indexes texts of this machine, shows near-copies, and traces a sample letter to its sources.
+"""Command `whorl demo`: indexes texts found on this machine, shows near-copies, and finds the sources of a letter.
 
 Every machine with Python has these texts: licences, readmes and metadata of the installed distributions, docstrings of
 the standard library's modules, and on Debian the common licences and copyright files. Many of them are copies and
@@ -21,7 +21,7 @@ import platformdirs
 from rich.console import Console
 
 from whorl.cli.render.comparison import shorten
-from whorl.cli.render.tables import page_table, similar_table, sources_table, totals_line
+from whorl.cli.render.result_tables import page_table, similar_table, sources_table, totals_line
 from whorl.cli.render.terminal import console
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.file_formats import decode

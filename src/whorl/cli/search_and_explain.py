@@ -94,7 +94,7 @@ def show_page(query: str, prepared: PreparedQuery, options: SearchOperation, *, 
         return
     print_notes(page.warnings)
     if page.hits:
-        from whorl.cli.render.tables import page_table
+        from whorl.cli.render.result_tables import page_table
 
         console().print(page_table(page))
     until = options.start + len(page.hits)

@@ -1,4 +1,7 @@
-"""Commands `whorl solr …` and `whorl opensearch …`: start a local server; set up, check and backfill its documents."""
+"""Commands `whorl solr …` and `whorl opensearch …`: prepare a collection or an index, check it, and backfill it.
+
+They also start a local server.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from whorl.operations import IndexOperation
 from whorl.output.formatting import plural
 
 if TYPE_CHECKING:
-    from whorl.engine.backfill import BackfillReport
+    from whorl.engine.backfill_loop import BackfillReport
     from whorl.engine.check_findings import Finding
     from whorl.engine.field_names import FieldNames
     from whorl.engine.local.server import RunningServer
@@ -216,7 +219,7 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
     is one.
     """
     client, names = _open_index(url, content, name)
-    from whorl.engine.opensearch.index_mapping import initialise
+    from whorl.engine.opensearch.create_index import initialise
     from whorl.settings.settings import write_file
 
     scheme = passage_scheme(passages)
@@ -329,7 +332,7 @@ def watch(
     In messages, `doing` names the work ("making sketches"), and `given` its result for a document ("a sketch").
     """
     from whorl.cli.render.terminal import progress_bar
-    from whorl.engine.backfill import BackfillReport
+    from whorl.engine.backfill_loop import BackfillReport
 
     so_far = BackfillReport(0)
     try:

@@ -1,4 +1,4 @@
-"""Finds documents that contain reference texts, such as training rows with items of a test set.
+"""Finds documents that contain reference texts, for example rows of training data that contain items of a test set.
 
 The search reads the documents once. It looks up the hash of each shingle in an inverted index of the reference, and
 counts the shingles that a document shares with each reference text. The search takes linear time. It keeps in memory

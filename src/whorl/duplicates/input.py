@@ -400,7 +400,7 @@ class InputDocuments:
 def _require_possible(needed: Collection[str], columns: RowColumns) -> None:
     """Raise ParameterError if a needed column is the text column, or has a reserved name.
 
-    Otherwise, every row would be an error.
+    Without this check, every row would be reported as an error.
     """
     for name in needed:
         if name == columns.text:

@@ -1,4 +1,4 @@
-"""Retention policies, which choose the document of a cluster to keep by its order, length, date or number."""
+"""Retention policies: which document of a cluster is kept, for example the first, the longest or the newest one."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ class PersistentSketchStore:
         rows = self._select_in_batches(statement, list(numbers))
         return {number: (document_id, name, worth, date) for number, document_id, name, worth, date in rows}
 
-    # Methods for pairs.
+    # The following methods store the pairs that a search has found, and the options of the search.
 
     def set_options(self, description: str, *, spanning_only: bool = False) -> None:
         """Record the options of the search, and delete pairs that were found with other options."""

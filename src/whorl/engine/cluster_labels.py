@@ -1,4 +1,6 @@
-"""Reads and writes cluster labels: the cluster that a document belongs to, and whether it represents the cluster.
+"""Converts cluster labels from and to properties, and reads and writes them on servers in batches.
+
+A label says which cluster a document belongs to, and whether the document represents the cluster.
 
 `write_ids` of `whorl.duplicates` writes the labels; searches with `collapse` and facets read them.
 """

@@ -1,4 +1,4 @@
-"""Defines the user's field names for Solr and OpenSearch, and guesses the text field and name field."""
+"""Holds the field names that a user has configured for Solr or OpenSearch, and guesses the text and name fields."""
 
 from __future__ import annotations
 

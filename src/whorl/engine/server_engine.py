@@ -68,7 +68,7 @@ from whorl.request_context import require_time, seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: If a request times out at most this time before its deadline, treat the deadline as passed.
+#: A timeout up to this number of seconds before the deadline counts as reaching the deadline.
 _SOON_SECONDS = 0.05
 # urllib3 does not know the request's deadline, so `with_retries` retries instead.
 _ONE_ATTEMPT = urllib3.Retry(total=False)

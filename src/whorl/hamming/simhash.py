@@ -171,7 +171,7 @@ def _murmur_hashes(texts: Sequence[str], scheme: Scheme) -> tuple[Hashes, npt.ND
 
 
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
-    """Return the tally of each text's words. A word's votes grow more slowly than its frequency.
+    """Return the SimHash tally of each text's words. A word's votes grow more slowly than its frequency.
 
     The hashes are grouped by text; this function sorts them in place.
     """

@@ -151,7 +151,7 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder, except the names of metadata files; no names for a store of whorl.
+    """Return the names in a folder without those of metadata files; return no names if the folder is a whorl store.
 
     Spark writes a file that marks a folder as complete. Hugging Face's library writes files that describe a data set.
     """

@@ -17,7 +17,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.load_documents import LoadedDocuments
+    from whorl.duplicates.spark.sketch_documents import LoadedDocuments
 
 #: Sketches of few hashes, so that a few hundred documents have many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
@@ -63,7 +63,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
         pack_hashes,
         partition_by_part,
     )
-    from whorl.duplicates.spark.load_documents import LoadedDocuments
+    from whorl.duplicates.spark.sketch_documents import LoadedDocuments
 
     parts = Partitioning.with_count(count)
     rows = []
@@ -78,7 +78,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
 
 def framed(spark: SparkSession, documents: list[Document], partitions: int) -> DataFrame:
     """Return documents in random order, in `partitions` partitions."""
-    from whorl.duplicates.spark.documents import documents_of
+    from whorl.duplicates.spark.read_files import documents_of
 
     rows = [(document.id, document.text, document.name) for document in documents]
     random.Random(partitions).shuffle(rows)

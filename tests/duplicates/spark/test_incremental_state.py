@@ -296,7 +296,7 @@ def test_other_options_find_all_pairs_again(spark: SparkSession, tmp_path: Path)
     """
     With other options, documents are kept, and pairs are searched for again among all documents.
     """
-    from whorl.duplicates.spark.load_documents import RunNumber
+    from whorl.duplicates.spark.sketch_documents import RunNumber
 
     folder = tmp_path / "seen"
     opened(spark, folder).save(*run_frames(spark, 1))

@@ -38,7 +38,7 @@ def test_the_archive_is_sufficient(tmp_path: Path) -> None:
     program = (
         f"import sys; sys.path[:0] = [{str(tmp_path / 'there')!r}, {str(tmp_path / 'spark')!r}]\n"
         "import pyspark.worker, pyarrow.compute, pandas, numba\n"
-        "from whorl.duplicates.spark import arrow_blocks, documents, duplicates, worker_daemon\n"
+        "from whorl.duplicates.spark import arrow_blocks, read_files, duplicates, worker_daemon\n"
         "from whorl.fingerprint.fingerprint_texts import text_hashes\n"
         "from whorl.fingerprint.shingling import Scheme\n"
         "assert text_hashes('one two three four five six', Scheme()).size == 2\n"

@@ -14,8 +14,8 @@ from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import check_index
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import Json, index_body
-from whorl.engine.opensearch.index_mapping import initialise
 from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import DocumentError, EngineResponseError
 

@@ -11,8 +11,8 @@ from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import CLUSTER_FIELDS, index_body
-from whorl.engine.opensearch.index_mapping import initialise
 from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import SchemaError
 

@@ -18,9 +18,9 @@ from whorl.engine import server_engine
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.index_mapping import initialise
 from whorl.engine.opensearch.update_documents import backfill
 from whorl.engine.protocol import ScanBatch
 from whorl.errors import FieldError, ParameterError, SchemaError, UnknownDocumentError, UnknownFieldError

@@ -18,9 +18,9 @@ from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
-from whorl.engine.opensearch.index_mapping import initialise
 from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign

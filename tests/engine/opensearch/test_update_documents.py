@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.engine.backfill import BackfillReport
+from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_index import initialise, missing_texts_reason
 from whorl.engine.opensearch.document_fields import OWN, SIZE
-from whorl.engine.opensearch.index_mapping import initialise, missing_texts_reason
 from whorl.engine.opensearch.update_documents import backfill, prepare
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings

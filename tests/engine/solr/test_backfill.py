@@ -22,7 +22,7 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store
 from whorl.cli.main import main
-from whorl.engine.backfill import BackfillReport
+from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.check_findings import Severity
 from whorl.engine.field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise

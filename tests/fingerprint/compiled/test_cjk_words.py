@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fingerprint.compiled.scripts import needs_numba, new_kernel
 from whorl.fingerprint.compiled.unicode_tables import DIVIDED_WORD, tables_for_loops
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.words.dictionary import Dictionaries
+from whorl.fingerprint.words.split_by_dictionary import Dictionaries
 from whorl.fingerprint.words.tokenizer import PROFILES, segmenter_of
 from whorl.fingerprint.words.wordbreak import tables
 

@@ -156,7 +156,7 @@ def test_cache_names_depend_on_the_sources(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(jit, "__file__", str(tmp_path / "compiled" / "jit.py"))
     digests = {jit._sources_digest()}
     assert digests == {jit._DIGEST}
-    for changed in (tmp_path / "compiled" / "words.py", tmp_path / "words" / "dictionary.py"):
+    for changed in (tmp_path / "compiled" / "words.py", tmp_path / "words" / "split_by_dictionary.py"):
         with changed.open("a") as file:
             file.write("# changed\n")
         digests.add(jit._sources_digest())

@@ -23,7 +23,7 @@ from whorl.fingerprint.compiled.unicode_tables import (
     START_WORD,
     tables_for_loops,
 )
-from whorl.fingerprint.words.dictionary import BURMESE, CJK, HANGUL, THAI
+from whorl.fingerprint.words.split_by_dictionary import BURMESE, CJK, HANGUL, THAI
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
 profiles = pytest.mark.parametrize("profile", PROFILES)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.search.attribution.made import words
 from whorl import Document, Store
-from whorl.cli.render.tables import similar_table
+from whorl.cli.render.result_tables import similar_table
 from whorl.cli.render.terminal import console
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import ResidualOverlap

@@ -223,7 +223,10 @@ def make_binary_column(together: npt.NDArray[Any], starts: Numbers, ends: Number
 
 
 def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, bits: int = 64) -> list[npt.NDArray[Any]]:
-    """Decode binary columns, each into one array for all rows; `names` are separated by blanks, hashes have `bits`."""
+    """Decode binary columns, each into one array for all rows.
+
+    `names` has the columns, separated by blanks. `bits` is the number of bits of a hash.
+    """
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
     for name in names.split():

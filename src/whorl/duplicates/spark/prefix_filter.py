@@ -55,7 +55,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     rows_by_part,
     whole_numbers,
 )
-from whorl.duplicates.spark.load_documents import LoadedDocuments
+from whorl.duplicates.spark.sketch_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme

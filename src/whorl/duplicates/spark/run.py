@@ -88,8 +88,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
     with _convert_errors():
         from whorl.duplicates.spark.clusters import member_by_member, nest_members
-        from whorl.duplicates.spark.documents import ColumnNames, read, read_without, require_rows
         from whorl.duplicates.spark.duplicates import SparkDuplicates
+        from whorl.duplicates.spark.read_files import ColumnNames, read, read_without, require_rows
 
         if filtered is not None:
             require_rows(paths, operation.input)

@@ -28,7 +28,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     decode_columns,
     sketch_row,
 )
-from whorl.duplicates.spark.load_documents import LoadedDocuments
+from whorl.duplicates.spark.sketch_documents import LoadedDocuments
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 

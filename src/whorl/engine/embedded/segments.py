@@ -146,10 +146,11 @@ READ_AT_ONCE = 1 << 20
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: Numbers of columns in the tables. The first six columns are differences of document numbers, sizes, shared bits,
-#: numbers of deleted documents, originals, and copies. Each kind of token has four columns: the number of postings of
-#: each document, the position of the first posting of each skip block, the skip blocks with more postings than one byte
-#: can count (overfull), and for these the number of postings before each bucket. The last column has the checksums.
+#: Number of columns in the tables for the documents, and for each kind of token. Columns of documents: document numbers
+#: (as differences), sizes, shared bits, numbers of deleted documents, originals, copies. Columns of a kind of token:
+#: the number of postings of each document, the position of the first posting of each skip block, the skip blocks with
+#: more postings than one byte can count (overfull), and for these the number of postings before each bucket. One more
+#: column, the last, has the checksums.
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)

@@ -27,16 +27,7 @@ from whorl.engine.field_names import (
     listing,
 )
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.document_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
-from whorl.engine.opensearch.foreign_minhash import (
-    LONG_PROBE,
-    MinHashField,
-    choose_field,
-    minhash_fields,
-    probe_field,
-    token_count,
-)
-from whorl.engine.opensearch.index_mapping import (
+from whorl.engine.opensearch.create_index import (
     definition_differences,
     field_definition,
     find_stored_texts,
@@ -45,6 +36,15 @@ from whorl.engine.opensearch.index_mapping import (
     properties_conflict,
     searchable_text,
     splits_names,
+)
+from whorl.engine.opensearch.document_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
+from whorl.engine.opensearch.foreign_minhash import (
+    LONG_PROBE,
+    MinHashField,
+    choose_field,
+    minhash_fields,
+    probe_field,
+    token_count,
 )
 from whorl.engine.opensearch.request_body import sort_keys
 from whorl.engine.opensearch.update_documents import missing_fields_query

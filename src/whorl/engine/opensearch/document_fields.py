@@ -1,4 +1,4 @@
-"""Defines whorl's fields in an OpenSearch index and their mapping, and builds their values.
+"""Defines whorl's fields in an OpenSearch index; converts documents to these fields, and hits back to documents.
 
 whorl computes words, tokens and values and stores them in its own fields. So every clause means the same as on the
 other engines, with any analysers and plug-ins of the cluster. In an index made by whorl, the stored source of a

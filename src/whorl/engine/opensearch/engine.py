@@ -15,6 +15,14 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.field_names import FieldNames
 from whorl.engine.index_terms import places_by_field
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.create_index import (
+    field_definition,
+    file_base,
+    require_fields,
+    searchable_text,
+    splits_names,
+    without_passage_field,
+)
 from whorl.engine.opensearch.document_fields import (
     DIGEST,
     FIELDS,
@@ -37,14 +45,6 @@ from whorl.engine.opensearch.document_fields import (
     without_text,
 )
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens, read_texts
-from whorl.engine.opensearch.index_mapping import (
-    field_definition,
-    file_base,
-    require_fields,
-    searchable_text,
-    splits_names,
-    without_passage_field,
-)
 from whorl.engine.opensearch.request_body import (
     facet_aggregations,
     id_field,

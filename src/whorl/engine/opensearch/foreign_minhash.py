@@ -15,8 +15,8 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.field_names import FieldNames
 from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_index import field_definition
 from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
-from whorl.engine.opensearch.index_mapping import field_definition
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature_and_tokens import Signature, Spelling, from_distinct, smallest_in_buckets

@@ -412,7 +412,8 @@ def _escape(text: str) -> str:
 
 #: Minimum number of values to request from each shard: a value that is frequent in total may be rare in one shard.
 _LEAST_OF_A_SHARD = 1000
-#: Longest prefix in a regular expression, which may have 1,000 characters (index.max_regex_length).
+#: Maximum length of a prefix in a regular expression, whose total length is limited to 1,000 characters by the
+#: setting index.max_regex_length.
 _LONGEST_BEGINNING = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 #: Aggregation script that decodes the numbers in a field, like the sort script.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
+from whorl.engine.backfill_loop import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.cluster_labels import (
     CHANGED_AT_ONCE,
     READ_AT_ONCE,
@@ -24,6 +24,7 @@ from whorl.engine.cluster_labels import (
 )
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_index import has_own_fields_in_source, missing_texts_reason, require_fields
 from whorl.engine.opensearch.document_fields import (
     CLUSTER_FIELDS,
     OWN,
@@ -37,7 +38,6 @@ from whorl.engine.opensearch.document_fields import (
     own_fields,
     scheme_value,
 )
-from whorl.engine.opensearch.index_mapping import has_own_fields_in_source, missing_texts_reason, require_fields
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.errors import DocumentError, SchemaError

@@ -227,7 +227,7 @@ class _Encoder(json.JSONEncoder):
 
 
 class _UpdateSession:
-    """The method of a `requests` session that pysolr calls to send documents.
+    """Replaces a `requests` session for pysolr: it has only the method that pysolr calls to send documents.
 
     `send` sends a body with its content type over the connections of a client, and returns the body of the response.
     """

@@ -1,4 +1,4 @@
-"""Updates Solr documents: adds sketches from stored texts (`whorl solr backfill`) and cluster labels.
+"""Adds sketches (`whorl solr backfill`) and cluster labels to Solr documents; checks that no update loses a field.
 
 Atomic updates set only whorl's fields. An update of a backfill contains the version that whorl has read
 (compare-and-set), so Solr skips a document that has changed since.
@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
+from whorl.engine.backfill_loop import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labels
 from whorl.engine.field_names import FieldNames, init_command, listing
 from whorl.engine.protocol import ClusterLabel

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, loop
 from whorl.fingerprint.compiled.unicode_tables import DIVIDED_WORD, ENGINE, NEEDS_DICTIONARY, RARE
-from whorl.fingerprint.words.dictionary import (
+from whorl.fingerprint.words.split_by_dictionary import (
     CJK,
     HANGUL,
     KATAKANA_COST_LONG,

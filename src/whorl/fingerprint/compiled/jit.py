@@ -45,9 +45,9 @@ inlined = njit(**_OPTIONS, forceinline=True)
 
 
 def _sources_digest() -> str:
-    """Return a digest of the source code of this package and of `words.dictionary` (compiled constants)."""
+    """Return a digest of the source code of this package and of `words.split_by_dictionary` (compiled constants)."""
     folder = Path(__file__).parent
-    sources = [*sorted(folder.glob("*.py")), folder.with_name("words") / "dictionary.py"]
+    sources = [*sorted(folder.glob("*.py")), folder.with_name("words") / "split_by_dictionary.py"]
     return sha256(b"".join(source.read_bytes() for source in sources if source.exists())).hexdigest()[:12]
 
 

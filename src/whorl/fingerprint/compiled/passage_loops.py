@@ -1,4 +1,4 @@
-"""Compiled loops that number shingles, find the passages that two texts share, and compute set covers.
+"""Compiled loops that assign numbers to shingles, find the passages that two texts share, and compute set covers.
 
 A set cover is a small number of texts that together cover another text. The loops give the same results as the code
 in `fingerprint.compare_texts` and `search.attribution.cover`, and are several times as fast.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.fingerprint.words import tokenizer as plain
-from whorl.fingerprint.words.dictionary import load_trie
+from whorl.fingerprint.words.split_by_dictionary import load_trie
 from whorl.fingerprint.words.wordbreak import CODE_POINTS, FIRST_PLANE, INHERITED, JAPANESE, START, STOP, StateMachine
 
 #: Flags of a unit in `LoopTables.units`: it may be part of a word; it is unusual, so the state machine decides; it may

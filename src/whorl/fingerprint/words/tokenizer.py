@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.words.dictionary import Dictionaries
+from whorl.fingerprint.words.split_by_dictionary import Dictionaries
 from whorl.fingerprint.words.wordbreak import (
     CODE_POINTS,
     FIRST_PLANE,

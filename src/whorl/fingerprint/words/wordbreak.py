@@ -165,7 +165,7 @@ class WordBreakTables:
         compositions: Composition of each pair of characters that has one.
         classes: Canonical combining class of each character, if not 0.
         joint: Characters that NFC may combine with a preceding character.
-        engine: Dictionary engine of each code point, 0 for none (``dictionary.py`` names them).
+        engine: Dictionary engine of each code point, 0 for none (`split_by_dictionary` names them).
         role: Possible roles of each code point in a word, for the dictionary engines that look ahead.
         nfkc: NFKC form of each character of the Chinese and Japanese engine that NFKC changes.
         nfkc_joint: Characters of that engine that NFKC may combine with a preceding character.

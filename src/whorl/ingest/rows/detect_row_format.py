@@ -120,7 +120,7 @@ def _detect_in_packed(
 ) -> RowFormat:
     """Detect the format of a compressed file's content, from its first unpacked bytes and its name.
 
-    The name `file` lacks the suffix of the compression.
+    `file` is the name without the suffix of the compression, such as `.gz`.
     """
     with open_compressed(opened, module) as stream, limit_memory():
         # The file may be truncated soon after its first line, so read no further.

@@ -120,8 +120,8 @@ class CandidateReader:
         self._word_starts = of_text.spans[:, 0].copy()
         self._counted_before = cumulate_counted(is_counted)
         self._least_words = min_words
-        # If the store has only the hashes of passages, known passages lack words at their ends, and sometimes within
-        # them. So require fewer words.
+        # If the store has only the hashes of passages, the matched ranges lack words at the ends of the real passages,
+        # and sometimes within them. So accept shorter ranges.
         if not engine.keeps_texts and (passages := engine.passage_scheme):
             self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0

@@ -29,7 +29,7 @@ _DITTO = re.compile(r'(?:(?<=\t)|(?<=[^\S\n]{2}))"(?=\s\s|\t|\n|\Z)|(?:^|(?<=\n)
 #: scripts, such as Arabic, Chinese and Thai, put an opening mark right after a letter.
 CASED_OR_NUMBER = r"\dA-Za-z\xaa\xb2\xb3\xb5\xb9\xba\xbc-\xbe\xc0-\u058f\u10a0-\u10ff\u1e00-\u1fff\u2070-\u218f"
 _CASED_OR_NUMBER = re.compile(f"[{CASED_OR_NUMBER}]")
-#: The beginning of a quotation after a letter; a mark before other punctuation is a closing mark.
+#: Characters that can begin a quotation. A mark right after a letter opens a quotation only if one of them follows.
 _BEGINNING = re.compile(r"[\w(\[（《〈「『【“‘«¿¡]")
 #: The mark of Hebrew abbreviations, which stands between two letters.
 _GERSHAYIM = re.compile(r'(?<=[א-ת])"(?=[א-ת])')

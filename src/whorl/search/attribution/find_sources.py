@@ -250,8 +250,8 @@ class _SourceChooser:
     ) -> None:
         """Add groups of documents with the same passage hashes of the text.
 
-        `counted` selects the ranges of a group's known words that are long enough for a passage; None selects all
-        ranges.
+        `counted` is a function that selects, from the ranges of words that a group is known to contain, the ranges of
+        passage length; None retains all ranges.
         """
         self._proven_words = 0 if counted else hashed_words
         for group in groups:

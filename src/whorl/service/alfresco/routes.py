@@ -243,7 +243,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
 
     @router.post(SEARCH, summary="Search", response_description="A page of hits")
     def search(body: SearchRequest, request: Request) -> Json:
-        """Search as Alfresco's Search API does; a FINGERPRINT adds `search.fingerprint` to each entry."""
+        """Search as Alfresco's Search API does. For a FINGERPRINT, each entry also has `search.fingerprint`."""
         unknown = sorted(set(request.query_params) - {_TICKET_PARAMETER})
         if unknown:
             raise ParameterError(

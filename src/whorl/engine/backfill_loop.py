@@ -1,4 +1,7 @@
-"""The batch loop and the report of a backfill, for Solr and OpenSearch, whose modules fill in the fields."""
+"""The batch loop and the report that the backfills of Solr and OpenSearch share.
+
+The code that fills in the fields is in each engine's `update_documents`.
+"""
 
 from __future__ import annotations
 

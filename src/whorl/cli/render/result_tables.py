@@ -1,4 +1,4 @@
-"""Formats hits and sources as tables for a terminal, with lines of totals."""
+"""Formats the results of `search`, `similar` and `sources` as tables for a terminal, with lines of totals."""
 
 from __future__ import annotations
 

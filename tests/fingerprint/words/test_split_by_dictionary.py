@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.fingerprint.words.dictionary import (
+from whorl.fingerprint.words.split_by_dictionary import (
     BURMESE,
     CJK,
     HANGUL,

@@ -45,7 +45,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     text_digests,
     whole_numbers,
 )
-from whorl.duplicates.spark.documents import documents_in
+from whorl.duplicates.spark.read_files import documents_in
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
 

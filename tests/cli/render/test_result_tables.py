@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from tests.output.test_sources import SOURCE, TEXT, example_attribution
-from whorl.cli.render.tables import closing_line, page_table, similar_table, sources_table, totals_line
+from whorl.cli.render.result_tables import closing_line, page_table, similar_table, sources_table, totals_line
 from whorl.cli.render.terminal import console
 from whorl.fingerprint.compare_texts import CommonWords, compare_words, words_of
 from whorl.fingerprint.statistics.metric import Shares

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.engine.backfill import BackfillReport, fill_batches, ignore_progress
+from whorl.engine.backfill_loop import BackfillReport, fill_batches, ignore_progress
 from whorl.errors import EngineUnavailableError
 
 

@@ -12,8 +12,7 @@ from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
 from whorl.engine.field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.document_fields import MAPPING, OWN
-from whorl.engine.opensearch.index_mapping import (
+from whorl.engine.opensearch.create_index import (
     create,
     definition_differences,
     field_definition,
@@ -21,6 +20,7 @@ from whorl.engine.opensearch.index_mapping import (
     initialise,
     searchable_text,
 )
+from whorl.engine.opensearch.document_fields import MAPPING, OWN
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = "one two three four five six seven"

@@ -24,8 +24,8 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
     """
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
-    from whorl.duplicates.spark.documents import ColumnNames, parts_of, read
-    from whorl.duplicates.spark.load_documents import load_documents
+    from whorl.duplicates.spark.read_files import ColumnNames, parts_of, read
+    from whorl.duplicates.spark.sketch_documents import load_documents
 
     texts = {
         "plain.txt": "The quick brown fox jumps over the lazy dog, again and again.",
@@ -80,7 +80,7 @@ def test_format_by_suffix(path: str, kind: str) -> None:
     The last suffix decides, or the one before a compression suffix; an unknown suffix means text.
     """
     pytest.importorskip("pyspark")
-    from whorl.duplicates.spark.documents import _format_of
+    from whorl.duplicates.spark.read_files import _format_of
 
     assert _format_of(path) == kind
 
@@ -89,7 +89,7 @@ def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: P
     """
     All columns stay, and so do rows that are not documents; the retention column is read as a number or as text.
     """
-    from whorl.duplicates.spark.documents import ColumnNames, read, read_without
+    from whorl.duplicates.spark.read_files import ColumnNames, read, read_without
 
     schema = "id long, text string, quality int, made date, seen timestamp, more array<int>"
     when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)

@@ -22,7 +22,7 @@ def test_rows_become_sketches_or_problems() -> None:
     Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
     """
     from whorl.duplicates.spark.arrow_blocks import Partitioning
-    from whorl.duplicates.spark.load_documents import RunNumber, _sketch_rows
+    from whorl.duplicates.spark.sketch_documents import RunNumber, _sketch_rows
 
     text = "one two three four five six"
     rows = [
@@ -54,15 +54,15 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     """
     Each partition lists the first problems of rows, and counts the others.
     """
-    from whorl.duplicates.spark import load_documents
+    from whorl.duplicates.spark import sketch_documents
     from whorl.duplicates.spark.arrow_blocks import Partitioning
 
-    monkeypatch.setattr(load_documents, "PROBLEMS_LISTED", 2)
+    monkeypatch.setattr(sketch_documents, "PROBLEMS_LISTED", 2)
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     rows = [{"id": f"bad\t{number}", "name": None, "text": "text", "content": None} for number in range(7)]
     batch = pa.RecordBatch.from_pylist(rows, pa.schema(kinds))
-    blocks = load_documents._sketch_rows(
-        iter([batch]), SKETCHING, Partitioning.with_count(3), load_documents.RunNumber()
+    blocks = sketch_documents._sketch_rows(
+        iter([batch]), SKETCHING, Partitioning.with_count(3), sketch_documents.RunNumber()
     )
     problems = pa.Table.from_batches(blocks).to_pylist()
     assert [(row["problem_id"], row["unlisted"]) for row in problems] == [("bad\t0", None), ("bad\t1", None), (None, 5)]
@@ -98,7 +98,7 @@ def test_a_new_copy_makes_its_copies_new() -> None:
     """
     In any order, a reference document is compared with all others if it equals a document that is not in the reference.
     """
-    from whorl.duplicates.spark.load_documents import STAYS
+    from whorl.duplicates.spark.sketch_documents import STAYS
 
     text = "one two three four five six seven"
     known, new = Document("known", text, properties={STAYS: True}), Document("new", text)
@@ -160,7 +160,7 @@ def run_of(
         All blocks by part; the blocks without replaced members; the totals; and the removed keys.
     """
     from whorl.duplicates.spark.arrow_blocks import Partitioning
-    from whorl.duplicates.spark.load_documents import (
+    from whorl.duplicates.spark.sketch_documents import (
         RunNumber,
         _divide_again,
         _find_removed_keys,
@@ -179,7 +179,7 @@ def run_of(
 
     rows = iter([pa.RecordBatch.from_pylist([{}])])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("whorl.duplicates.spark.load_documents.documents_in", read)
+        patch.setattr("whorl.duplicates.spark.sketch_documents.documents_in", read)
         made = list(_sketch_rows(rows, SKETCHING, parts, RunNumber(number, since, True)))
     batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
     blocks = in_parts(pa.Table.from_batches([*made, *_divide_again(batches, FILES_SCHEME, parts, since)]), parts)
