@@ -8,6 +8,7 @@ import json
 import os
 import queue
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -75,6 +76,8 @@ def serving(store: str | Path, **settings: object) -> Iterator[Served]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # The service inherits an ignored SIGHUP from tests that run under nohup.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     log: queue.Queue[dict[str, Any] | None] = queue.Queue()
     stderr = process.stderr
