@@ -265,6 +265,20 @@ def test_pivots_within_equal_numbers(tmp_path: Path) -> None:
     assert [sizes_of_7[name] for name in ("countValues", "min", "max", "sum", "missing")] == [3, 0, 2, 3, 0]
 
 
+def test_the_most_frequent_number_of_two_types(tmp_path: Path) -> None:
+    """
+    Neither the integer 7 nor the float 7.0 is the most frequent value of its type, but both together are.
+    """
+    weights: list[int | float] = [1, 1, 1, 1, 7, 7, 7, 2.5, 2.5, 2.5, 2.5, 7.0, 7.0, 7.0]
+    with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:
+        store.index(
+            Document(str(number), "one two", properties={"weight": weight}) for number, weight in enumerate(weights)
+        )
+        fields = {"facets": [{"field": "weight", "limit": 1}]}
+        [facet] = search(service, "one", facetFields=fields)["context"]["facetsFields"]
+    assert [(bucket["label"], bucket["count"]) for bucket in facet["buckets"]] == [("7", 6)]
+
+
 def test_filters_by_their_tags(service: TestClient) -> None:
     """
     A facet excludes the filters whose tags it names, and no others.
