@@ -45,13 +45,13 @@ def test_run_starts_of_several_columns(rows: list[tuple[int, int]]) -> None:
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=12), st.integers(1, 30))
 def test_ranges_are_expanded_in_order(ranges: list[tuple[int, int]], at_once: int) -> None:
     """
-    Batches have all indices of all ranges, in order; a batch of several ranges is limited.
+    Batches have all indices of all ranges, in order. No batch is empty; a batch of several ranges is limited.
     """
     starts, ends = np.array(ranges, np.int64).reshape(-1, 2).T
     expanded = [(a.tolist(), b.tolist()) for a, b in expand_ranges(starts, ends, at_once)]
     pairs = [pair for owners, indices in expanded for pair in zip(owners, indices, strict=True)]
     assert pairs == [(owner, at) for owner, (start, end) in enumerate(ranges) for at in range(start, end)]
-    assert all(len(owners) <= at_once or len(set(owners)) == 1 for owners, _ in expanded)
+    assert all(owners and (len(owners) <= at_once or len(set(owners)) == 1) for owners, _ in expanded)
 
 
 @given(numbers, st.sampled_from([4, 60, 64]))

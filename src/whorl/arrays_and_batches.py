@@ -104,7 +104,7 @@ def expand_ranges(
     """Yield the indices in half-open ranges, in batches of at most `at_once` indices; a larger range is a batch alone.
 
     A range that ends before its start is empty. A batch has two arrays of the same shape: for each index, the number of
-    its range, and the index itself.
+    its range, and the index itself. No batch is empty.
     """
     sizes = np.maximum(ends - starts, 0)
     before = sizes.cumsum() - sizes
@@ -114,7 +114,8 @@ def expand_ranges(
         if before[-1] + sizes[-1] - before[first] > at_once:
             last = max(first + 1, int(np.searchsorted(before + sizes, before[first] + at_once, "right")))
         owners = np.arange(first, last).repeat(sizes[first:last])
-        yield owners, (starts - before)[owners] + np.arange(before[first], before[first] + owners.size)
+        if owners.size:
+            yield owners, (starts - before)[owners] + np.arange(before[first], before[first] + owners.size)
         first = last
 
 

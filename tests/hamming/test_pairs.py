@@ -84,3 +84,13 @@ def test_bad_arrays(bad: np.ndarray) -> None:
     """
     with pytest.raises(ParameterError, match="codes are"):
         find_pairs(bad, 3)
+
+
+@pytest.mark.parametrize("distance", [1, 3])
+def test_codes_that_share_no_block(route: str, distance: int) -> None:  # noqa: F811
+    """
+    If no two of many codes agree on all bits of a block, the result is empty.
+    """
+    # Multiplication by an odd number gives each code other bits in every block.
+    codes = np.arange(1, 1001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    assert np.array_equal(find_pairs(codes, distance), all_pairs(codes.tolist(), distance))
