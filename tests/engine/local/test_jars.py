@@ -298,3 +298,12 @@ def test_a_cache_that_cannot_be_written_is_named(one_jar, tmp_path):
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(EngineUnavailableError, match=r"cannot be kept in .*cache"):
         fetch_jars(one_jar, tmp_path / "cache")
+
+
+def test_a_lock_that_cannot_be_opened_is_an_error(one_jar, tmp_path):
+    """
+    A folder in place of the file that is locked is an error with its path, not a traceback.
+    """
+    (tmp_path / "cache" / "solr.lock").mkdir(parents=True)
+    with pytest.raises(EngineUnavailableError, match=r"cannot be kept in .*cache: unable to open database file"):
+        fetch_jars(one_jar, tmp_path / "cache")

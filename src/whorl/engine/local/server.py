@@ -163,7 +163,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
             with _one_process_at_a_time(root / f"{server.key}.lock"):
                 if not folder.is_dir():
                     _download(server, read_lock(lock), folder)
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             raise EngineUnavailableError(f"{server.name}'s jars cannot be kept in {root}: {error}") from error
     return sorted(folder.glob("*.jar"))
 
@@ -257,7 +257,7 @@ def _one_process_at_a_time(path: Path) -> Iterator[None]:
                 database.execute("BEGIN EXCLUSIVE")
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                    raise OSError(str(error)) from error
+                    raise
         yield
 
 
