@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
+from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder_and_sqlite import INDEX, RECORDS
 from whorl.errors import ParameterError, SchemaError, SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
@@ -182,6 +183,23 @@ def test_names_and_properties_are_searched(tmp_path: Path) -> None:
         for query in ("name:lease", "year:2024", "id:a", "*", "name:le*"):
             assert [hit.id for hit in store.search(query).hits] == ["a"]
         assert store.count("name:other") == 0
+
+
+def test_options_of_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    If another process leaves out texts while this one waits for the lock, neither loses its options.
+    """
+    EmbeddedEngine(tmp_path / "store").close()
+    acquire = EmbeddedEngine._acquire_lock
+
+    def save_others_first(engine: EmbeddedEngine) -> None:
+        monkeypatch.setattr(EmbeddedEngine, "_acquire_lock", acquire)
+        EmbeddedEngine(tmp_path / "store", reduction="no_text").close()
+        acquire(engine)
+
+    monkeypatch.setattr(EmbeddedEngine, "_acquire_lock", save_others_first)
+    with closing(EmbeddedEngine(tmp_path / "store", passages=True)) as engine:
+        assert not engine.keeps_texts
 
 
 def test_when_texts_can_be_left_out(tmp_path: Path) -> None:

@@ -168,6 +168,9 @@ class EmbeddedEngine(Engine):
             if options != stored:
                 self._require_writable()
                 self._acquire_lock()
+                # Another process may have saved options since, and its options must not be lost.
+                stored = self._records.options()
+                options = self._with_requested(stored, passages, reduction)
                 self._save_options(options)
             self._index_folder = folder
             self._use_options(DocumentPreparation(scheme, self._sketch_scheme, *options))
