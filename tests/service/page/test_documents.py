@@ -179,13 +179,20 @@ def test_lines_of_documents_are_stored(browser: Browser, own_store: Store) -> No
         expect(page.locator("#adding-told")).to_have_text("3 documents stored, 3 problems")
         problems = page.locator("#adding-problems li")
         expect(problems.nth(0)).to_contain_text("rows.jsonl, line 3: ")
-        expect(problems.nth(1)).to_contain_text("bad.jsonl: ")
+        expect(problems.nth(1)).to_contain_text("bad.jsonl, line 1: ")
         expect(problems.nth(2)).to_contain_text("many.json holds documents as rows")
         assert own_store.text("lease") == LEASE
         page.goto(f"{address}/#compare")
         for side, name, text in (("a", "rows.jsonl", rows), ("b", "recipe.txt", RECIPE)):
             page.locator(f"#file-{side}").set_input_files({"name": name, "mimeType": "", "buffer": text.encode()})
         expect(page.locator("#text-a")).to_contain_text('{"id": "lease"')
+
+
+def test_lines_after_a_thousand_refused_lines_are_stored(browser: Browser, own_store: Store) -> None:
+    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+        drop(page, "rows.jsonl", "{}\n" * 1000 + json.dumps({"id": "lease", "text": LEASE}))
+        expect(page.locator("#adding-told")).to_contain_text("1 document stored")
+        expect(page.locator("#adding-problems li").first).to_contain_text("rows.jsonl, line 1: ")
 
 
 def test_a_read_only_store_offers_no_changes(browser: Browser, embedded_contracts: Store) -> None:

@@ -43,7 +43,7 @@ export async function addFiles(files) {
   async function post(lines, name = "", first = 1) {
     // Documents without sketches cannot be searched quickly enough.
     const { has_sketches: canTell } = await about();
-    const report = await (await request(canTell ? `/documents?warn=${ALIKE}` : "/documents", lines.join("\n"))).json();
+    const report = await reportOf(request(canTell ? `/documents?warn=${ALIKE}` : "/documents", lines.join("\n")));
     repeats.push(...report.repeats ?? []);
     stored += report.stored;
     unchanged += report.unchanged;
@@ -100,6 +100,16 @@ export async function addFiles(files) {
     "li", {}, `${id} repeats `, element("a", { href: compareLink(id, best.id) }, nameOf(best)), `: ${percent(best.jaccard)} alike`,
   )));
   changed();
+}
+
+/** Return the report of an upload, also if all of its lines are refused. */
+async function reportOf(upload) {
+  try {
+    return await (await upload).json();
+  } catch (error) {
+    if (!error.report) throw error;
+    return error.report;
+  }
 }
 
 /** Check for a document with this id and another text. */

@@ -6,12 +6,12 @@ const API = "/api/v1";
 
 /**
  * A failed request: `message` for the user; `span` and `hint` of a wrong query; `suggested` id for an unknown id;
- * `choices` for the user, each with its `label` and a function `choose`.
+ * `choices` for the user, each with its `label` and a function `choose`; `report` of an upload without a valid line.
  */
 export class Failure extends Error {
-  constructor(message, { span = null, hint = "", suggested = null, status = 0, choices = [] } = {}) {
+  constructor(message, { span = null, hint = "", suggested = null, status = 0, choices = [], report = null } = {}) {
     super(message);
-    Object.assign(this, { span, hint, suggested, status, choices });
+    Object.assign(this, { span, hint, suggested, status, choices, report });
   }
 }
 
@@ -66,9 +66,9 @@ async function send(path, body, signal, method) {
 }
 
 async function failureOf(answer) {
-  const { error, errors } = await answer.json().catch(() => ({}));
-  // If all lines of an upload are refused, the response has their errors.
+  const body = await answer.json().catch(() => ({})), { error, errors } = body;
+  // If all lines of an upload are refused, the response is the report with their errors.
   const message = error?.message ?? errors?.[0]?.message ?? `the service answered ${answer.status} ${answer.statusText}`.trim();
   const { span, hint, suggested } = error ?? {};
-  return new Failure(message, { span, hint, suggested, status: answer.status });
+  return new Failure(message, { span, hint, suggested, status: answer.status, report: errors ? body : null });
 }
