@@ -279,6 +279,19 @@ def test_the_most_frequent_number_of_two_types(tmp_path: Path) -> None:
     assert [(bucket["label"], bucket["count"]) for bucket in facet["buckets"]] == [("7", 6)]
 
 
+def test_a_late_page_of_numbers_of_two_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A page of values may begin after the number of values that are requested to merge integers and floats.
+    """
+    monkeypatch.setattr("whorl.service.alfresco.facets.MOST_VALUES", 2)
+    with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:
+        store.index(Document(str(number), "one two", properties={"weight": number}) for number in range(5))
+        store.index([Document("half", "one two", properties={"weight": 0.5})])
+        fields = {"facets": [{"field": "weight", "offset": 3, "limit": 2}]}
+        [facet] = search(service, "one", facetFields=fields)["context"]["facetsFields"]
+    assert len(facet["buckets"]) == 2
+
+
 def test_filters_by_their_tags(service: TestClient) -> None:
     """
     A facet excludes the filters whose tags it names, and no others.

@@ -122,7 +122,7 @@ class FacetCounter:
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
         is_by_value, within = facet.sort == "INDEX", tuple(nested._facets)
         # A rare integer may be a frequent number together with its floats, and the reverse.
-        requested = MOST_VALUES if is_merged and not is_by_value else most
+        requested = max(most, MOST_VALUES) if is_merged and not is_by_value else most
         first = len(self._facets)
         self._facets += [
             ValueFacet(kind, field, requested, least, is_by_value, facet.prefix, within)
