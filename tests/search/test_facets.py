@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store, open_store
+from whorl.engine.protocol import ValueFacet
 from whorl.errors import ParameterError, QueryError
 from whorl.search.prepared_search import PreparedQuery
 from whorl.service.alfresco.facets import Bucket, FacetCounter, FieldStatistics
@@ -107,6 +108,25 @@ def test_statistics(store: Store) -> None:
     assert (numbers.count, numbers.smallest, numbers.largest, figures.missing) == (4, -1.0, 10.0, 2)
     with pytest.raises(ParameterError, match=r"'day' holds .*dates"):
         statistics_of(store, "day")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [(["k"], [5]), (["n"], [10_000]), (["n", "k"], [1000, 5]), (["n", "n"], [1000, 5]), (["k", "n"], [5, 5])],
+)
+def test_additional_values_to_merge(store: Store, fields: list[str], expected: list[int]) -> None:
+    """
+    More values than the limit are requested to merge integers and floats, but not within the values of a pivot.
+    """
+    counter = FacetCounter(store.prepare("*"))
+    counter.values(*(facet(field, limit=5) for field in fields))
+    requested, within = [], counter._facets
+    while within:
+        values = within[0]
+        assert isinstance(values, ValueFacet)
+        requested.append(values.limit)
+        within = [*values.subfacets]
+    assert requested == expected
 
 
 def test_a_missing_field(store: Store) -> None:

@@ -43,6 +43,8 @@ from whorl.service.alfresco.request import (
 )
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
+#: Number of values of a pivot's outermost facet to request if they are merged.
+_MOST_OUTER_VALUES = 1_000
 _Answer = TypeVar("_Answer")
 
 
@@ -75,8 +77,9 @@ class FacetCounter:
     reads the answer from the engine's results.
     """
 
-    def __init__(self, prepared: PreparedQuery, *, is_merged: bool = False) -> None:
+    def __init__(self, prepared: PreparedQuery, *, is_nested: bool = False, is_merged: bool = False) -> None:
         self._prepared = prepared
+        self._is_nested = is_nested
         # Whether the facets are nested within values whose results are merged.
         self._is_merged = is_merged
         self._facets: list[Facet] = []
@@ -116,13 +119,16 @@ class FacetCounter:
         # both counts. So request all counts of both types, also in nested facets.
         is_merged = self._is_merged or by_kind.keys() >= {*_NUMBERS}
         least = 1 if is_merged else facet.mincount
-        nested = FacetCounter(self._prepared, is_merged=is_merged)
+        nested = FacetCounter(self._prepared, is_nested=True, is_merged=is_merged)
         read_within = nested._nested_facet(*inner) if inner else None
         self.warnings += nested.warnings
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
         is_by_value, within = facet.sort == "INDEX", tuple(nested._facets)
-        # A rare integer may be a frequent number together with its floats, and the reverse.
-        requested = max(most, MOST_VALUES) if is_merged and not is_by_value else most
+        requested = most
+        # A rare integer may be a frequent number together with its floats, and the reverse. In a pivot, request fewer
+        # additional values: OpenSearch limits the number of outer values times inner values.
+        if is_merged and not is_by_value and not self._is_nested:
+            requested = max(most, _MOST_OUTER_VALUES if inner else MOST_VALUES)
         first = len(self._facets)
         self._facets += [
             ValueFacet(kind, field, requested, least, is_by_value, facet.prefix, within)
