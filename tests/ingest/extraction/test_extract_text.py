@@ -92,11 +92,15 @@ def calls(work: Callable[[], object]) -> int:
             b"Subject: S\nContent-Type: text/plain; format=flowed; delsp=yes\n\nland \nlord keeps\n-- \nAnn",
             "S landlord keeps -- Ann",
         ),
+        (
+            b"Subject: S\nContent-Type: text/plain; format=flowed; delsp=yes\n\n> the rent \nno \n-- \nAnn",
+            "S > the rent no -- Ann",
+        ),
         (b"Subject: S\nContent-Type: text/plain; format=flowed\n\nthe \nlandlord", "S the landlord"),
         (b"From: a@example.org\r\nContent-Type: text/plain; charset=unknown-8bit\r\n\r\nGr\xc3\xbc\xc3\x9fe", "Grüße"),
         (b"Subject: only this\n\n", "only this"),
     ],
-    ids=["plain", "html", "attachment", "delsp", "flowed", "charset", "no-body"],
+    ids=["plain", "html", "attachment", "delsp", "quoted", "flowed", "charset", "no-body"],
 )
 def test_mail(raw: bytes, expected: str) -> None:
     """

@@ -110,9 +110,10 @@ def html_text(markup: str) -> str:
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
-#: A line break that a mail program has put into a line of a message with `format=flowed; delsp=yes`, with the blank
-#: before it. A line of two hyphens and a blank begins a signature. Quoted lines are not joined.
-_SOFT_BREAK = re.compile(r"(?<!\n--) \n ?(?![>\n])")
+#: Unquoted lines of a message with `format=flowed; delsp=yes` whose line breaks a mail program has put there, each with
+#: the blank before it. A line of two hyphens and a blank begins a signature.
+_FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
+_SOFT_BREAK = re.compile(r" \n ?")
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
@@ -129,7 +130,7 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
     if body is not None:
         content = _content(body)
         if [str(body.get_param(name, "")).lower() for name in ("format", "delsp")] == ["flowed", "yes"]:
-            content = _SOFT_BREAK.sub("", content)
+            content = _FLOWED.sub(lambda lines: _SOFT_BREAK.sub("", lines[0]), content)
         text.add(html_text(content) if body.get_content_subtype() == "html" else content)
 
 
