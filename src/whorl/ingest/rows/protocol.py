@@ -286,7 +286,7 @@ def _text(value: object) -> str:
         raise DocumentError("its text is no UTF-8") from None
 
 
-def _flatten(nested: dict[str, object]) -> dict[str, object]:
+def _flatten(nested: dict[str, object]) -> Mapping[str, object]:
     """Return the values of a row as properties, named by their path: `{"meta": {"url": u}}` becomes `meta.url`.
 
     The items of a list have the path of the list. Missing values, NaN, infinity and binary values are left out.
@@ -311,7 +311,7 @@ def _flatten(nested: dict[str, object]) -> dict[str, object]:
             flat.setdefault(path, [])
         elif (plain := _to_plain(value)) is not None and not isinstance(plain, bytes):
             flat.setdefault(path, []).append(plain)
-    return {**flat}
+    return flat
 
 
 def _to_plain(value: object) -> object:
