@@ -505,7 +505,7 @@ class EmbeddedEngine(Engine):
     def _apply_leftovers(self) -> None:
         """Apply the journal entries that the index lacks after a crash."""
         if self._is_up_to_date():
-            # `_set_option` may have taken the lock.
+            # Saving options takes the lock.
             self._lock.release()
             return
         has_index = self._index.read_applied_numbers() is not None
