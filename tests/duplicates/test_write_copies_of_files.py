@@ -38,6 +38,19 @@ PAGE, OTHER = " ".join(WORDS), " ".join(reversed(WORDS))
 NEAR = PAGE.replace("w7 ", "x7 ")
 
 
+def write_table(table: pa.Table, file: Path) -> None:
+    """Write a Parquet or Arrow file, by its suffix."""
+    if file.suffix == ".parquet":
+        pq.write_table(table, file)
+    else:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+
+
+def read_table(file: Path) -> pa.Table:
+    return pq.ParquetFile(file).read() if file.suffix == ".parquet" else pa.ipc.open_file(file.read_bytes()).read_all()
+
+
 @contextmanager
 def decisions_of(reading: InputReader, keep: Keep, *, with_columns: bool = True) -> Iterator[RetentionDecisions]:
     with duplicates_among(
@@ -542,11 +555,7 @@ def test_other_columns_of_one_name_are_copied(tmp_path: Path, kind: str, names: 
     columns: list[list[Any]] = [["a", "b", "c"], [PAGE, NEAR, OTHER], [1, 2, 3], [4, 5, 6]]
     table = pa.Table.from_arrays([pa.array(column) for column in columns], ["id", "text", *names])
     file, folders = tmp_path / f"rows.{kind}", [tmp_path / "filtered", tmp_path / "annotated"]
-    if kind == "parquet":
-        pq.write_table(table, file)
-    else:
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+    write_table(table, file)
     options = ["--id-column", "", "--filtered", str(folders[0]), "--annotated", str(folders[1])]
     done = CliRunner().invoke(main, ["duplicates", str(file), *options])
     assert done.exit_code == 0
@@ -556,8 +565,7 @@ def test_other_columns_of_one_name_are_copied(tmp_path: Path, kind: str, names: 
         f"3 of 3 documents in {folders[1]}",
     ]
     for folder, rows in zip(folders, ([0, 2], [0, 1, 2]), strict=True):
-        path = folder / file.name
-        copy = pq.ParquetFile(path).read() if kind == "parquet" else pa.ipc.open_file(path.read_bytes()).read_all()
+        copy = read_table(folder / file.name)
         assert copy.schema.names[:4] == ["id", "text", *names]
         assert [column.to_pylist() for column in copy.columns[:4]] == [
             [column[at] for at in rows] for column in columns
@@ -610,17 +618,12 @@ def test_views_are_copied(tmp_path: Path, kind: str) -> None:
     """
     table = pa.table({name: pa.array(values, type_) for name, (type_, values) in VIEWS.items()})
     file, folders = tmp_path / f"rows.{kind}", [tmp_path / "filtered", tmp_path / "annotated"]
-    if kind == "parquet":
-        pq.write_table(table, file)
-    else:
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+    write_table(table, file)
     options = ["--filtered", str(folders[0]), "--annotated", str(folders[1])]
     done = CliRunner().invoke(main, ["duplicates", str(file), *options])
     assert done.exit_code == 0
     for folder, rows in zip(folders, ([0, 2], [0, 1, 2]), strict=True):
-        path = folder / file.name
-        copy = pq.ParquetFile(path).read() if kind == "parquet" else pa.ipc.open_file(path.read_bytes()).read_all()
+        copy = read_table(folder / file.name)
         assert copy.schema.types[: len(VIEWS)] == table.schema.types
         assert copy.select(list(VIEWS)).to_pylist() == [table.to_pylist()[at] for at in rows]
 
