@@ -41,6 +41,42 @@ def test_the_documents(page: Page, url: str) -> None:
     expect(page.locator("#documents-told")).to_have_text(f"1 of {COUNT} documents")
 
 
+def test_back_right_after_scrolling(page: Page, url: str) -> None:
+    """
+    Back restores the scroll position also if a timer that the last view has started ends before the next view is shown.
+    """
+    page.add_init_script(
+        """
+        const calls = new Map(), start = setTimeout, stop = clearTimeout;
+        window.setTimeout = (call, ...rest) => {
+          const id = start(call, ...rest);
+          calls.set(id, call);
+          return id;
+        };
+        window.clearTimeout = (id) => {
+          calls.delete(id);
+          stop(id);
+        };
+        window.endTimers = () => calls.forEach((call) => call());
+        """
+    )
+    page.reload()
+    page.get_by_role("button", name="Show more").first.click()
+    rows = page.locator("#documents tr")
+    expect(rows).to_have_count(COUNT)
+    rows.last.get_by_role("link").first.click()
+    expect(page.locator("#document-text")).not_to_be_empty()
+    expect(page.locator("#document-similar")).not_to_be_empty()
+    page.evaluate(
+        """
+        dispatchEvent(new Event("scroll"));
+        addEventListener("popstate", endTimers, { once: true });
+        history.back();
+        """
+    )
+    expect(rows.last).to_be_in_viewport()
+
+
 def test_more_of_a_list_that_is_another(page: Page) -> None:
     """
     A filter typed while more rows are loading shows only the filtered documents.

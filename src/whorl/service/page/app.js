@@ -2,7 +2,7 @@
 
 import { FIRST, read } from "./address.js";
 import { signOut, showState } from "./sign-in.js";
-import { byId, settled } from "./dom.js";
+import { byId } from "./dom.js";
 import { counted } from "./format.js";
 import { watchTexts } from "./incoming.js";
 import * as compare from "./compare.js";
@@ -21,7 +21,7 @@ const TITLES = {
 };
 /** Milliseconds without scrolling after which the scroll position is saved. */
 const PAUSE = 100;
-let shown = null, going = 0, counting = 0;
+let shown = null, going = 0, isLoading = false, saving = 0, counting = 0;
 
 async function route() {
   const { view: name, parameters } = read();
@@ -39,17 +39,18 @@ async function route() {
   if (isOther) byId(`${view}-title`).focus({ preventScroll: true });
   going += 1;
   const own = going;
+  isLoading = true;
   scrollTo(0, 0);
   await VIEWS[view].show(parameters);
   if (own !== going) return;
   // Restore the scroll position once the view is complete.
   if (top) requestAnimationFrame(() => scrollTo(0, top));
-  going = 0;
+  isLoading = false;
 }
 
 function notePlace() {
   // While a view loads, the page is at its top, unless the user scrolls already.
-  if (!going || scrollY) history.replaceState({ ...history.state, top: Math.round(scrollY) }, "");
+  if (!isLoading || scrollY) history.replaceState({ ...history.state, top: Math.round(scrollY) }, "");
 }
 
 async function count() {
@@ -68,7 +69,12 @@ async function count() {
 }
 
 history.scrollRestoration = "manual";
-addEventListener("scroll", settled(PAUSE, notePlace), { passive: true });
+addEventListener("scroll", () => {
+  clearTimeout(saving);
+  saving = setTimeout(notePlace, PAUSE);
+}, { passive: true });
+// The position of the view that the user leaves must not be saved with the next address.
+addEventListener("popstate", () => clearTimeout(saving));
 // Save the scroll position before a link is followed.
 addEventListener("click", notePlace, { capture: true });
 for (const view of Object.values(VIEWS)) view.start();
