@@ -25,8 +25,8 @@ from whorl.query.plan.nodes import (
 )
 
 
-def translated(root: BoundNode, warnings: tuple[str, ...] = ()) -> TantivyQuery:
-    return translate(BoundPlan(root, warnings), SCHEME.profile, None)
+def translated(root: BoundNode) -> TantivyQuery:
+    return translate(BoundPlan(root), SCHEME.profile, None)
 
 
 def test_the_description_is_json_without_tokens() -> None:
@@ -63,7 +63,7 @@ def test_the_description_is_json_without_tokens() -> None:
         ],
         "must_not": [
             {"words": ["red"], "fields": ["kind"], "weight": 1.0},
-            {"nothing": "there is no word in '...', so it matches nothing"},
+            {"words": [], "fields": ["name", "content"], "weight": 1.0},
         ],
         "min_should_match": 0,
     }
@@ -75,15 +75,6 @@ def test_a_plan_is_bound_before_it_is_run() -> None:
     """
     with pytest.raises(TypeError, match="bound"):
         translated(FingerprintClause("a"))  # type: ignore[arg-type]  # what a caller's mistake would be
-
-
-def test_warnings_are_reported_once() -> None:
-    """
-    The plan's own first, then those about words that cannot match.
-    """
-    twice = Bool(should=(Words("..."), Words("..."), Words("red")), min_should_match=1)
-    warnings = translated(twice, ("of the plan",)).warnings
-    assert warnings == ("of the plan", "there is no word in '...', so it matches nothing")
 
 
 ORACLE = Oracle(documents(1, 12), SCHEME)

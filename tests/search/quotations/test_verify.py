@@ -73,6 +73,7 @@ CASES = [
     ("in good repair", None, "exact", ["lease"]),
     ("in good repair", "minutes", "misattributed", ["lease"]),
     ("six weeks' notice in writing", None, "absent", []),
+    ("= + < > = + < > = +", None, "absent", []),
 ]
 
 

@@ -76,14 +76,14 @@ class PlanRunner:
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
         if order:
             # The index cannot sort by values, so fetch all hits.
-            total, scored, warnings = self._all_matches(plan)
+            total, scored = self._all_matches(plan)
             reads_values = any(key.field is not None and not key.is_by_id for key in order)
             heads = self._records.heads("id", _ids(scored) if reads_values else [])
             scored = sort_hits(scored, {head.id: head.document() for head in heads}, order)[start : start + rows]
             total, hits = self._read_hits(total, scored, self._records.heads)
         else:
-            total, hits, warnings = self._read_page(plan, start, rows, self._records.heads)
-        return Page(total, tuple(Hit(head.id, head.name, score) for head, score in hits), warnings)
+            total, hits = self._read_page(plan, start, rows, self._records.heads)
+        return Page(total, tuple(Hit(head.id, head.name, score) for head, score in hits), plan.warnings)
 
     def candidates(self, plan: BoundPlan, start: int, rows: int) -> Candidates:
         snapshot = self._index.tokens()
@@ -94,9 +94,9 @@ class PlanRunner:
             changed = self._records.find_changed_since(snapshot.applied)
             if changed is not None:
                 return self._many_candidates(snapshot, plan, matches, (start, rows), changed)
-        total, hits, warnings = self._read_page(plan, start, rows, self._records.sketched_documents, matches)
+        total, hits = self._read_page(plan, start, rows, self._records.sketched_documents, matches)
         sketched = ((Hit(row.id, row.name, score), row.sketch) for row, score in hits)
-        return CandidatePage(total, tuple(sketched), warnings)
+        return CandidatePage(total, tuple(sketched), plan.warnings)
 
     def _many_candidates(
         self,
@@ -122,13 +122,12 @@ class PlanRunner:
 
     def _read_page(
         self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row], matches: ScoredDocuments | None = None
-    ) -> tuple[int, list[tuple[_Row, float]], tuple[str, ...]]:
-        """Return the number of matching documents, one page of documents with their scores, and warnings."""
+    ) -> tuple[int, list[tuple[_Row, float]]]:
+        """Return the number of matching documents, and one page of documents with their scores."""
         if has_only_tokens(plan.root):
             matches = match_tokens(plan.root, self._index.tokens()) if matches is None else matches
-            return (*self._count_page(matches, start, rows, read), plan.warnings)
-        total, scored, warnings = self._match_page(plan, start, rows)
-        return (*self._read_hits(total, scored, read), warnings)
+            return self._count_page(matches, start, rows, read)
+        return self._read_hits(*self._match_page(plan, start, rows), read)
 
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
@@ -175,15 +174,15 @@ class PlanRunner:
     def ids(self, plan: BoundPlan) -> list[str]:
         return _ids(self._all_matches(plan)[1])
 
-    def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId], tuple[str, ...]]:
-        """Return the number of matching documents, the ids and scores of all these documents, and warnings."""
+    def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId]]:
+        """Return the number of matching documents, and the ids and scores of all these documents."""
         if not has_only_tokens(plan.root):
             return self._match_page(plan, 0, self._records.count())
         matches = match_tokens(plan.root, self._index.tokens())
         id_of = self._records.ids(matches.numbers.tolist())
         self.require_deleted([number for number in matches.numbers.tolist() if number not in id_of])
         pairs = zip(matches.numbers.tolist(), matches.scores.tolist(), strict=True)
-        return len(id_of), [(id_of[number], score) for number, score in pairs if number in id_of], plan.warnings
+        return len(id_of), [(id_of[number], score) for number, score in pairs if number in id_of]
 
     def _count_page(
         self, matches: ScoredDocuments, start: int, rows: int, read: _Read[_Row]
@@ -257,13 +256,12 @@ class PlanRunner:
                 subfacets = self._count_facets(facet.subfacets, matching, node)
             yield ValueCount(value, count, subfacets)
 
-    def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId], tuple[str, ...]]:
-        """Return the number of matching documents, the ids and scores of one page, and warnings."""
+    def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId]]:
+        """Return the number of matching documents, and the ids and scores of one page."""
         reader = IndexReader(self._index, self._records, self._words)
         translation = translate(plan, self._profile, reader)
         reader.run_trials()
-        total, scored = self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
-        return total, scored, translation.warnings
+        return self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
 
     def resolve(
         self, references: Collection[str], read: Callable[[list[str]], Mapping[str, _Data]]

@@ -75,7 +75,7 @@ _FEW_NUMBERS = 256
 
 
 class TantivyQuery(NamedTuple):
-    """A tantivy query for a whole plan, the plan's warnings, and warnings about words that cannot match.
+    """A tantivy query for a whole plan.
 
     Args:
         is_ranked: Whether two hits can have different scores.
@@ -85,7 +85,6 @@ class TantivyQuery(NamedTuple):
     query: Query
     is_ranked: bool
     description: _Json
-    warnings: tuple[str, ...]
 
 
 class _TranslatedNode(NamedTuple):
@@ -106,15 +105,13 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
         _NodeTranslator(profile, None).translate_node(plan.root)
     translator = _NodeTranslator(profile, reader)
     part = translator.translate_node(plan.root)
-    warnings = tuple(dict.fromkeys((*plan.warnings, *translator.warnings)))
-    return TantivyQuery(part.query, part.score is None, part.description, warnings)
+    return TantivyQuery(part.query, part.score is None, part.description)
 
 
 class _NodeTranslator:
     """Translates the nodes of a plan into queries; if the reader is None, only describes the nodes."""
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
-        self.warnings: list[str] = []
         self.profile, self.reader = profile, reader
         self.clauses = ClauseQueries(profile, reader)
 
@@ -127,11 +124,7 @@ class _NodeTranslator:
             case Nothing(reason=reason):
                 return _nothing(reason)
             case _ if isinstance(plan, Test):
-                query = self.clauses.query(plan)
-                if isinstance(query, str):
-                    self.warnings.append(query)
-                    return _nothing(query)
-                described = self.clauses.description(plan)
+                query, described = self.clauses.query(plan), self.clauses.description(plan)
                 # Give the queries of all fields together one constant score, so that a match in two fields counts once.
                 return _TranslatedNode(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
@@ -268,15 +261,16 @@ class ClauseQueries:
         self._look_ups, self._states, self._terms = 0, 0, 0
         self._words_of: dict[str, list[str]] = {}
 
-    def query(self, test: Test) -> Query | str:
-        """Return a clause's query, or the reason why it matches nothing; raise UnsupportedQueryError above a limit."""
+    def query(self, test: Test) -> Query:
+        """Return a clause's query; raise UnsupportedQueryError above a limit."""
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
             case Words(text=text, slop=slop):
                 words = self._words(text)
                 if not words:
-                    return f"there is no word in {text!r:.80}, so it matches nothing"
+                    # Typed queries have words, but a quotation may consist of signs, such as "= + =".
+                    return Query.empty_query()
                 has_slop = slop > 0 and len(words) > 1
                 is_match = (lambda values: is_sloppy_phrase(values, words, slop)) if has_slop else None
                 single: list[Pattern] = [(word,) for word in words]
