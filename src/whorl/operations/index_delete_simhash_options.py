@@ -54,6 +54,11 @@ class IndexOperation(Columns):
         "Fail if anything could not be stored, or if an id came more than once.",
         absent=only("cli", because="every answer lists what could not be stored"),
     )
+    replace: bool = option(
+        True,
+        "Replace stored documents by those of the same id; if false, refuse a document whose id has another text.",
+        absent=only("http", because="callers name the files and documents, and repeat the call to update them"),
+    )
     check: Annotated[Percent | None, Bounds(gt=0, le=100)] = option(
         None,
         "Store nothing, and list the documents that repeat stored ones by at least this share.",

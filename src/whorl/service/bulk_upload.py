@@ -154,9 +154,16 @@ class Uploads:
         self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
 
     async def process(
-        self, chunks: AsyncIterator[bytes], repeats: RepeatSearch | None = None, *, is_stored: bool = True
+        self,
+        chunks: AsyncIterator[bytes],
+        repeats: RepeatSearch | None = None,
+        *,
+        is_stored: bool = True,
+        replaces: bool = True,
     ) -> Report:
         """Store the documents of one request; if `is_stored` is false, only check them for repeats.
+
+        Unless `replaces`, a document is refused if its id has another text in the store or in an earlier line.
 
         Raises:
             BrokenOffError: The store failed, the client was too slow, or no slot became free.
@@ -164,7 +171,7 @@ class Uploads:
         """
         report, lines = Report(repeats=None if repeats is None else []), LineSplitter(self._settings.max_line_bytes)
         if repeats is None or is_stored:
-            work = partial(self._store_part, report=report, repeats=repeats)
+            work = partial(self._store_part, report=report, repeats=repeats, replaces=replaces)
         else:
             work = partial(self._check_part, report=report, repeats=repeats)
         part, size, counted = list[Line](), 0, 0
@@ -213,14 +220,34 @@ class Uploads:
             if repeated is not None:
                 report.repeat(number, repeated)
 
-    def _store_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch | None) -> None:
+    def _without_replacements(
+        self, documents: Iterable[tuple[int, Document]], report: Report
+    ) -> Iterator[tuple[int, Document]]:
+        """Yield the documents whose id has no other text yet; record the others as refused."""
+        documents, engine = list(documents), self._store.engine
+        ids = {document.id for _, document in documents}
+        digests = engine.digests(ids)
+        changed = {document.id for _, document in documents if not document.has_digest(digests.get(document.id))}
+        stored = dict.fromkeys(engine.names(changed), "")
+        if stored and engine.keeps_texts:
+            stored |= engine.texts(stored)
+        for number, document in documents:
+            if stored.setdefault(document.id, document.text) == document.text:
+                yield number, document
+            else:
+                report.refuse(number, f"{document.id}: there is already a document of this name, with a different text")
+
+    def _store_part(
+        self, part: Iterable[Line], report: Report, repeats: RepeatSearch | None, *, replaces: bool
+    ) -> None:
         numbers: dict[str, int] = {}
         stored: dict[str, None] = {}
         before = Indexed(report.stored, report.unchanged, report.repeated)
         disconnected = cancellation()
 
         def documents() -> Iterator[Document]:
-            for number, document in self._documents(part, report):
+            valid = self._documents(part, report)
+            for number, document in valid if replaces else self._without_replacements(valid, report):
                 # A write must not be interrupted, so check between documents whether the client has disconnected.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")

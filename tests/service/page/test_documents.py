@@ -218,6 +218,15 @@ def test_lines_of_documents_are_stored(browser: Browser, own_store: Store) -> No
         expect(problems.nth(1)).to_contain_text("bad.jsonl, line 1: ")
         expect(problems.nth(2)).to_contain_text("many.json holds documents as rows")
         assert own_store.text("lease") == LEASE
+        # A line replaces neither a stored document nor an earlier line.
+        changed = [{"id": "new", "text": RECIPE}, {"id": "new", "text": LEASE}, {"id": "lease", "text": RECIPE}]
+        content = "\n".join(map(json.dumps, changed)).encode()
+        page.goto(f"{address}/#documents")
+        page.locator("#add-files").set_input_files({"name": "others.jsonl", "mimeType": "", "buffer": content})
+        expect(page.locator("#adding-told")).to_have_text("1 document stored, 2 problems")
+        expect(problems.nth(0)).to_contain_text("others.jsonl, line 2: new: there is already a document of this name")
+        expect(problems.nth(1)).to_contain_text("others.jsonl, line 3: lease: there is already a document")
+        assert (own_store.text("new"), own_store.text("lease")) == (RECIPE, LEASE)
         page.goto(f"{address}/#compare")
         for side, name, text in (("a", "rows.jsonl", rows), ("b", "recipe.txt", RECIPE)):
             page.locator(f"#file-{side}").set_input_files({"name": name, "mimeType": "", "buffer": text.encode()})

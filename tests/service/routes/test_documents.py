@@ -87,6 +87,44 @@ def test_repeated_ids_are_counted(service: TestClient, monkeypatch: pytest.Monke
     assert service.get("/api/v1/documents/a").json()["properties"] == {"number": [4]}
 
 
+def test_no_text_is_replaced(service: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    With replace=false, a line is refused if its id has another text, stored or in an earlier line; a line with the same
+    text is stored with its new properties.
+    """
+    monkeypatch.setattr(bulk_upload, "PART_LINES", 3)
+    lines: list[dict[str, Any]] = [
+        *({"id": document_id, "text": TEXT} for document_id in "ab"),
+        {"id": "a", "text": "another"},
+        {"id": "b", "text": ""},
+        {"id": "b", "text": TEXT, "pages": 3},
+        {"id": "empty", "text": ""},
+        {"id": "empty", "text": TEXT},
+        {"id": "a", "text": TEXT},
+    ]
+    answer = service.post("/api/v1/documents?replace=false", content=sent(lines), headers=LINES).json()
+    assert [error["line"] for error in answer["errors"]] == [3, 4, 7]
+    assert answer["errors"][0]["message"].startswith("a: there is already a document of this name")
+    assert answer["refused"] == 3
+    stored = service.get("/api/v1/documents/b?text=true").json()
+    assert (stored["text"], stored["properties"]) == (TEXT, {"pages": [3]})
+    assert service.get("/api/v1/documents/empty?text=true").json()["text"] == ""
+
+
+def test_no_document_is_replaced_in_a_store_without_texts(tmp_path: Path) -> None:
+    """
+    A store without texts takes an unchanged document again, and refuses another of its id.
+    """
+    with open_store(tmp_path / "store", no_text=True) as store, TestClient(create_app(store)) as service:
+        sends = [
+            service.post("/api/v1/documents?replace=false", content=sent([line]), headers=LINES).json()
+            for line in ({"id": "a", "text": TEXT}, {"id": "a", "text": TEXT}, {"id": "a", "text": "another"})
+        ]
+    assert [(answer["stored"], answer["unchanged"], answer["refused"]) for answer in sends] == [
+        *((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    ]
+
+
 def test_wrong_lines_are_reported(service: TestClient) -> None:
     """
     Invalid lines are reported by number, and the others are stored.

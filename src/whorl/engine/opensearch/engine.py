@@ -142,14 +142,17 @@ class OpenSearchEngine(ServerEngine):
     # Reading.
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
+        hits = self._documents_if_index(ids, False, [DIGEST])
+        return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
+
+    def _documents_if_index(self, ids: Collection[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
+        """Return documents by id; return none if the index does not exist, because `index` creates it."""
         try:
-            hits = self._client.documents(list(ids), False, [DIGEST])
+            return self._client.documents(list(ids), source, stored)
         except EngineResponseError as error:
             if error.status == 404:
-                # The index does not exist yet: the first call of `index` creates it.
                 return {}
             raise
-        return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         return {reference: hit["_id"] for reference, hit in self._find(references, {"_source": False})}
@@ -315,7 +318,7 @@ class OpenSearchEngine(ServerEngine):
         }
 
     def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        hits = self._client.documents(list(ids), [self._names.name])
+        hits = self._documents_if_index(ids, [self._names.name])
         return {document_id: name_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:

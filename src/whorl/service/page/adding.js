@@ -1,10 +1,10 @@
 /** Uploads files as documents in batches, with progress. */
 
-import { Failure, ask, request } from "./api.js";
+import { Failure, request } from "./api.js";
 import { byId, element, fill } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
 import { MOST_BYTES, textIn, tooLarge, withName } from "./files.js";
-import { about, changed, compareLink, nameOf, pathOf } from "./store.js";
+import { about, changed, compareLink, nameOf } from "./store.js";
 
 /** Documents, lines and characters of a request. */
 const AT_ONCE = 20, LINES_AT_ONCE = 1000, CHARACTERS = 4_000_000;
@@ -21,7 +21,7 @@ export function watchAdding() {
 }
 
 /**
- * Store files as documents. Skip a file whose name is already the id of a document with another text.
+ * Store files as documents. The service refuses a document whose id has another text.
  * @param {File[]} files The document's path is `path`, else `webkitRelativePath`, else the name.
  */
 export async function addFiles(files) {
@@ -43,7 +43,7 @@ export async function addFiles(files) {
   async function post(lines, name = "", first = 1) {
     // Documents without sketches cannot be searched quickly enough.
     const { has_sketches: canTell } = await about();
-    const report = await reportOf(request(canTell ? `/documents?warn=${ALIKE}` : "/documents", lines.join("\n")));
+    const report = await reportOf(request(`/documents?replace=false${canTell ? `&warn=${ALIKE}` : ""}`, lines.join("\n")));
     repeats.push(...report.repeats ?? []);
     stored += report.stored;
     unchanged += report.unchanged;
@@ -74,8 +74,6 @@ export async function addFiles(files) {
           continue;
         }
         const text = await textIn(file, false);
-        const before = waiting.find((each) => each.id === id);
-        if (before ? before.text !== text : await isOther(id, text)) throw new Error(`${id}: there is already a document of this name, with a different text`);
         waiting.push({ id, name: file.name, text, modified: new Date(file.lastModified).toISOString().slice(0, 19) + "Z" });
         characters += text.length;
       } catch (error) {
@@ -109,15 +107,5 @@ async function reportOf(upload) {
   } catch (error) {
     if (!error.report) throw error;
     return error.report;
-  }
-}
-
-/** Check for a document with this id and another text. */
-async function isOther(id, text) {
-  try {
-    return (await ask(`${pathOf(id)}?text=true`)).text !== text;
-  } catch (error) {
-    if (error.status === 404) return false;
-    throw error;
   }
 }
