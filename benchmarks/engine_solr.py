@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from whorl.engine.local.server import RunningServer
+from whorl.engine.local.server_process import RunningServer
 from whorl.engine.local.solr import admin, configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
 from whorl.errors import EngineResponseError

@@ -146,7 +146,8 @@ class Lucene:
     """Lucene in a Java process that runs a round on request."""
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
-        from whorl.engine.local.server import fetch_jars, find_java
+        from whorl.engine.local.jars import fetch_jars
+        from whorl.engine.local.server_process import find_java
         from whorl.engine.local.solr import SOLR
 
         file = folder / "texts"

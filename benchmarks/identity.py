@@ -28,7 +28,7 @@ from analysed import analysed
 from corpus_texts import texts
 from hostile import TEXTS
 from whorl import Store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.server_engine import ServerAccess
 from whorl.engine.solr.client import SolrClient, term_vectors

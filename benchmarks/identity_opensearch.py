@@ -28,9 +28,10 @@ import requests
 from corpus_texts import texts
 from identity import AT_ONCE, CORPORA, DATA, SOUND_MARKS, compare_random
 from whorl import Store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
+from whorl.engine.local.jars import Server, fetch_jars
 from whorl.engine.local.opensearch import OPENSEARCH
-from whorl.engine.local.server import Server, fetch_jars, find_java
+from whorl.engine.local.server_process import find_java
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens

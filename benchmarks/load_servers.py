@@ -16,9 +16,9 @@ from typing import Protocol
 import requests
 
 from whorl import open_store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.local.opensearch import start_cluster
-from whorl.engine.local.server import RunningServer
+from whorl.engine.local.server_process import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import index_body

@@ -30,7 +30,7 @@ from corpus_texts import texts
 from duplicates_processes import WHORL, say
 from million_stores import NAME, started
 from whorl import Document, Store, open_store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.update_documents import prepare
 from writers import Writer, lost, lost_by_now, write

@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from indexing import parts
 from load_servers import cpu_seconds
 from solr_cloud import create_collection, start_cloud
-from whorl.engine.local.server import RunningServer
+from whorl.engine.local.server_process import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 
 #: embedded: a folder. solr: a core of whorl's configset. solr-sketch: a core without MINHASH. solr-backfill: a core

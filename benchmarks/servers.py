@@ -22,8 +22,9 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
+from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
-from whorl.engine.local.server import Server, find_java
+from whorl.engine.local.server_process import find_java
 from whorl.engine.local.solr import SOLR
 
 HERE = Path(__file__).parent

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import requests
 
-from whorl.engine.local.server import RunningServer, find_server
+from whorl.engine.local.jars import find_server
+from whorl.engine.local.server_process import RunningServer
 from whorl.engine.local.solr import JETTY, SOLR, admin, start_jetty, stop_on_error
 from whorl.errors import ParameterError
 

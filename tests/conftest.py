@@ -21,8 +21,8 @@ from tests.clock import Clock
 from tests.sampling import FULL
 from tests.service.browser import REQUIRED as BROWSER_REQUIRED
 from tests.service.browser import NoBrowserError, chromium
+from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import OPENSEARCH
-from whorl.engine.local.server import Server
 from whorl.fingerprint.compiled import kernel
 
 if TYPE_CHECKING:

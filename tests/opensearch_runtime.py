@@ -19,9 +19,10 @@ import requests
 from tests import shared_server
 from tests.opensearch_versions import VERSION, chosen
 from tests.solr_runtime import docker_answers
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
+from whorl.engine.local.jars import Server, fetch_jars
 from whorl.engine.local.opensearch import OPENSEARCH
-from whorl.engine.local.server import Server, fetch_jars, find_java
+from whorl.engine.local.server_process import find_java
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import index_body
 from whorl.errors import EngineUnavailableError

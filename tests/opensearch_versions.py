@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from whorl.engine.local.jars import Server, find_server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_cluster
-from whorl.engine.local.server import RunningServer, Server, find_server
+from whorl.engine.local.server_process import RunningServer
 from whorl.settings.settings import Settings
 
 #: Environment variable of the version: `2.11` is an OpenSearch, `elasticsearch-9.5` an Elasticsearch.

@@ -15,7 +15,7 @@ from typing import Any
 
 from solr_cloud import start_cloud
 from tests import opensearch_versions
-from whorl.engine.local.server import Server, find_server
+from whorl.engine.local.jars import Server, find_server
 from whorl.engine.local.solr import SOLR, start_standalone
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings

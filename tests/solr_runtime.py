@@ -17,7 +17,8 @@ import requests
 
 from solr_cloud import create_collection, delete_collection
 from tests import shared_server
-from whorl.engine.local.server import fetch_jars, find_java
+from whorl.engine.local.jars import fetch_jars
+from whorl.engine.local.server_process import find_java
 from whorl.engine.local.solr import admin
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.settings.settings import Settings

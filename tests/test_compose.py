@@ -25,7 +25,7 @@ from tests.service.served import listening
 from whorl import open_store
 from whorl.cli.main import main
 from whorl.service.app import create_app
-from whorl.service.middleware.request_checks import Hosts
+from whorl.service.middleware.request_checks import AllowedHosts
 from whorl.settings.settings import Settings, all_settings
 
 ROOT = Path(__file__).parents[1]
@@ -101,7 +101,7 @@ def test_the_settings_are_valid():
     unset = {name: "" if value.startswith("${") else value for name, value in environment.items()}
     settings = Settings.load({**ENVIRONMENT, **unset})
     assert settings.is_open
-    hosts = Hosts(settings.listen[0], settings.allowed_hosts)
+    hosts = AllowedHosts(settings.listen[0], settings.allowed_hosts)
     assert all(map(hosts.admit, ["whorl:8000", "localhost:8000", "127.0.0.1:8000"]))
     assert not hosts.admit("attacker.example:8000")
 

@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.run import duplicates_in as duplicates_in
     from whorl.duplicates.write_cluster_labels import LabelCounts as LabelCounts
     from whorl.duplicates.write_cluster_labels import write_ids as write_ids
-    from whorl.engine.field_names import FieldNames as FieldNames
+    from whorl.engine.configured_fields import FieldNames as FieldNames
     from whorl.errors import CodeRangeError as CodeRangeError
     from whorl.errors import CodeTypeError as CodeTypeError
     from whorl.errors import DocumentError as DocumentError

@@ -241,18 +241,18 @@ class Order:
 
     Args:
         field: Name of the field, None for the score.
-        places: Pairs of a type and the engine's field for values of this type; set by the store. A document is sorted
-            by its values of the first type that it has.
+        engine_fields: Pairs of a type and the engine's field for values of this type; set by the store. A document is
+            sorted by its values of the first type that it has.
     """
 
     field: str | None
     is_ascending: bool = False
-    places: tuple[tuple[Kind, str], ...] = ()
+    engine_fields: tuple[tuple[Kind, str], ...] = ()
 
     @property
     def is_by_id(self) -> bool:
         """Whether this key sorts by the ids of documents."""
-        return self.places == ((Kind.KEYWORD, "id"),)
+        return self.engine_fields == ((Kind.KEYWORD, "id"),)
 
 
 @dataclass(frozen=True, slots=True)

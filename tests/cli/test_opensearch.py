@@ -13,8 +13,8 @@ import pytest
 
 from tests.cli.running import ids, run_page, search_json, whorl
 from tests.sampling import thorough
+from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, free_port
-from whorl.engine.local.server import Server
 from whorl.engine.opensearch.client import IndexClient
 
 TEXT = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."

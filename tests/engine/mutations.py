@@ -16,7 +16,7 @@ import urllib3
 
 from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch import check_index
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.protocol import ClusterLabel, MatchCount, StatisticsFacet, ValueFacet

@@ -15,7 +15,7 @@ from whorl.errors import StoppedError
 from whorl.request_context import _current, require_time, seconds_left
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.middleware.request_checks import Hosts
+from whorl.service.middleware.request_checks import AllowedHosts
 from whorl.settings.settings import Settings
 
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 240.0
 
 @contextlib.contextmanager
 def limited(
-    store: Store, credentials: Credentials = OPEN, hosts: Hosts | None = None, **limits: Any
+    store: Store, credentials: Credentials = OPEN, hosts: AllowedHosts | None = None, **limits: Any
 ) -> Iterator[TestClient]:
     app = create_app(store, credentials, Settings(**limits), hosts)
     with TestClient(app, raise_server_exceptions=False) as made:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
-from whorl.service.credentials import MOST_TICKETS, TICKET_SECONDS, Access, Credentials, Tickets, ticket_in
+from whorl.service.credentials import MOST_TICKETS, TICKET_SECONDS, Authenticator, Credentials, Tickets, ticket_in
 
 USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
 
@@ -34,30 +34,30 @@ def test_tickets_end_when_they_are_not_used() -> None:
     A ticket expires an hour after its last use.
     """
     clock = Clock()
-    access = Access(Credentials(user=(USER, PASSWORD)), Tickets(clock))
-    used, unused = access.log_in(USER, PASSWORD), access.log_in(USER, PASSWORD)
+    authenticator = Authenticator(Credentials(user=(USER, PASSWORD)), Tickets(clock))
+    used, unused = authenticator.log_in(USER, PASSWORD), authenticator.log_in(USER, PASSWORD)
     assert used is not None
     assert unused is not None
     assert used != unused
     for _ in range(3):
         clock.now += TICKET_SECONDS - 1
-        assert access.tickets.renew(used)
-    assert not access.tickets.renew(unused)
+        assert authenticator.tickets.renew(used)
+    assert not authenticator.tickets.renew(unused)
     clock.now += TICKET_SECONDS + 1
-    assert not access.admits(basic(used), "")
-    assert not access.tickets.renew(used)
+    assert not authenticator.admits(basic(used), "")
+    assert not authenticator.tickets.renew(used)
 
 
 def test_tickets_are_bounded() -> None:
     """
     The number of tickets is limited: a new ticket replaces the oldest.
     """
-    access = Access(Credentials(user=(USER, PASSWORD)), Tickets())
-    tickets = [access.log_in(USER, PASSWORD) or "" for _ in range(MOST_TICKETS + 2)]
-    assert not access.tickets.renew(tickets[0])
-    assert not access.tickets.renew(tickets[1])
-    assert access.tickets.renew(tickets[2])
-    assert access.tickets.renew(tickets[-1])
+    authenticator = Authenticator(Credentials(user=(USER, PASSWORD)), Tickets())
+    tickets = [authenticator.log_in(USER, PASSWORD) or "" for _ in range(MOST_TICKETS + 2)]
+    assert not authenticator.tickets.renew(tickets[0])
+    assert not authenticator.tickets.renew(tickets[1])
+    assert authenticator.tickets.renew(tickets[2])
+    assert authenticator.tickets.renew(tickets[-1])
 
 
 @pytest.mark.parametrize("made", [{"api_keys": ("good", "k\udcff")}, {"user": ("ann", "p\udcff")}])
@@ -86,12 +86,12 @@ def test_a_user_in_either_encoding(encoding: str) -> None:
     Names and passwords are accepted in Latin-1, as browsers send them, and in UTF-8; a colon may be part of the
     password.
     """
-    access = Access(Credentials(user=(USER, PASSWORD)), Tickets())
+    authenticator = Authenticator(Credentials(user=(USER, PASSWORD)), Tickets())
     given = base64.b64encode(f"{USER}:{PASSWORD}".encode(encoding)).decode()
-    assert access.admits(f"Basic {given}", "")
-    assert access.admits(f"bAsIc {given}", "")
-    assert not access.admits(f"Basic !{given}", "")
-    assert not access.admits(f"Bearer {given}", "")
+    assert authenticator.admits(f"Basic {given}", "")
+    assert authenticator.admits(f"bAsIc {given}", "")
+    assert not authenticator.admits(f"Basic !{given}", "")
+    assert not authenticator.admits(f"Bearer {given}", "")
 
 
 @given(st.text(alphabet="ab:\u00e4", max_size=4), st.text(alphabet="ab:\u00e4", max_size=4))
@@ -99,9 +99,9 @@ def test_only_the_user_is_admitted(user: str, password: str) -> None:
     """
     Every other pair is refused; a header is compared as one string, a log-in by name and password separately.
     """
-    access = Access(Credentials(user=("a", "b:a")), Tickets())
-    assert access.admits(basic(f"{user}:{password}"), "") is (f"{user}:{password}" == "a:b:a")
-    assert (access.log_in(user, password) is not None) is ((user, password) == ("a", "b:a"))
+    authenticator = Authenticator(Credentials(user=("a", "b:a")), Tickets())
+    assert authenticator.admits(basic(f"{user}:{password}"), "") is (f"{user}:{password}" == "a:b:a")
+    assert (authenticator.log_in(user, password) is not None) is ((user, password) == ("a", "b:a"))
 
 
 def test_keys_of_any_characters() -> None:
@@ -109,12 +109,12 @@ def test_keys_of_any_characters() -> None:
     A key may have any characters, although headers arrive as Latin-1; each of several keys works, and no part or list
     of them does.
     """
-    access = Access(Credentials(api_keys=("hörse", "日本")), Tickets())
+    authenticator = Authenticator(Credentials(api_keys=("hörse", "日本")), Tickets())
     for key in ("hörse", "日本"):
-        assert access.admits("Bearer " + key.encode().decode("latin-1"), "")
+        assert authenticator.admits("Bearer " + key.encode().decode("latin-1"), "")
     for wrong in ("hörse", "h", "", "hörse,日本".encode().decode("latin-1")):
-        assert not access.admits(f"Bearer {wrong}", "")
-    assert access.log_in("hörse", "hörse") is None
+        assert not authenticator.admits(f"Bearer {wrong}", "")
+    assert authenticator.log_in("hörse", "hörse") is None
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_a_ticket_is_ended() -> None:
     """
     A ticket can be ended once, and other tickets stay valid.
     """
-    access = Access(Credentials(user=(USER, PASSWORD)), Tickets())
-    one, other = access.log_in(USER, PASSWORD), access.log_in(USER, PASSWORD)
+    authenticator = Authenticator(Credentials(user=(USER, PASSWORD)), Tickets())
+    one, other = authenticator.log_in(USER, PASSWORD), authenticator.log_in(USER, PASSWORD)
     assert one is not None
     assert other is not None
-    tickets = access.tickets
+    tickets = authenticator.tickets
     assert [tickets.end(one), tickets.end(one), tickets.renew(one), tickets.renew(other)] == [True, False, False, True]
 
 
@@ -156,11 +156,11 @@ def test_an_open_service_admits_anybody() -> None:
     """
     An open service accepts any credentials, and gives a ticket to a client that asks for one.
     """
-    access = Access(Credentials(), Tickets())
-    assert access.admits("Basic ???", "")
-    ticket = access.log_in("\ud800", ":")
+    authenticator = Authenticator(Credentials(), Tickets())
+    assert authenticator.admits("Basic ???", "")
+    ticket = authenticator.log_in("\ud800", ":")
     assert ticket is not None
-    assert access.tickets.renew(ticket)
+    assert authenticator.tickets.renew(ticket)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request
 from whorl.service.app import create_app
 from whorl.service.middleware import logs_and_metrics
-from whorl.service.middleware.request_checks import Methods
+from whorl.service.middleware.request_checks import AllowedMethods
 from whorl.service.route_paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
 
 pytestmark = pytest.mark.process
@@ -103,7 +103,7 @@ def test_every_route_is_known(store: Store) -> None:
     Every route is tested here, or listed as one without long work.
     """
     (checks,) = (layer.kwargs["checks"] for layer in create_app(store).user_middleware if "checks" in layer.kwargs)
-    (methods,) = (check for check in cast("list[object]", checks) if isinstance(check, Methods))
+    (methods,) = (check for check in cast("list[object]", checks) if isinstance(check, AllowedMethods))
     routes = {(method, route.path) for route in methods.routes for method in (route.methods or set()) - {"HEAD"}}
     assert routes == ASKING.keys() | SHORT
 

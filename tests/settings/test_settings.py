@@ -13,7 +13,7 @@ import platformdirs
 import pytest
 from hypothesis import strategies as st
 
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.errors import ParameterError
 from whorl.settings.settings import (
     ADDRESS,

@@ -24,8 +24,8 @@ from whorl.output.formatting import plural
 if TYPE_CHECKING:
     from whorl.engine.backfill_loop import BackfillReport
     from whorl.engine.check_findings import Finding
-    from whorl.engine.field_names import FieldNames
-    from whorl.engine.local.server import RunningServer
+    from whorl.engine.configured_fields import FieldNames
+    from whorl.engine.local.server_process import RunningServer
     from whorl.fingerprint.winnowing import PassageScheme
     from whorl.settings.settings import Settings
 
@@ -61,7 +61,7 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
     """
     import platformdirs
 
-    from whorl.engine.local.server import find_server
+    from whorl.engine.local.jars import find_server
     from whorl.engine.local.solr import SOLR, configset_directory, start_standalone
 
     version = find_server(SOLR, version).version
@@ -190,8 +190,8 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
     """
     import platformdirs
 
+    from whorl.engine.local.jars import find_server
     from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_cluster
-    from whorl.engine.local.server import find_server
 
     servers = ELASTICSEARCH if is_elasticsearch else OPENSEARCH
     server = find_server(servers, version or servers[0].version)

@@ -175,13 +175,13 @@ class QueryReader:
             raise ParameterError(
                 f"field {key.field!r:.80} holds words, which have no order; sort by one with whole values"
             )
-        return replace(key, places=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
+        return replace(key, engine_fields=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
 
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
         """Yield a warning for each field that also has values of types that the sort does not compare."""
         for key in keys:
             by_kind = (self.fields_by_kind(key.field) if key.field else None) or {}
-            sorted_kinds = [kind for kind, _ in key.places]
+            sorted_kinds = [kind for kind, _ in key.engine_fields]
             others = [kind for kinds in _SORTED_BY for kind in kinds if kind in by_kind and kind not in sorted_kinds]
             if others:
                 names = " and ".join(kind.value for kind in others)

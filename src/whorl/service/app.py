@@ -30,9 +30,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from whorl.ingest.extraction.reader_pool import Reader
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.bulk_upload import Uploads
-from whorl.service.credentials import Access, Credentials, Tickets
+from whorl.service.credentials import Authenticator, Credentials, Tickets
 from whorl.service.middleware.limits import (
-    Admission,
+    AdmissionControl,
     BodyMemory,
     BodyReader,
     ClientLimit,
@@ -44,10 +44,10 @@ from whorl.service.middleware.limits import (
 from whorl.service.middleware.logs_and_metrics import REQUEST_ID, Metrics, RequestLog
 from whorl.service.middleware.request_checks import (
     ANY,
-    Checks,
-    Framing,
-    Hosts,
-    Methods,
+    AllowedHosts,
+    AllowedMethods,
+    RequestChecks,
+    RequestSmugglingGuard,
     check_credentials,
     check_host,
 )
@@ -101,7 +101,7 @@ def create_app(
     store: Store,
     credentials: Credentials = Credentials(),  # noqa: B008 - frozen
     settings: Settings | None = None,
-    hosts: Hosts | None = None,
+    hosts: AllowedHosts | None = None,
     state: SharedState | None = None,
 ) -> FastAPI:
     """Return the HTTP application of a store; the store must stay open as long as the application runs.
@@ -111,7 +111,7 @@ def create_app(
     """
     settings = settings or Settings()
     shared = state or SharedState(Tickets(), DuplicateSearches(store))
-    access, gauge = Access(credentials, shared.tickets), RequestGauge()
+    authenticator, gauge = Authenticator(credentials, shared.tickets), RequestGauge()
     metrics = Metrics(gauge, shared.metrics)
     requests, writes = (
         RequestSemaphore(most, gauge, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
@@ -151,7 +151,7 @@ def create_app(
         documents_routes(store, Uploads(store, settings, writes, memory), files, is_read_only=settings.is_read_only),
         duplicates_routes(shared.searches, is_read_only=settings.is_read_only),
         page_routes(),
-        alfresco_routes(store, access, is_read_only=settings.is_read_only),
+        alfresco_routes(store, authenticator, is_read_only=settings.is_read_only),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     for route in routes:
@@ -163,12 +163,12 @@ def create_app(
     # Only requests to an embedded store take turns. Requests to a search server mostly wait for it, so they run in
     # parallel.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
-    app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
+    app.add_middleware(AdmissionControl, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(BodyReader, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
-    hosts = hosts or Hosts("localhost", [ANY], settings.allowed_origins)
-    authentication = [] if credentials.is_open else [partial(check_credentials, access)]
-    app.add_middleware(Checks, checks=[partial(check_host, hosts), *authentication, Methods(routes)])
+    hosts = hosts or AllowedHosts("localhost", [ANY], settings.allowed_origins)
+    authentication = [] if credentials.is_open else [partial(check_credentials, authenticator)]
+    app.add_middleware(RequestChecks, checks=[partial(check_host, hosts), *authentication, AllowedMethods(routes)])
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
         # Add this middleware after the checks, so that it runs before them. Then error responses also have CORS
@@ -182,7 +182,7 @@ def create_app(
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )
-    app.add_middleware(Framing)
+    app.add_middleware(RequestSmugglingGuard)
     answer_failures(app)
     for router in routers:
         app.include_router(router)
@@ -196,11 +196,11 @@ def create_configured_app(store: Store, settings: Settings, state: SharedState |
     return create_app(store, credentials, settings, hosts, state)
 
 
-def access_of(settings: Settings) -> tuple[Credentials, Hosts]:
+def access_of(settings: Settings) -> tuple[Credentials, AllowedHosts]:
     """Return the required credentials and allowed hosts; raise ParameterError if a setting for them is invalid."""
     credentials = Credentials(settings.api_keys, settings.login)
     names = settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts)
-    return credentials, Hosts(settings.listen[0], names, settings.allowed_origins)
+    return credentials, AllowedHosts(settings.listen[0], names, settings.allowed_origins)
 
 
 def operation_id(route: APIRoute) -> str:

@@ -102,7 +102,7 @@ class Tickets:
             return self._tickets.get(ticket, (0.0, _NOBODY))[1]
 
 
-class Access:
+class Authenticator:
     """Checks the credentials of requests; thread-safe."""
 
     def __init__(self, credentials: Credentials, tickets: Tickets) -> None:

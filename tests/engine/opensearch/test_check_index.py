@@ -9,7 +9,7 @@ import pytest
 
 from whorl import Document, open_store
 from whorl.engine.check_findings import Severity
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import check_index
 from whorl.engine.opensearch.check_index import check

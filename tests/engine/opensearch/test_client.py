@@ -20,7 +20,7 @@ from tests.candidate_pages import candidate_page
 from tests.clock import Clock
 from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.document_fields import MAPPING, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine

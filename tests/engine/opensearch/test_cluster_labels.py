@@ -9,7 +9,7 @@ import pytest
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import CLUSTER_FIELDS, index_body

@@ -10,7 +10,7 @@ import pytest
 from tests import opensearch_runtime
 from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import (
     create,

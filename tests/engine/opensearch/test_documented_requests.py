@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from whorl import Document, Store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import create, initialise

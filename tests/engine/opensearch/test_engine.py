@@ -15,7 +15,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine import server_engine
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise

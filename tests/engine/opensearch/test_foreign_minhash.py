@@ -14,7 +14,7 @@ from tests.engine.opensearch.test_client import between
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.check_findings import Severity
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient

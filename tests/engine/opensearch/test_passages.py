@@ -8,7 +8,7 @@ import random
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise

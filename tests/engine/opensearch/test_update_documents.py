@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.engine.backfill_loop import BackfillReport
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import initialise, missing_texts_reason
 from whorl.engine.opensearch.document_fields import OWN, SIZE

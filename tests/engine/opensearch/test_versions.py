@@ -13,9 +13,9 @@ import pytest
 from tests import opensearch_runtime, opensearch_versions
 from tests.sampling import thorough
 from whorl import Document, Store, open_store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
+from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
-from whorl.engine.local.server import Server
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.protocol import ValueCount, ValueFacet

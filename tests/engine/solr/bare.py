@@ -9,7 +9,7 @@ import requests
 
 from solr_cloud import create_collection
 from whorl.engine.check_findings import Severity
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 

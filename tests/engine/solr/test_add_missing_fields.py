@@ -18,7 +18,7 @@ from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import _config_steps, initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient

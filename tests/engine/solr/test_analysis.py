@@ -20,7 +20,7 @@ from tests.plain import plain_filter
 from tests.sampling import FULL, sample, thorough
 from whorl import Store
 from whorl.engine.check_findings import Severity
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.check_collection import check, compare_sample
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine

@@ -24,7 +24,7 @@ from whorl import Store
 from whorl.cli.main import main
 from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.check_findings import Severity
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import Json, SolrClient

@@ -7,7 +7,7 @@ from tests.engine.solr.bare import TRAPS, Collections, codes
 from tests.engine.solr.indexed import DOCUMENTS
 from whorl import Document, Store, open_store
 from whorl.engine.check_findings import Finding, Severity
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.check_collection import check, compare_sample
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine

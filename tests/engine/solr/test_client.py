@@ -36,7 +36,7 @@ from tests.engine.solr.test_transport import Door
 from tests.sampling import thorough
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.engine.local.server import RunningServer
+from whorl.engine.local.server_process import RunningServer
 from whorl.engine.local.solr import start_standalone
 from whorl.engine.server_engine import ServerAccess, ServerConnections
 from whorl.engine.solr.client import SolrClient

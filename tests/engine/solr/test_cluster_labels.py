@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient

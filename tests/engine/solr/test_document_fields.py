@@ -10,7 +10,7 @@ import pytest
 from tests import solr_runtime
 from whorl import Document, Order, open_store
 from whorl.engine import server_engine
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient

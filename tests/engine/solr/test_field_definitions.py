@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engine.solr.bare import schema_of
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import definitions, scheme_value

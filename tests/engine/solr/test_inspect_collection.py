@@ -11,7 +11,7 @@ from tests import solr_runtime
 from tests.plain import full_minima, plain_minima
 from whorl import Store
 from whorl.engine.check_findings import Severity
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.check_collection import compare_sample
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine

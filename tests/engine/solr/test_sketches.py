@@ -20,7 +20,7 @@ from tests.engine.solr.indexed import (
 from tests.families import shingles
 from tests.sampling import combine
 from whorl import Document, Store, open_store
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.protocol import CountedPage
 from whorl.engine.server_engine import MAX_CLAUSES
 from whorl.engine.solr import engine

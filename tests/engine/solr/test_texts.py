@@ -9,7 +9,7 @@ import pytest
 
 from tests import solr_runtime
 from whorl import Document, open_store
-from whorl.engine.field_names import FieldNames, TextField
+from whorl.engine.configured_fields import FieldNames, TextField
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.inspect_collection import find_stored_texts, read_schema
 

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.solr.indexed import (
     stored,
 )
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import SIZE, SKETCH_FIELDS

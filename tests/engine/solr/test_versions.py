@@ -19,8 +19,8 @@ from tests.conformance.test_similar import shares, windows
 from tests.engine.solr.bare import write_configset
 from tests.sampling import thorough
 from whorl import Document, Store, open_store
-from whorl.engine.field_names import FieldNames
-from whorl.engine.local.server import Server
+from whorl.engine.configured_fields import FieldNames
+from whorl.engine.local.jars import Server
 from whorl.engine.local.solr import SOLR, start_standalone
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient

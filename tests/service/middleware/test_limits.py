@@ -24,7 +24,7 @@ from tests.service.virtual_time import VirtualTime, in_virtual_time
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
 from whorl.service.app import create_app
-from whorl.service.middleware.limits import LEAST_BYTES_A_SECOND, MOST_DEPTH, BodyMemory, JsonMeter, RateLimit
+from whorl.service.middleware.limits import LEAST_BYTES_A_SECOND, MOST_DEPTH, BodyMemory, BodySpeedLimit, JsonMeter
 from whorl.service.route_paths import DOCUMENTS, SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
@@ -114,7 +114,7 @@ def received(parts: list[tuple[float, int]], silence: float, whole: float) -> st
             await asyncio.sleep(seconds)
             return {"type": "http.request", "body": b"x" * size, "more_body": True}
 
-        paced, size = RateLimit(receive, silence, whole), 0
+        paced, size = BodySpeedLimit(receive, silence, whole), 0
         try:
             for _ in parts:
                 size += len((await paced())["body"])
@@ -159,7 +159,7 @@ def test_a_client_does_not_pay_for_a_busy_service() -> None:
             loop.stall(100)
             return {"type": "http.request", "body": b"x" * 30_000, "more_body": True}
 
-        paced = RateLimit(receive, silence=30.0, whole=100.0)
+        paced = BodySpeedLimit(receive, silence=30.0, whole=100.0)
         for _ in range(3):
             try:
                 responses.append(str(len((await paced())["body"])))

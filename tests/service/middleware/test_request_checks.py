@@ -16,7 +16,7 @@ from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.middleware.request_checks import Hosts
+from whorl.service.middleware.request_checks import AllowedHosts
 from whorl.service.route_paths import SEARCH, TICKETS
 from whorl.service.run import Connection
 from whorl.settings.settings import Settings
@@ -115,7 +115,7 @@ def test_names_that_an_open_service_is_called_by(
     A foreign host name that resolves to this machine gets 403 on every route; the message names the setting that allows
     it.
     """
-    hosts = Hosts(listening, allowed)
+    hosts = AllowedHosts(listening, allowed)
     assert hosts.admit(host) == is_admitted
     if host:
         with limited(store, hosts=hosts) as service:
@@ -131,8 +131,8 @@ def test_allowed_hosts_are_names(name: str) -> None:
     An allowed host that no browser could send is a settings error at start, since it would never match.
     """
     with pytest.raises(ParameterError, match="allowed_hosts"):
-        Hosts("127.0.0.1", [name])
-    assert Hosts("127.0.0.1", ["docs.example.org", "fe80::1"]).admit("docs.example.org:8000")
+        AllowedHosts("127.0.0.1", [name])
+    assert AllowedHosts("127.0.0.1", ["docs.example.org", "fe80::1"]).admit("docs.example.org:8000")
 
 
 @pytest.fixture(
@@ -140,7 +140,7 @@ def test_allowed_hosts_are_names(name: str) -> None:
 )
 def signed_in(request: pytest.FixtureRequest, store: Store) -> Iterator[TestClient]:
     """Client of a service that allows another site, with a password or without."""
-    with limited(store, request.param, Hosts("localhost", ["friend.example"])) as service:
+    with limited(store, request.param, AllowedHosts("localhost", ["friend.example"])) as service:
         service.auth = request.param.user
         yield service
 

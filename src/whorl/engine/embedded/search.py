@@ -336,7 +336,7 @@ def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tupl
     def value(hit: tuple[str, float]) -> Any:
         document = documents.get(hit[0])
         whole_values = document.wholes() if document else []
-        values = ([whole for name, kind, whole in whole_values if (kind, name) == place] for place in key.places)
+        values = ([whole for name, kind, whole in whole_values if (kind, name) == own] for own in key.engine_fields)
         return next((extreme(present) for present in values if present), None)
 
     return value

@@ -21,14 +21,15 @@ from pathlib import Path
 
 import requests
 
-from whorl.engine.local.server import RunningServer, Server, compile_java, fetch_jars, find_java, java_command, start
+from whorl.engine.local.jars import Server, fetch_jars
+from whorl.engine.local.server_process import RunningServer, compile_java, find_java, java_command, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
 #: Versions of OpenSearch that can be started, the newest first. Every index loads all analysers, including the Thai
 #: analyser, which needs Thai language data in Java.
 OPENSEARCH = tuple(
-    Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
+    Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", needs_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
 )
 

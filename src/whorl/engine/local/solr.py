@@ -15,16 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from whorl.engine.local.server import (
-    RunningServer,
-    Server,
-    fetch_jars,
-    find_java,
-    find_server,
-    java_command,
-    start,
-    tail,
-)
+from whorl.engine.local.jars import Server, fetch_jars, find_server
+from whorl.engine.local.server_process import RunningServer, find_java, java_command, start, tail
 from whorl.engine.server_engine import ServerAccess
 from whorl.engine.solr.client import SolrClient
 from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError

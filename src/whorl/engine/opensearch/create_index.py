@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from whorl.engine.field_names import (
+from whorl.engine.configured_fields import (
     SAMPLE_SIZE,
     FieldNames,
     TextField,

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.cluster_labels import cluster_label
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, property_words, value_term
 from whorl.engine.stored_fingerprints import encode_sketch, passage_terms
 from whorl.fingerprint.fingerprint_texts import TextHashes, index_numbers

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import places_by_field
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.create_index import (

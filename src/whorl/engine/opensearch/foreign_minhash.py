@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import field_definition

@@ -294,12 +294,12 @@ def _sort_key(key: Order, id_field: str) -> Json:
     direction = "asc" if key.is_ascending else "desc"
     if key.field is None or key.is_by_id:
         return {id_field if key.is_by_id else "_score": direction}
-    kinds = {kind for kind, _ in key.places}
+    kinds = {kind for kind, _ in key.engine_fields}
     is_number = len(kinds) > 1 and kinds <= _NUMBERS
     parameters: Json = {
-        "beginnings": [value_prefix(place, kind) for kind, place in key.places],
+        "beginnings": [value_prefix(field, kind) for kind, field in key.engine_fields],
         "ascending": key.is_ascending,
-        "whole": [kind is Kind.INTEGER for kind, _ in key.places],
+        "whole": [kind is Kind.INTEGER for kind, _ in key.engine_fields],
     }
     if is_number:
         parameters["missing"] = 1.7976931348623157e308 if key.is_ascending else -1.7976931348623157e308

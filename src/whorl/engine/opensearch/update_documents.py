@@ -22,7 +22,7 @@ from whorl.engine.cluster_labels import (
     cluster_labels,
     with_cluster_label,
 )
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import has_own_fields_in_source, missing_texts_reason, require_fields
 from whorl.engine.opensearch.document_fields import (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from whorl.engine.field_names import FieldNames, TextField, guess_name_field, require_named_text
+from whorl.engine.configured_fields import FieldNames, TextField, guess_name_field, require_named_text
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient
 from whorl.engine.solr.field_definitions import (

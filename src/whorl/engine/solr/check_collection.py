@@ -18,7 +18,7 @@ from whorl.engine.check_findings import (
     unsplit_names_note,
     untried_version_warning,
 )
-from whorl.engine.field_names import (
+from whorl.engine.configured_fields import (
     FieldNames,
     TextField,
     guess_name_field,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import SAMPLE, SAMPLE_MARK, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, scheme_value
 from whorl.engine.solr.inspect_collection import Collection, Schema, field_use, names_in_use

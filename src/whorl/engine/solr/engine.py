@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays_and_batches import batches, chunks
-from whorl.engine.field_names import FieldNames
+from whorl.engine.configured_fields import FieldNames
 from whorl.engine.protocol import (
     CachedSketch,
     CandidatePage,

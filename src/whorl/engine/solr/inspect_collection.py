@@ -14,7 +14,7 @@ from typing import Literal
 from xml.sax.saxutils import escape
 
 from whorl.engine.check_findings import is_tested, version_numbers
-from whorl.engine.field_names import SAMPLE_SIZE, FieldNames, TextField, rank_text_fields
+from whorl.engine.configured_fields import SAMPLE_SIZE, FieldNames, TextField, rank_text_fields
 from whorl.engine.index_terms import PROBE
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text

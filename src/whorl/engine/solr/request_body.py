@@ -273,19 +273,19 @@ class _Builder:
     def sort_clauses(self, key: Order) -> list[str]:
         """Return Solr's sort clauses for one key, the most significant first."""
         direction = "asc" if key.is_ascending else "desc"
-        places = [place for _, place in key.places]
-        if key.field is None or places == [self._names.key]:
+        fields = [field for _, field in key.engine_fields]
+        if key.field is None or fields == [self._names.key]:
             return [f"{'score' if key.field is None else self._names.key} {direction}"]
-        for place in places:
-            if not _SORTABLE.fullmatch(place):
+        for field in fields:
+            if not _SORTABLE.fullmatch(field):
                 raise ParameterError(
-                    f"Solr sorts by no field called {place!r:.80}: only by letters, digits, _ . : and -"
+                    f"Solr sorts by no field called {field!r:.80}: only by letters, digits, _ . : and -"
                 )
         name = f"present{len(self.named)}"
-        self.named[name] = _constant({"bool": {"should": [exists(place) for place in places]}}, 1.0)
+        self.named[name] = _constant({"bool": {"should": [exists(field) for field in fields]}}, 1.0)
         best = "min" if key.is_ascending else "max"
-        functions = [f'field("{place}",{best})' for place in places]
-        values = places[0] if len(places) == 1 else f"def({','.join(functions)})"
+        functions = [f'field("{field}",{best})' for field in fields]
+        values = fields[0] if len(fields) == 1 else f"def({','.join(functions)})"
         # A missing number or date would be sorted as 0, so first sort by whether the field has a value.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 

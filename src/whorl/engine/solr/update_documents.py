@@ -19,7 +19,7 @@ from typing import Any
 from whorl.arrays_and_batches import batches
 from whorl.engine.backfill_loop import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labels
-from whorl.engine.field_names import FieldNames, init_command, listing
+from whorl.engine.configured_fields import FieldNames, init_command, listing
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.engine.solr.client import Json, SolrClient, escape_field_names, first_text, whole_text

@@ -24,7 +24,7 @@ from whorl.search.similar.results import Measured
 from whorl.search.spelling import correct_spelling
 from whorl.service.alfresco.facets import facets_of
 from whorl.service.alfresco.request import SearchRequest, markings
-from whorl.service.credentials import Access, ticket_in
+from whorl.service.credentials import Authenticator, ticket_in
 from whorl.service.responses import Json
 from whorl.service.route_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.store import Store
@@ -238,7 +238,7 @@ class NodeQuery(BaseModel):
     alf_ticket: str = ""
 
 
-def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIRouter:
+def alfresco_routes(store: Store, authenticator: Authenticator, *, is_read_only: bool) -> APIRouter:
     router = APIRouter(tags=["Alfresco"], default_response_class=Json)
 
     @router.post(SEARCH, summary="Search", response_description="A page of hits")
@@ -254,7 +254,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
     @router.post(TICKETS, status_code=201, summary="Log in")
     def log_in(body: LogIn) -> Json:
         """Return a new ticket."""
-        ticket = access.log_in(body.userId, body.password)
+        ticket = authenticator.log_in(body.userId, body.password)
         if ticket is None:
             raise HTTPException(403, "login failed")
         return Json({"entry": {"id": ticket, "userId": body.userId}}, 201)
@@ -263,21 +263,21 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
     def validate(request: Request) -> Json:
         """Return the request's ticket if it is valid."""
         ticket = _ticket(request)
-        if not access.tickets.renew(ticket):
+        if not authenticator.tickets.renew(ticket):
             raise HTTPException(404, "the ticket has ended")
         return Json({"entry": {"id": ticket}})
 
     @router.delete(_ME, status_code=204, summary="Log out")
     def log_out(request: Request) -> Response:
         """End the request's ticket."""
-        if not access.tickets.end(_ticket(request)):
+        if not authenticator.tickets.end(_ticket(request)):
             raise HTTPException(404, "the ticket has ended")
         return Response(status_code=204)
 
     @router.get(f"{PEOPLE}/-me-", summary="Who asks")
     def person(request: Request) -> dict[str, Any]:
         """The user of the request's ticket or password. Only the user's name is known."""
-        user = access.user_of(request.headers.get("Authorization", ""), request.url.query)
+        user = authenticator.user_of(request.headers.get("Authorization", ""), request.url.query)
         capabilities = {"isAdmin": False, "isGuest": False, "isMutable": False}
         about = {"id": user, "firstName": user, "displayName": user, "email": "", "enabled": True}
         return {"entry": {**about, "capabilities": capabilities}}

@@ -78,8 +78,7 @@ class ClientLimit:
         """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header in the same way as `Access`, so that a client with additional blanks is not counted
-            # as another client.
+            # Normalise the header as `Authenticator` does, so that additional blanks do not make another client.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -149,7 +148,7 @@ class Turns:
                 timer.cancel()
 
 
-class Admission:
+class AdmissionControl:
     """Runs each request in a slot, until its deadline or until the client disconnects.
 
     A request waits for a slot and for its turn; `seconds` limits the total time of waiting and running. Uploads are
@@ -321,11 +320,11 @@ class BodyReader:
         if is_upload(scope):
             ahead = ReadAhead(receive, cancellation())
             try:
-                await self._app(scope, RateLimit(ahead, silence, math.inf), send)
+                await self._app(scope, BodySpeedLimit(ahead, silence, math.inf), send)
             finally:
                 ahead.close()
             return
-        limited = RateLimit(receive, silence, self._settings.request_timeout_seconds)
+        limited = BodySpeedLimit(receive, silence, self._settings.request_timeout_seconds)
         memory = self._log_in_memory if is_log_in(scope) else self._memory
         body = bytearray()
         try:
@@ -405,7 +404,7 @@ class ReadAhead:
             self._next.cancel()
 
 
-class RateLimit:
+class BodySpeedLimit:
     """Receives a body, and raises an error if the client is too slow.
 
     `silence` is the maximum time without data, `whole` the maximum time for the whole body, both in seconds.

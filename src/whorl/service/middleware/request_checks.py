@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from whorl.errors import ParameterError
-from whorl.service.credentials import Access
+from whorl.service.credentials import Authenticator
 from whorl.service.middleware.logs_and_metrics import LOGGER
 from whorl.service.responses import failure
 from whorl.service.route_paths import header, is_log_in, is_of_the_store
@@ -28,7 +28,7 @@ from whorl.settings.settings import LOOPBACK
 _log = logging.getLogger(LOGGER)
 
 
-class Framing:
+class RequestSmugglingGuard:
     """Answers 400 to a request whose end is ambiguous, and closes the connection.
 
     Otherwise, a server could read a part of this request's body as another request (request smuggling).
@@ -62,7 +62,7 @@ ANY = "*"
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
 
-class Hosts:
+class AllowedHosts:
     """Allowed Host and Origin headers.
 
     Args:
@@ -113,7 +113,7 @@ class Hosts:
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
-def check_host(hosts: Hosts, scope: Scope) -> None:
+def check_host(hosts: AllowedHosts, scope: Scope) -> None:
     """Refuse a request whose Host header is unknown, and a request to the store from a page of another site."""
     host = header(scope, b"host")
     if not hosts.admit(host):
@@ -150,12 +150,12 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def check_credentials(access: Access, scope: Scope) -> None:
+def check_credentials(authenticator: Authenticator, scope: Scope) -> None:
     """Refuse a request without valid credentials."""
     # Check the path that the router uses; a Host header cannot change it.
     if not is_of_the_store(scope["path"]) or is_log_in(scope):
         return
-    if not access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
+    if not authenticator.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
         raise HTTPException(
             401,
             "this needs Authorization: Bearer KEY, or Basic with the user and password, or a ticket",
@@ -163,7 +163,7 @@ def check_credentials(access: Access, scope: Scope) -> None:
         )
 
 
-class Methods:
+class AllowedMethods:
     """Answers 404 for an unknown path, and 405 with the allowed methods for a method that the path does not allow."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
@@ -186,7 +186,7 @@ class Methods:
             raise HTTPException(405, f"{path:.80} does not take {method}", {"Allow": ", ".join(sorted(methods))})
 
 
-class Checks:
+class RequestChecks:
     """Runs checks on a request's line and headers. A check raises HTTPException to refuse a request."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:

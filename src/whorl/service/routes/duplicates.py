@@ -174,7 +174,7 @@ class DuplicatesRequest(RequestBody):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DuplicatesResult:
     """Result of a search for near-duplicates."""
 
     options: DuplicatesOperation
@@ -188,7 +188,7 @@ class Found:
     #: Returns a cluster of versions with the words and passages that each version gains and loses.
     worded: Callable[[Cluster], Cluster]
     #: Numbers of the cluster labels that the search has written; None if the request did not ask for labels.
-    marked: LabelCounts | None
+    written: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
         """Check whether this result can answer a request.
@@ -198,7 +198,7 @@ class Found:
         """
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
-    def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:
+    def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> DuplicatesPage:
         """Return one page of the clusters, with the totals.
 
         `named` selects clusters with a document whose name or id contains this text.
@@ -212,7 +212,7 @@ class Found:
             self.worded(cluster) if 0 < len(cluster.versions) <= PAIRS_UP_TO else cluster
             for cluster in clusters[start : start + rows]
         )
-        return FoundPage(self, len(clusters), tuple(ClusterAndPairs(cluster) for cluster in page))
+        return DuplicatesPage(self, len(clusters), tuple(ClusterAndPairs(cluster) for cluster in page))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,32 +227,32 @@ class ClusterAndPairs(DescribedCluster):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPage:
+class DuplicatesPage:
     """Result of a job: its options, totals, and one page of the clusters."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("documents=found.documents", "metric", "threshold", "recall", "complete=found.options.complete"),
-        *("keep=found.options.keep", "versions=found.options.versions", "date=found.options.date"),
-        *("write_ids=found.options.write_ids", "common_above=found.options.common_above"),
-        *("ignore_common=found.options.ignore_common", "total", "pairs=found.pairs", "warnings=found.warnings"),
-        *("written=found.marked", "clusters"),
+        *("documents=result.documents", "metric", "threshold", "recall", "complete=result.options.complete"),
+        *("keep=result.options.keep", "versions=result.options.versions", "date=result.options.date"),
+        *("write_ids=result.options.write_ids", "common_above=result.options.common_above"),
+        *("ignore_common=result.options.ignore_common", "total", "pairs=result.pairs", "warnings=result.warnings"),
+        *("written=result.written", "clusters"),
     )
 
-    found: Found
+    result: DuplicatesResult
     total: int
     clusters: tuple[ClusterAndPairs, ...]
 
     @property
     def metric(self) -> str:
-        return self.found.options.metric or "jaccard"
+        return self.result.options.metric or "jaccard"
 
     @property
     def threshold(self) -> float:
-        return float(self.found.options.threshold)
+        return float(self.result.options.threshold)
 
     @property
     def recall(self) -> float:
-        return float(self.found.options.recall)
+        return float(self.result.options.recall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class JobAnswer:
     id: str
     state: JobState
     progress: Progress
-    result: FoundPage | None
+    result: DuplicatesPage | None
     error: JobError | None
 
 
@@ -297,13 +297,13 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class DuplicateSearches(Jobs[Found]):
+class DuplicateSearches(Jobs[DuplicatesResult]):
     """Background searches for near-duplicates of a store, shared by all worker processes."""
 
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
-        self._fresh: Found | None = None
+        self._fresh: DuplicatesResult | None = None
 
     def start_search(self, options: DuplicatesOperation) -> dict[str, Any]:
         """Start a job, and return its JSON."""
@@ -330,7 +330,7 @@ class DuplicateSearches(Jobs[Found]):
         # This encoding cannot fail, because stored texts and names have no lone surrogates.
         return out.getvalue().encode()
 
-    def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
+    def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> DuplicatesResult:
         # Jobs run one at a time, so `_fresh` needs no lock.
         if options.write_ids or self._fresh is None or not self._fresh.answers(options, self._store.count()):
             self._fresh = _search_store(self._store, options, search)
@@ -401,7 +401,7 @@ def _smallest_similarity(cluster: Cluster) -> float:
 
 
 def _describe_job(
-    job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = ""
+    job: Job[DuplicatesResult], start: int = 0, rows: int = 0, order: Order = "size", named: str = ""
 ) -> dict[str, Any]:
     error = None
     if isinstance(job.error, WhorlError):
@@ -412,7 +412,7 @@ def _describe_job(
     return values(JobAnswer(job.id, job.state, Progress(job.doing, job.count), result, error))
 
 
-def _search_store(store: Store, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
+def _search_store(store: Store, options: DuplicatesOperation, search: DuplicatesOptions) -> DuplicatesResult:
     count = store.count()
     with duplicates_in(store.engine, search, origin="the store", names=store.names) as duplicates:
         clusters = []
@@ -424,7 +424,7 @@ def _search_store(store: Store, options: DuplicatesOperation, search: Duplicates
                 report_progress("clustering", len(clusters))
         pairs = duplicates.count_pairs()
         common = [common_line(duplicates.residual)] if duplicates.residual else []
-        return Found(
+        return DuplicatesResult(
             options,
             at=time.monotonic(),
             count=count,
@@ -433,5 +433,5 @@ def _search_store(store: Store, options: DuplicatesOperation, search: Duplicates
             clusters=tuple(clusters),
             warnings=(*search.pairs.notes, *common, *not_compared_lines(duplicates)),
             worded=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
-            marked=write_ids(store.engine, clusters) if options.write_ids else None,
+            written=write_ids(store.engine, clusters) if options.write_ids else None,
         )

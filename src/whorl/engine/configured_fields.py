@@ -1,4 +1,7 @@
-"""Holds the field names that a user has configured for Solr or OpenSearch, and guesses the text and name fields."""
+"""Holds the field names that a user has configured for Solr or OpenSearch (`FieldNames`), and corrects them.
+
+If the configured fields have no texts or names, this module guesses the right fields from the stored documents.
+"""
 
 from __future__ import annotations
 

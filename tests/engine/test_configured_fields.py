@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from whorl.engine.field_names import (
+from whorl.engine.configured_fields import (
     FieldNames,
     TextField,
     guess_name_field,
