@@ -5,27 +5,21 @@ FastAPI describes parameters and responses in OpenAPI. `describe` adds the crede
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
-from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any, TypeAlias, get_type_hints
-from urllib.parse import parse_qsl
+from typing import Any, TypeAlias
 from warnings import catch_warnings, simplefilter
 
-import orjson
 from anyio import to_thread
-from fastapi import FastAPI, Response
-from fastapi.concurrency import run_in_threadpool
+from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
-from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from whorl.ingest.extraction.reader_pool import Reader
 from whorl.service.alfresco.routes import alfresco_routes
@@ -39,7 +33,6 @@ from whorl.service.middleware.limits import (
     RequestGauge,
     RequestSemaphore,
     Turns,
-    replay_body,
 )
 from whorl.service.middleware.logs_and_metrics import REQUEST_ID, Metrics, RequestLog
 from whorl.service.middleware.request_checks import (
@@ -53,7 +46,6 @@ from whorl.service.middleware.request_checks import (
 )
 from whorl.service.responses import AlfrescoFailure, Failure, Json, answer_failures
 from whorl.service.route_paths import TICKETS, is_of_the_store, speaks_as_alfresco
-from whorl.service.routes.base_models import RequestBody
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
@@ -159,7 +151,6 @@ def create_app(
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
             route.methods = {*(route.methods or ()), "HEAD"}
     # Middleware runs in reverse order: the middleware added last handles a request first.
-    app.add_middleware(DirectRoutes, routes=routes)
     # Only requests to an embedded store take turns. Requests to a search server mostly wait for it, so they run in
     # parallel.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
@@ -248,65 +239,3 @@ def _describe_failures(path: str, about: _Json) -> None:
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     for status in sorted({403, *statuses}):
         about["responses"].setdefault(str(status), {"description": _MEANINGS[status], "content": content})
-
-
-class DirectRoutes:
-    """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
-
-    The functions are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI
-    still describes these routes, and answers invalid requests, for example requests with unknown parameters.
-    """
-
-    def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
-        self._app = app
-        self._routes: dict[tuple[str, str], tuple[APIRoute, type[RequestBody] | None]] = {}
-        for route in routes:
-            if not isinstance(route, APIRoute):
-                continue
-            models = _argument_models(route.endpoint)
-            if models is not None:
-                direct = route, next(iter(models), None)
-                self._routes |= {(method, route.path): direct for method in route.methods or ()}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        direct = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
-        if direct is None or (scope["query_string"] and not (direct[1] and direct[1].is_text)):
-            await self._app(scope, receive, send)
-            return
-        # The log shows the route, so set the route in the scope.
-        scope["route"], model = direct
-        endpoint = scope["route"].endpoint
-        if model is None:
-            response = await endpoint()
-        else:
-            # `BodyReader` has read the whole body into one message.
-            body = b"" if model.is_text else (await receive())["body"]
-            try:
-                argument = model.model_validate(_parameters(scope) if model.is_text else orjson.loads(body))
-            except ValueError:
-                await self._app(scope, receive if model.is_text else replay_body(body, receive), send)
-                return
-            response = await run_in_threadpool(endpoint, argument)
-        await response(scope, receive, send)
-
-
-def _argument_models(endpoint: Callable[..., Any]) -> list[type[RequestBody]] | None:
-    """Return the models of a function's arguments: an empty list if it is `async`, otherwise one model.
-
-    Return None if the function has other arguments, or if its result is not a response.
-    """
-    arguments = get_type_hints(endpoint)
-    result = arguments.pop("return", None)
-    models = [kind for kind in arguments.values() if isinstance(kind, type) and issubclass(kind, RequestBody)]
-    is_response = isinstance(result, type) and issubclass(result, Response)
-    wanted = 0 if iscoroutinefunction(endpoint) else 1
-    return models if is_response and len(models) == len(arguments) == wanted else None
-
-
-def _parameters(scope: Scope) -> dict[str, str]:
-    """Return the parameters in the query string of a request; raise ValueError if one is repeated."""
-    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    parameters = dict(pairs)
-    if len(parameters) != len(pairs):
-        raise ValueError("a parameter is repeated")
-    return parameters

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from types import UnionType
-from typing import Annotated, Any, ClassVar, NotRequired, Self, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    NotRequired,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from fastapi import APIRouter, Depends, Request
+import orjson
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
 from typing_extensions import TypedDict
 
@@ -132,9 +147,38 @@ class OneText(RequestBody):
         return self
 
 
+class DirectRoute(APIRoute):
+    """Route that calls its function without FastAPI's own machinery, which takes a quarter of the time of a search.
+
+    This applies to valid requests for functions whose only argument is a `RequestBody`. FastAPI still describes these
+    routes, and answers invalid requests.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer_by_fastapi, endpoint = super().get_route_handler(), self.endpoint
+        match [*get_type_hints(endpoint).values()]:
+            case [type() as model, type() as result] if issubclass(model, RequestBody) and issubclass(result, Response):
+                body_type: type[RequestBody] = model
+            case _:
+                return answer_by_fastapi
+
+        async def answer(request: Request) -> Response:
+            if request.scope["query_string"]:
+                return await answer_by_fastapi(request)
+            try:
+                body = body_type.model_validate(orjson.loads(await request.body()))
+            except ValueError:
+                return await answer_by_fastapi(request)
+            return await run_in_threadpool(endpoint, body)
+
+        return answer
+
+
 def api_router() -> APIRouter:
     known = [Depends(refuse_unknown_parameters)]
-    return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json, dependencies=known)
+    return APIRouter(
+        prefix=API, tags=["whorl"], default_response_class=Json, dependencies=known, route_class=DirectRoute
+    )
 
 
 def refuse_unknown_parameters(request: Request) -> None:
