@@ -20,7 +20,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 WHORL = Path(sys.executable).parent / "whorl"
 DEADLINE_SECONDS = 240.0
@@ -111,6 +112,25 @@ def listening(app: ASGIApp, http: str | type[asyncio.Protocol] = "h11") -> Itera
         finally:
             server.should_exit = True
             thread.join()
+
+
+class Prefix:
+    """A proxy that removes a prefix from the paths of requests to an application; `outside` has the other paths."""
+
+    def __init__(self, app: ASGIApp, prefix: str) -> None:
+        self._app, self._prefix = app, prefix
+        self.outside: list[str] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http":
+            path = scope["path"].removeprefix(self._prefix)
+            if path == scope["path"]:
+                self.outside.append(path)
+                app = Response(status_code=404)
+            raw_path = scope["raw_path"].removeprefix(self._prefix.encode())
+            scope = {**scope, "path": path, "raw_path": raw_path}
+        await app(scope, receive, send)
 
 
 @contextlib.contextmanager

@@ -259,7 +259,7 @@ def test_jobs_are_shared(workers: Workers) -> None:
     assert workers.store(0, "one", "two").status_code == 200
     started = workers.ask(0, "POST", "/api/v1/duplicates", json={"threshold": 50})
     assert started.status_code == 202
-    address = started.headers["Location"]
+    address = "/api/v1/" + started.headers["Location"]
     until(lambda: workers.ask(1, "GET", address).json()["state"] == "done")
     page = workers.ask(1, "GET", address).json()
     (cluster,) = page["result"]["clusters"]

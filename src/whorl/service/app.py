@@ -202,7 +202,10 @@ def describe(app: FastAPI, credentials: Credentials) -> _Json:
     with catch_warnings():
         # FastAPI warns that HEAD has the operation ID of GET; HEAD is left out of the description.
         simplefilter("ignore")
-        description = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        # The address of the server is relative, because a proxy may put a prefix before all paths.
+        description = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes, servers=[{"url": "."}]
+        )
     for path, methods in description["paths"].items():
         methods.pop("head", None)
         for method, about in methods.items():

@@ -12,11 +12,13 @@ from playwright.sync_api import Browser, Page, expect
 from tests.sampling import sample
 from tests.service.accessibility import CONTRAST, PROBLEMS
 from tests.service.contracts import documents
-from tests.service.page.contents import SCRIPT
+from tests.service.page.contents import COUNT, SCRIPT
 from tests.service.page.driving import VIEWS, ask, find_duplicates, hits, look_at, require_usable, shoot
 from tests.service.page.windows import opened
-from tests.service.served import serving
+from tests.service.served import Prefix, listening, serving
 from whorl import open_store
+from whorl.service.app import create_app
+from whorl.service.credentials import Credentials
 
 PHONES = [(390, 844), (320, 640)]
 SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
@@ -35,6 +37,29 @@ def test_text_is_never_html(page: Page, url: str) -> None:
     expect(page.locator("#name-a")).to_have_text("<script>alert(1)</script>")
     assert page.evaluate("window.ran") is None
     assert page.locator("#text-a script, #text-a img, #hits script").count() == 0
+
+
+def test_below_a_path(browser: Browser, folder: Path) -> None:
+    """
+    Through a proxy that removes a prefix, the page signs in, shows every view and stores files. It sends no request to
+    a path without the prefix.
+    """
+    with open_store(folder) as store:
+        proxy = Prefix(create_app(store, Credentials(("a-key",))), "/whorl")
+        with listening(proxy) as address, opened(browser, f"{address}/whorl/") as page:
+            dialog = page.get_by_role("dialog", name="Sign in")
+            dialog.get_by_role("radio", name="API key").check(force=True)
+            dialog.get_by_label("API key").last.fill("a-key")
+            page.keyboard.press("Enter")
+            expect(page.locator("#state")).to_have_text(f"{COUNT} documents")
+            for view in VIEWS:
+                look_at(page, f"{address}/whorl/", view)
+            page.locator("#add-files").set_input_files({"name": "new.txt", "mimeType": "", "buffer": b"a new file"})
+            expect(page.locator("#adding-told")).to_have_text("1 document stored")
+            page.get_by_role("button", name="Delete new.txt").click()
+            page.get_by_role("button", name="Delete", exact=True).last.click()
+            expect(page.locator("#documents-told")).to_have_text(f"{COUNT} documents")
+        assert proxy.outside == []
 
 
 @pytest.mark.parametrize("address", ["#constructor", "#main", "#nowhere?x=1", "#search?q=rent&metric=toString"])

@@ -54,8 +54,9 @@ def started(client: TestClient, **options: Any) -> str:
     """Start a job, and return its address."""
     answer = client.post(PATH, json=options)
     assert answer.status_code == 202, answer.text
-    assert answer.headers["Location"] == f"{PATH}/{answer.json()['id']}"
-    return str(answer.headers["Location"])
+    address = answer.url.join(answer.headers["Location"]).path
+    assert address == f"{PATH}/{answer.json()['id']}"
+    return address
 
 
 def over(client: TestClient, address: str, **page: Any) -> Any:

@@ -2,7 +2,8 @@
 
 import { credentials, signIn } from "./sign-in.js";
 
-const API = "/api/v1";
+/** Relative to the page's address, because a proxy may put a prefix before all paths. */
+const API = "api/v1";
 
 /**
  * A failed request: `message` for the user; `span` and `hint` of a wrong query; `suggested` id for an unknown id;

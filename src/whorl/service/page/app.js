@@ -57,7 +57,7 @@ async function count() {
   counting += 1;
   const own = counting;
   try {
-    const { documents: number } = await (await fetch("/readyz", { credentials: "omit", cache: "no-store" })).json();
+    const { documents: number } = await (await fetch("readyz", { credentials: "omit", cache: "no-store" })).json();
     // Drop a response that a later request has overtaken.
     if (Number.isInteger(number) && own === counting) {
       byId("state").textContent = counted(number, "document");

@@ -30,7 +30,6 @@ from whorl.output.json_conversion import values
 from whorl.request_context import Reporter, new_request, report_progress, reporting, require_time
 from whorl.service.middleware.logs_and_metrics import LOGGER
 from whorl.service.responses import DEFECT, Json, require_writable, status_of
-from whorl.service.route_paths import API
 from whorl.service.routes.base_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
@@ -356,7 +355,8 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
         if options.write_ids:
             require_writable(is_read_only=is_read_only)
         job = searches.start_search(options)
-        return Json(job, 202, {"Location": f"{API}{_PATH}/{job['id']}"})
+        # A relative address, because a proxy may put a prefix before all paths.
+        return Json(job, 202, {"Location": f"{_PATH.removeprefix('/')}/{job['id']}"})
 
     @router.get(
         f"{_PATH}/{{job_id}}", response_model=None, responses=_ANSWERS, summary="How far a job is, and what it found"
