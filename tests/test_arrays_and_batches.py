@@ -15,6 +15,7 @@ from whorl.arrays_and_batches import (
     batches,
     chunks,
     expand_ranges,
+    group_equals,
     order_of,
     run_starts,
     sort_distinct,
@@ -31,6 +32,16 @@ def test_run_starts_equal_groupby(values: list[int]) -> None:
     """
     lengths = [len(list(run)) for _, run in groupby(values)]
     assert run_starts(np.array(values, np.int64)).tolist() == [sum(lengths[:at]) for at in range(len(lengths))]
+
+
+@given(numbers)
+def test_group_equals_equal_groupby(values: list[int]) -> None:
+    """
+    The groups have the indices of equal values, ascending.
+    """
+    in_order = sorted(range(len(values)), key=lambda index: (values[index], index))
+    expected = [list(group) for _, group in groupby(in_order, key=values.__getitem__)]
+    assert [group.tolist() for group in group_equals(np.array(values, np.int64))] == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))

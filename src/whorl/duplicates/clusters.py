@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays_and_batches import group_equals
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verify_sketches import Pairs
 
@@ -50,10 +51,7 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
     Groups of equal size are in the order of their first documents.
     """
     inside = np.flatnonzero(np.bincount(labels, minlength=1)[labels] > 1)
-    if not inside.size:
-        return []
-    order = inside[np.argsort(labels[inside], kind="stable")]
-    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    groups = [inside[group] for group in group_equals(labels[inside])]
     groups.sort(key=lambda group: (-group.size, int(group[0])))
     return groups
 
@@ -126,9 +124,7 @@ def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np
         return
     components = UnionFind(int(pairs.b.max()) + 1)
     components.join(pairs.a, pairs.b)
-    roots = components.find(pairs.a)
-    order = np.argsort(roots, kind="stable")
-    for at in np.split(order, np.flatnonzero(np.diff(roots[order])) + 1):
+    for at in group_equals(components.find(pairs.a)):
         a, b = pairs.a[at], pairs.b[at]
         yield a, b, np.lexsort((b, a, -pairs.jaccard[at]))
 

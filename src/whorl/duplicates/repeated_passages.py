@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, chunks, run_starts, with_made
+from whorl.arrays_and_batches import batches, chunks, group_equals, run_starts, with_made
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.pieces import passage_id
 from whorl.duplicates.results import Cluster, Member, Pair
@@ -343,12 +343,10 @@ class Passages:
         lasts = firsts + np.tile(self._words, 2) - 1
         spans_read = np.empty((firsts.size, 2), np.int64)
         texts = self._stream.texts_of(firsts)
-        order = np.argsort(texts, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(texts[order])) + 1):
-            if group.size:
-                require_time()
-                text = int(texts[group[0]])
-                word_spans, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
-                spans_read[group, 0] = word_spans[firsts[group] - begin, 0]
-                spans_read[group, 1] = word_spans[lasts[group] - begin, 1]
+        for group in group_equals(texts):
+            require_time()
+            text = int(texts[group[0]])
+            word_spans, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
+            spans_read[group, 0] = word_spans[firsts[group] - begin, 0]
+            spans_read[group, 1] = word_spans[lasts[group] - begin, 1]
         return spans_read[: self._words.size], spans_read[self._words.size :]

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import run_starts
+from whorl.arrays_and_batches import group_equals, run_starts
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.compiled import kernel
@@ -88,12 +88,10 @@ def _shared_by_merging(
 def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
     """Count shared hashes without compiled loops: compare each document of `a` with all its partners at once."""
     shared = np.empty(a.size, np.int64)
-    order = np.argsort(a, kind="stable")
-    for group in np.split(order, np.flatnonzero(np.diff(a[order])) + 1):
+    for group in group_equals(a):
         require_time()
-        if group.size:
-            hits = [sketches.sketch(index) for index in b[group].tolist()]
-            shared[group] = compare(sketches.sketch(int(a[group[0]])), hits).shared
+        hits = [sketches.sketch(index) for index in b[group].tolist()]
+        shared[group] = compare(sketches.sketch(int(a[group[0]])), hits).shared
     return shared
 
 

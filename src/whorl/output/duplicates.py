@@ -477,8 +477,11 @@ def _percent(pair: Pair, name: str) -> str:
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{residual}"
 
 
-def _json_text(text: str) -> str:
-    return without_controls(json.encoder.encode_basestring(text))
+def _json_texts(texts: Iterable[str]) -> list[str]:
+    """Return texts as JSON strings. Control characters are rare, so all texts are searched for them at once."""
+    encoded = list(map(json.encoder.encode_basestring, texts))
+    together = "".join(encoded)
+    return encoded if without_controls(together) == together else list(map(without_controls, encoded))
 
 
 def _line(answer: dict[str, Any]) -> str:
@@ -488,7 +491,7 @@ def _line(answer: dict[str, Any]) -> str:
 def write_pair_lines(batches: Iterable[PairColumns], out: IO[str]) -> int:
     count = 0
     for batch in batches:
-        ids, shares = list(map(_json_text, batch.ids)), map(_fraction_texts, batch.shares())
+        ids, shares = _json_texts(batch.ids), map(_fraction_texts, batch.shares())
         out.write(
             "".join(
                 [
@@ -506,7 +509,8 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
     """Write a line for each cluster; return the numbers of clusters and documents."""
     count = documents = 0
     for batch in batches:
-        ids, members = list(map(_json_text, batch.pairs.ids)), _members(batch.pairs)
+        ids = _json_texts(batch.pairs.ids)
+        members = _members(batch.pairs, ids)
         ends = [0, *np.cumsum(batch.counts).tolist()]
         firsts = batch.pairs.b[ends[:-1]].tolist()
         for first, (begin, end) in zip(firsts, pairwise(ends), strict=True):
@@ -517,9 +521,12 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
     return count, documents
 
 
-def _members(pairs: PairColumns) -> list[str]:
-    """Return the second document of each pair as JSON of a cluster's member. The first document is the principal."""
-    ids, names, sizes = list(map(_json_text, pairs.ids)), list(map(_json_text, pairs.names)), pairs.sizes.tolist()
+def _members(pairs: PairColumns, ids: Sequence[str]) -> list[str]:
+    """Return the second document of each pair as JSON of a cluster's member. The first document is the principal.
+
+    `ids` has the ids of the documents as JSON.
+    """
+    names, sizes = _json_texts(pairs.names), pairs.sizes.tolist()
     return [
         f'{{"id": {ids[b]}, "name": {names[b]}, "shingles": {sizes[b]}, "is_principal": {"true" if a == b else "false"}'
         f', "jaccard": {jaccard}, "a_in_b": {a_in_b}, "b_in_a": {b_in_a}, "exact": true}}'
