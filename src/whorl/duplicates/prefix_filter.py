@@ -29,9 +29,9 @@ Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,8 +39,8 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import run_starts, spread
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
-from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.duplicates.verify_sketches import is_fast, run_in_threads, split_evenly
+from whorl.duplicates.sketch_arrays import Numbers, Sketches, bisect_ranges
+from whorl.duplicates.verify_sketches import LEAST_THREAD_WORK, run_in_threads
 from whorl.request_context import require_time
 
 Hashes = npt.NDArray[np.uint64]
@@ -53,11 +53,6 @@ HASHES_AT_ONCE = 1 << 22
 #: Minimum and maximum number of ranges of hash values. Each range is read in one pass over the remaining members.
 #: Members are pruned `_PRUNINGS` times, at even intervals between the passes.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
-#: Binary logarithm of the number of entries to sort at a time; this number of entries fits into the processor cache.
-_PART_BITS = 12
-_HEAD_BITS = 16
-#: Number of entries that the compiled loop writes into one buffer.
-_BUFFER_ENTRIES = 1 << 19
 
 
 class CandidatePairs(NamedTuple):
@@ -123,9 +118,11 @@ class _FilterRound:
         member_bits = max(1, (members.indices.size - 1).bit_length())
         tokens = index_tokens(self.sketches, members, level, member_bits, self.options.workers)
         prefixes = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
-        index_keys, probe_keys = _prefix_keys(tokens, prefixes, member_bits)
+        keys, frequency, is_indexable = tokens.entries
+        is_indexed, is_probed = mark_prefixes(owners_of(keys, member_bits), frequency, is_indexable, *prefixes)
+        index_keys, probe_keys = keys[is_indexed], keys[is_probed]
         # Release the memory of the other entries.
-        del tokens
+        del tokens, keys, frequency, is_indexable, is_indexed, is_probed
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
 
     def _pairs(
@@ -227,21 +224,6 @@ def mark_prefixes(
     return is_indexed, is_probed
 
 
-def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], member_bits: int) -> tuple[Hashes, Hashes]:
-    """Return the keys (see `TokenEntries`) in all index prefixes, and in all probe prefixes, given their lengths."""
-    keys, frequency, is_indexable = tokens.entries
-    if is_fast(keys.size):
-        from whorl.duplicates import compiled_prefix_filter
-
-        is_indexed, is_probed = np.empty(keys.size, np.bool_), np.empty(keys.size, np.bool_)
-        slots = np.empty(keys.size, np.uint32 if keys.size < 1 << 32 else np.int64)
-        scratch = np.cumsum(tokens.counts) - tokens.counts, slots, np.empty(tokens.counts.max(initial=0), np.uint64)
-        compiled_prefix_filter.mark_prefixes(*tokens.entries, member_bits, *prefixes, *scratch, is_indexed, is_probed)
-    else:
-        is_indexed, is_probed = mark_prefixes(owners_of(keys, member_bits), frequency, is_indexable, *prefixes)
-    return keys[is_indexed], keys[is_probed]
-
-
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
     """Count, for each entry, the earlier entries of its group that are marked in `counts`.
 
@@ -319,11 +301,11 @@ def index_tokens(
     """
     total = int(members.lengths.count_used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // HASHES_AT_ONCE)))
-    sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
+    sweep = _TokenSweep(sketches, members, level, member_bits, workers)
     portions: list[TokenEntries] = []
     for number in range(1, ranges + 1):
         require_time()
-        portions += sweep.read_upto(np.uint64(sketches.scheme.bound(level) * number // ranges - 1))
+        portions += sweep.read_below(sketches.scheme.bound(level) * number // ranges)
         if number * _PRUNINGS // ranges > (number - 1) * _PRUNINGS // ranges:
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
@@ -335,21 +317,18 @@ def index_tokens(
 class _TokenSweep:
     """Reads the members' hashes range by range, and counts the hashes that each member shares with others."""
 
-    def __init__(
-        self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
-    ) -> None:
-        self._sketches, self._members, self._workers, self._is_fast = sketches, members, workers, fast
+    def __init__(self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int) -> None:
+        self._sketches, self._members, self._workers = sketches, members, workers
         self._hashes, self._is_in_file = sketches.hashes.view(np.ndarray), sketches.exceeds_memory
-        self._shift = max(0, sketches.scheme.bits - level + member_bits - 64)
-        self._member_bits = member_bits
-        lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
-        self._bits = np.array([self._shift, member_bits, lead], np.int64)
+        self._shift, self._member_bits = max(0, sketches.scheme.bits - level + member_bits - 64), member_bits
         self._counts = counts = members.lengths.count_used_hashes(members.is_larger)
         starts = sketches.starts[members.indices]
         numbers = np.argsort(starts)
         numbers = numbers[counts[numbers] > 0]
         self._numbers, self._cursors = numbers, starts[numbers]
         self._ends = self._cursors + counts[numbers]
+        #: End of the range of hash values read so far.
+        self._done = 0
         self.shared, self.shared_indexable = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)
         self._last_indexable = self._largest_indexable(starts, numbers) >> np.uint64(self._shift)
         self._load_if_small()
@@ -367,13 +346,21 @@ class _TokenSweep:
             last[numbers[part]] = self._hashes[ends[part]]
         return last
 
-    def read_upto(self, last: np.uint64) -> list[TokenEntries]:
-        portions = self._read_compiled(last) if self._is_fast else [self._read_with_numpy(last)]
-        for entries in portions:
+    def read_below(self, bound: int) -> list[TokenEntries]:
+        """Read the unread hashes below `bound`; return their entries in batches.
+
+        All entries of a hash are in one batch: each thread reads a range of hash values.
+        """
+        threads = self._workers if (self._ends - self._cursors).sum() >= LEAST_THREAD_WORK else 1
+        bounds = [self._done + (bound - self._done) * part // threads for part in range(1, threads + 1)]
+        cursors = [self._cursors, *run_in_threads(self._find, ((end,) for end in bounds))]
+        batches = run_in_threads(self._read, pairwise(cursors))
+        self._cursors, self._done = cursors[-1], bound
+        for entries in batches:
             owners = owners_of(entries.keys, self._member_bits)
             self.shared += np.bincount(owners, minlength=self.shared.size)
             self.shared_indexable += np.bincount(owners[entries.is_indexable], minlength=self.shared.size)
-        return portions
+        return batches
 
     def prune(self) -> Bools:
         """Drop members that can no longer reach the threshold; return a mask of the members to keep."""
@@ -392,82 +379,35 @@ class _TokenSweep:
 
     def _load_if_small(self) -> None:
         """Copy the remaining hashes into memory if they fit; otherwise, each pass reads them from the file."""
-        left, most = int((self._ends - self._cursors).sum()), self._sketches.most_copied
-        if self._is_fast and self._is_in_file and left <= most:
+        if self._is_in_file and int((self._ends - self._cursors).sum()) <= self._sketches.most_copied:
             self._hashes, begins = self._sketches.copy_ranges(self._cursors, self._ends)
             self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
             self._is_in_file = False
 
-    def _read_with_numpy(self, last: np.uint64) -> TokenEntries:
-        indices = self._members.indices[self._numbers]
-        starts = self._sketches.starts[indices]
-        upto = np.minimum(self._ends, starts + self._sketches.count_upto(indices, np.full(indices.shape, last)))
-        hashes, owners = self._sketches.copy_hashes(indices, self._cursors - starts, upto - self._cursors)
-        self._cursors = upto
-        keys = (hashes >> np.uint64(self._shift)) << np.uint64(self._member_bits)
-        keys |= self._numbers[owners].astype(np.uint64)
+    def _slices(self) -> Iterable[slice]:
+        """Divide the members into slices; after each slice, the mapped pages of the file are released."""
+        return self._sketches.ranges(self._cursors) if self._is_in_file else [slice(0, self._cursors.size)]
+
+    def _find(self, bound: int) -> Numbers:
+        """Return the offset of each member's first hash that is not below `bound`."""
+        offsets = np.empty_like(self._cursors)
+        for part in self._slices():
+            offsets[part] = bisect_ranges(self._hashes, self._cursors[part], self._ends[part], np.uint64(bound - 1))
+        return offsets
+
+    def _read(self, begins: Numbers, ends: Numbers) -> TokenEntries:
+        """Return the entries of the hashes from the offsets `begins` to `ends`, one range for each member."""
+        counts = ends - begins
+        hashes = (self._hashes[spread(begins[part], counts[part])] for part in self._slices())
+        keys = np.concatenate([np.empty(0, np.uint64), *hashes])
+        keys >>= np.uint64(self._shift)
+        keys <<= np.uint64(self._member_bits)
+        keys |= np.repeat(self._numbers.astype(np.uint64), counts)
         keys.sort()
-        return _select_with_numpy(keys, self._members, self._last_indexable, self._member_bits)
-
-    def _read_compiled(self, last: np.uint64) -> list[TokenEntries]:
-        ranges = split_evenly(np.cumsum(self._ends - self._cursors), self._workers)
-        taken, parts = zip(*run_in_threads(partial(self._read_range, last), ranges), strict=True)
-        counts = np.stack(parts)
-        ends = np.cumsum(counts.sum(axis=0))
-        total = int(ends[-1])
-        entries = np.empty(total, np.uint64)
-        # Within a part, entries are in the order of the ranges of members.
-        before = np.cumsum(counts, axis=0) - counts
-        begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
-        run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
-        del taken
-        ends = np.append(ends[1:], 0)
-        columns = TokenEntries(np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total, np.bool_))
-        return run_in_threads(
-            partial(self._select_compiled, entries, ends, columns), split_evenly(ends[:-1], self._workers)
-        )
-
-    def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Read the entries of the members at the indices from `first` to `upto`.
-
-        Return the entries in blocks, and the number of entries of each part i, at index i + 1.
-        """
-        from whorl.duplicates.compiled_prefix_filter import read_entries
-
-        counts = np.zeros((1 << max(1, HASHES_AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
-        blocks: list[Hashes] = []
-        cursors = self._cursors[first:upto]
-        for part in self._sketches.ranges(cursors) if self._is_in_file else [slice(0, cursors.size)]:
-            state = np.array([first + part.start, 0])
-            while state[0] < first + part.stop:
-                block, state[1] = np.empty(_BUFFER_ENTRIES, np.uint64), 0
-                read_entries(
-                    self._hashes, self._numbers, self._cursors, self._ends, state, first + part.stop, last, self._bits,
-                    counts, block,
-                )  # fmt: skip
-                blocks.append(block[: state[1]])
-        return blocks, counts
-
-    def _distribute(self, entries: Hashes, blocks: list[Hashes], begins: Numbers) -> None:
-        from whorl.duplicates.compiled_prefix_filter import distribute_entries
-
-        for block in blocks:
-            distribute_entries(block, self._bits, begins, entries)
-
-    def _select_compiled(
-        self, entries: Hashes, ends: Numbers, columns: TokenEntries, first: int, upto: int
-    ) -> TokenEntries:
-        from whorl.duplicates.compiled_prefix_filter import select_shared
-
-        heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
-        begin = int(ends[first - 1]) if first else 0
-        is_larger = self._members.is_larger
-        count = select_shared(entries, self._bits, ends, first, upto, self._last_indexable, is_larger, heads, *columns)
-        # Copy, to release the larger buffers.
-        return TokenEntries._make(column[begin : begin + count].copy() for column in columns)
+        return _select_entries(keys, self._members, self._last_indexable, self._member_bits)
 
 
-def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
+def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
     """Select the entries of hashes that can lead to a pair, as `index_tokens` describes; `keys` must ascend."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(run_starts(tokens), append=keys.size)
