@@ -460,6 +460,44 @@ def test_rows_without_a_text(tmp_path: Path, kind: str, level: str) -> None:
         assert {key for key, row in actual.items() if row.get("cluster")} == {"1", "3"}
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet", "arrow"])
+@pytest.mark.process
+def test_nested_columns(tmp_path: Path, kind: str) -> None:
+    """
+    Columns in other columns are named by their paths; the rows that stay are unchanged. Parts of nested texts cannot
+    be removed, which is an error before the search.
+    """
+    made = [("a", 1, [PAGE, OTHER]), ("b", 2, [NEAR, OTHER]), ("c", 3, ["and six words that stay here", "or not"])]
+    rows = [
+        {
+            "meta": {"key": key, "score": score, "lang": "en"},
+            "messages": [{"role": "x", "content": text} for text in texts],
+        }
+        for key, score, texts in made
+    ]
+    file = tmp_path / f"all.{kind}"
+    if kind.startswith("json"):
+        lines = [json.dumps(row) for row in rows]
+        file.write_text("".join(f"{line}\n" for line in lines) if kind == "jsonl" else f"[{','.join(lines)}]")
+    else:
+        write_table(pa.Table.from_pylist(rows), file)
+    folder, levels = tmp_path / "out", tmp_path / "levels"
+    columns = ["--text-column", "messages.content", "--id-column", "meta.key", "--within-column", "meta.lang"]
+    command = ["duplicates", str(file), *columns]
+    done = CliRunner().invoke(main, [*command, "--keep", "largest:meta.score", "--filtered", str(folder)])
+    assert done.exit_code == 0, done.output
+    if kind.startswith("json"):
+        written = (folder / file.name).read_text()
+        assert (json.loads(written) if kind == "json" else list(map(json.loads, written.splitlines()))) == rows[1:]
+    else:
+        assert read_table(folder / file.name).to_pylist() == rows[1:]
+    done = CliRunner().invoke(main, [*command, "--level", "paragraph", "--filtered", str(levels)])
+    assert done.exit_code == 2
+    assert "the text 'messages.content' is in another column" in done.output
+    done = CliRunner().invoke(main, [*command, "--keep", "newest:meta.made"])
+    assert "(--keep newest:COLUMN, of messages.role, meta.lang, meta.score)" in done.output
+
+
 def test_files_without_a_text_column(tmp_path: Path) -> None:
     """
     A file without the text column is an error, also next to files that have it; only the other files are written.

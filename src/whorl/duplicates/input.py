@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -23,7 +23,7 @@ from whorl.ingest.files import (
     find_files,
     spans_in,
 )
-from whorl.ingest.rows.protocol import File, FileSpan, RowColumns
+from whorl.ingest.rows.protocol import File, FileSpan, RowColumns, column_paths, has_column
 from whorl.model import RESERVED_FIELDS, Document
 
 _LISTED_COLUMNS = 20
@@ -105,8 +105,8 @@ class InputReader:
             return replace(self.columns, properties=(self.columns.properties or frozenset()) | self.added), ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
         if names:
-            present = self.columns_of(found)
-            names = tuple(name for name in names if name in present) or names
+            row = self.first_row(found)
+            names = tuple(name for name in names if has_column(row, name)) or names
             columns = replace(columns, text=names[0], properties=frozenset({*(columns.properties or ()), *names[1:]}))
         return columns, names
 
@@ -123,9 +123,8 @@ class InputReader:
     def note_without_text(self, found: FoundFile, rows: int, *, is_reference: bool) -> None:
         """Report a file whose rows lack the text column, and do not count these rows as documents."""
         try:
-            names = self.columns_of(found)
-            if names:
-                self._columns_to_read(found, is_reference=is_reference)[0].require(names)
+            if row := self.first_row(found):
+                self._columns_to_read(found, is_reference=is_reference)[0].require(row)
         except DocumentError as error:
             self.problems.append(Problem(str(found.file), str(error), None))
             self.without_texts.add(found.file.as_posix())
@@ -145,7 +144,9 @@ class InputReader:
 
     def _reference_advice(self, advice: str) -> str:
         columns = ", ".join(
-            sorted({name for found in self._reference for name in self.columns_of(found)})[:_LISTED_COLUMNS]
+            sorted({path for found in self._reference for path in column_paths(self.first_row(found))})[
+                :_LISTED_COLUMNS
+            ]
         )
         return f"{advice} (--reference-column COLUMN{columns and ', of '}{columns})"
 
@@ -166,8 +167,8 @@ class InputReader:
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
         within = self.options.within
-        is_missing = within and (within, "value") not in used and self.count
-        if is_missing and not any(within in self.columns_of(found) for found in self.files):
+        is_unused = within is not None and (within, "value") not in used and self.count > 0
+        if is_unused and not any(has_column(self.first_row(found), str(within)) for found in self.files):
             raise ParameterError(
                 f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
             )
@@ -226,19 +227,19 @@ class InputReader:
         return f"name the column (--keep {self._keep.by}:COLUMN{self._columns()}), or --keep first or longest"
 
     def _columns(self) -> str:
-        header = next(filter(None, map(self.columns_of, self.files)), [])
-        names = sorted(set(header) - {self.columns.text, self.columns.id_column})
+        row = next(filter(None, map(self.first_row, self.files)), {})
+        names = sorted({*column_paths(row)} - {self.columns.text, self.columns.id_column})
         return f", of {', '.join(names[:_LISTED_COLUMNS])}" if names else ""
 
-    def columns_of(self, found: FoundFile) -> list[str]:
-        """Return the columns of a file's first row; an empty list if the file has no row or cannot be read."""
-        from whorl.ingest.rows.detect_row_format import column_names
+    def first_row(self, found: FoundFile) -> Mapping[str, object]:
+        """Return the values of a file's first row; an empty dict if the file has no row or cannot be read."""
+        from whorl.ingest.rows.detect_row_format import first_row
 
         try:
             # The file may lack the id column or the text column, so require neither of them.
-            return column_names(found.file, replace(self.columns, text="", id=None), file_text)
+            return first_row(found.file, replace(self.columns, text="", id=None), file_text)
         except (DocumentError, OSError):
-            return []
+            return {}
 
     def note_repeated(self, document_id: str) -> None:
         """Record a repeated id as a problem; raise ParameterError if files are rewritten by id."""

@@ -21,7 +21,15 @@ from whorl.ingest.extraction.file_formats import decode
 from whorl.ingest.extraction.file_formats import format_of as format_of_file
 from whorl.ingest.files import FoundFile, Problem, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of, is_columnar
-from whorl.ingest.rows.protocol import Added, Row, RowFormat, UncopiedRowsError, UnreadRowsError
+from whorl.ingest.rows.protocol import (
+    Added,
+    Row,
+    RowFormat,
+    UncopiedRowsError,
+    UnreadRowsError,
+    find_value,
+    has_column,
+)
 
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
 #: and Jaccard similarity to the kept document.
@@ -97,16 +105,25 @@ def require_columns(reading: InputReader) -> None:
     for found, form, _ in _formats(reading):
         if form is None or not form.takes_columns:
             raise ParameterError(f"{found.file} has no rows that columns could be added to; leave it out")
-        require_free_columns(found.file, reading.columns_of(found), ADDED)
+        require_free_columns(found.file, reading.first_row(found), ADDED)
 
 
 def require_texts(reading: InputReader) -> None:
-    """Raise ParameterError if the format of a file, such as a web archive or a PDF, does not allow removing text."""
+    """Raise ParameterError if the texts of a file cannot be changed, as in a web archive, a PDF or a nested column."""
     for found, form, is_text in _formats(reading):
         if not (is_text if form is None else form.takes_columns):
             raise ParameterError(
                 f"{found.file} has no text that a {reading.options.level} could be taken out of; leave it out"
             )
+        if form is not None and _is_nested(reading.first_row(found), text := reading.columns.text):
+            raise ParameterError(
+                f"{found.file}: the text {text!r} is in another column, and a {reading.options.level} can be taken out "
+                "of a column of its own only; copy the text to one"
+            )
+
+
+def _is_nested(row: Mapping[str, object], path: str) -> bool:
+    return path not in row and has_column(row, path)
 
 
 def _formats(reading: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None, bool]]:
@@ -250,7 +267,7 @@ class _OutputWriter:
         columns = self._reading.columns
         try:
             return any(
-                not isinstance(row.values, DocumentError) and isinstance(row.values.get(columns.id_column), str)
+                not isinstance(row.values, DocumentError) and isinstance(find_value(row.values, columns.id_column), str)
                 for row in form.rows(opened, columns)
             )
         except UnreadRowsError:

@@ -35,7 +35,10 @@ class Columns:
     """Options for reading documents from files and rows."""
 
     text_column: str | None = option(
-        None, "The column, or key, with the texts in rows.  [default: text]", "COLUMN", absent=FILES
+        None,
+        "The column, or key, with the texts in rows; doc.text names a nested one.  [default: text]",
+        "COLUMN",
+        absent=FILES,
     )
     id_column: str | None = option(
         None,

@@ -119,11 +119,74 @@ def test_columns_of_other_names() -> None:
     assert columns.select(list(row)) == ["body", "url", "title"]
 
 
+NESTED = {
+    "doc": {"text": "one", "name": "N", "lines": ["first", None, "second"]},
+    "meta": {"id": 7, "dates": {"made": datetime.date(2020, 5, 1)}, "url": "u"},
+    "messages": [{"content": "two"}, {"role": "tool"}, {"content": None}, {"content": "three"}, None],
+    "turns": [{"parts": [{"text": "a"}, {"text": "b"}]}, {"parts": []}, {"parts": [{"text": "c"}]}],
+    "map": [("text", "mapped")],
+    "none": None,
+    "empty": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("doc.text", "one"),
+        ("messages.content", "two\n\nthree"),
+        ("turns.parts.text", "a\n\nb\n\nc"),
+        ("map.text", "mapped"),
+        ("doc.lines", "first\n\nsecond"),
+        ("empty.text", ""),
+    ],
+)
+def test_columns_named_by_their_paths(path: str, text: str) -> None:
+    """
+    A path names a nested field, as the text, the id, the name and a property; the texts of a list are joined by blank
+    lines. Its values are not properties in addition.
+    """
+    columns = RowColumns(path, "meta.id", "doc.name", frozenset({"meta.dates.made"}))
+    made = Document("7", text, "N", {"meta.dates.made": "2020-05-01"})
+    assert columns.document(NESTED, "x", 1) == made
+    assert columns.documents([NESTED], "x", 1) == [made]
+    assert columns.select(list(NESTED), NESTED) == [
+        name for name in NESTED if name in {path.split(".")[0], "doc", "meta"}
+    ]
+    properties = RowColumns(path, "meta.id", "doc.name").document(NESTED, "x", 1).properties
+    assert properties["meta.url"] == ("u",)
+    assert not {path, "meta.id", "doc.name"}.intersection(properties)
+
+
+def test_a_column_named_like_a_path_comes_first() -> None:
+    """
+    A column whose name has dots is used instead of a nested field of this path; the latter is then a property.
+    """
+    row = {"doc.text": "whole", "doc": {"text": "nested"}}
+    assert RowColumns("doc.text").document(row, "x", 1) == Document(
+        "x:1", "whole", properties={"doc.text": ("nested",)}
+    )
+    columns = RowColumns("doc.text", properties=frozenset())
+    assert columns.documents([row], "x", 1) == [Document("x:1", "whole")]
+    assert columns.select(["doc.text", "doc"]) == ["doc.text"]
+
+
 @pytest.mark.parametrize(
     ("columns", "row", "message"),
     [
         (RowColumns(), {"id": 1, "body": "x"}, "no column 'text'.*--text-column.*'id', 'body'"),
         (RowColumns(id="url"), {"id": 1, "text": "x"}, "no column 'url'.*--id-column"),
+        (
+            RowColumns("doc.txt"),
+            NESTED,
+            r"no column 'doc\.txt'.*of 'doc\.text', 'doc\.name', 'doc\.lines', 'meta\.id', 'meta\.dates\.made'",
+        ),
+        (RowColumns("doc.lines.text"), NESTED, r"no column 'doc\.lines\.text'"),
+        (RowColumns("doc.text.text"), NESTED, r"no column 'doc\.text\.text'"),
+        (RowColumns(), {"text": ["a", "b"]}, "text must be text, got \\['a', 'b'\\]"),
+        (RowColumns("none.text"), NESTED, "text must be text, got None"),
+        (RowColumns("doc"), NESTED, "text must be text, got {'text': 'one'"),
+        (RowColumns("turns"), NESTED, r"text must be text, got \[{'parts'"),
         (RowColumns(), {"text": None}, "text must be text, got None"),
         (RowColumns(), {"text": b"\xff"}, "no UTF-8"),
         (RowColumns(), {"text": "x", "id": 1.5}, "id must be text, got 1.5"),
@@ -137,4 +200,4 @@ def test_rows_that_are_no_documents(columns: RowColumns, row: dict[str, object],
         columns.document(row, "x", 1)
     if "no column" in message:
         with pytest.raises(UnreadRowsError, match=message):
-            columns.select(list(row))
+            columns.select(list(row), row)

@@ -93,7 +93,7 @@ class Parquet(_Columnar):
 
     def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
         file = self._open(opened)
-        wanted = columns.select(file.schema_arrow.names)
+        wanted = _select(columns, file.schema_arrow)
         groups = None if span is None else range(span.begin, span.end)
         # Use no threads: for such small batches, they would double the processor time.
         return file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
@@ -138,7 +138,7 @@ class Arrow(_Columnar):
 
     def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
         schema, batches = self._open(opened)
-        wanted = columns.select(schema.names)
+        wanted = _select(columns, schema)
         return (batch.select(wanted) for batch in batches)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
@@ -214,15 +214,32 @@ def _is_flat(kind: pa.DataType) -> bool:
     return any(is_type(kind) for is_type in (types.is_primitive, *texts))
 
 
+def _is_list(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(is_type(kind) for is_type in (types.is_list, types.is_large_list, types.is_fixed_size_list))
+
+
 def _count_nested_values(column: pa.Array) -> int:
     """Return the number of values in the lists and records of a column."""
     types, kind = pa.types, column.type
     if types.is_struct(kind):
         return sum(len(field) + _count_nested_values(field) for field in column.flatten())
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
+    if _is_list(kind) or types.is_map(kind):
         values = column.items if types.is_map(kind) else column.flatten()
         return len(values) + _count_nested_values(values)
     return 0
+
+
+def _select(columns: RowColumns, schema: pa.Schema) -> list[str]:
+    """Return the names of the columns to read; see `RowColumns.select`."""
+    return columns.select(schema.names, {field.name: _example(field.type) for field in schema})
+
+
+def _example(kind: pa.DataType) -> object:
+    """Return a value of a type with all of its nested fields, and None for all other values."""
+    if pa.types.is_struct(kind):
+        return {field.name: _example(field.type) for field in kind}
+    return [_example(kind.value_type)] if _is_list(kind) else None
 
 
 def _stream(batch: pa.RecordBatch) -> bytes:
@@ -261,13 +278,13 @@ def _retain_rows(
     before = 0
     for batch in batches:
         names = batch.schema.names
-        wanted = columns.select(names)
+        wanted = _select(columns, batch.schema)
         decisions = decide(list(_rows(batch.select(wanted), before)))
         before += batch.num_rows
         mask = pa.array([decision is not None for decision in decisions], pa.bool_())
         more = [decision for decision in decisions if decision is not None]
         try:
-            remaining = pa.RecordBatch.from_arrays([_select(column, mask) for column in batch.columns], names=names)
+            remaining = pa.RecordBatch.from_arrays([_filter(column, mask) for column in batch.columns], names=names)
             # Several columns may have the same name, so find the columns by their positions.
             own = [at for at, name in enumerate(names) if name not in added or name == columns.text]
             arrays = [
@@ -282,7 +299,7 @@ def _retain_rows(
         yield copied
 
 
-def _select(column: pa.Array, mask: pa.BooleanArray) -> pa.Array:
+def _filter(column: pa.Array, mask: pa.BooleanArray) -> pa.Array:
     """Return the values of a column for which `mask` is true."""
     try:
         return column.filter(mask)

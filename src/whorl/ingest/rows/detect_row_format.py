@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -107,12 +108,12 @@ def has_rows(content: bytes, file: PurePath) -> bool:
     return False
 
 
-def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]:
-    """Return the column names of the first readable row; an empty list if the file has no rows."""
+def first_row(file: File, columns: RowColumns, extract: Extract) -> Mapping[str, object]:
+    """Return the values of the first readable row; an empty dict if the file has no rows."""
     with file.open("rb") as opened:
         form = format_of(opened, PurePath(file.name), columns, extract)
         rows = () if form is None else form.rows(opened, replace(columns, properties=None))
-        return next((list(row.values) for row in rows if not isinstance(row.values, DocumentError)), [])
+        return next((row.values for row in rows if not isinstance(row.values, DocumentError)), {})
 
 
 def _detect_in_packed(

@@ -8,8 +8,9 @@ import io
 import math
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -158,6 +159,8 @@ class UncopiedRowsError(UnreadRowsError):
 class RowColumns:
     """Names of the columns, or of the JSON keys, that the parts of a document are read from.
 
+    A nested field is named by its path, such as `doc.text` (`find_value`).
+
     Args:
         id: Column of the ids; None for the column `id` if it exists, "" for no column. The id of a row without an id is
             its file and row number.
@@ -189,28 +192,29 @@ class RowColumns:
         """Column of the ids; "" if the rows have no ids."""
         return "id" if self.id is None else self.id
 
-    def select(self, names: Sequence[str]) -> list[str]:
-        """Select the columns of a file to read.
+    def select(self, names: Sequence[str], example: Mapping[str, object] | None = None) -> list[str]:
+        """Select the columns of a file to read; `example` is a row with all nested fields, if there are any.
 
         Raise UnreadRowsError if a required column is missing, or several selected columns have the same name. Columns
         without a name are not selected if there are several.
         """
         try:
-            self.require(names)
+            self.require(example or dict.fromkeys(names))
         except DocumentError as error:
             raise UnreadRowsError(str(error)) from None
-        wanted = {*names} if self.properties is None else {self.text, self.id_column, self.name, *self.properties}
+        paths = names if self.properties is None else (self.text, self.id_column, self.name, *self.properties)
+        wanted = {path if path in names else path.partition(".")[0] for path in paths}
         counts = Counter(name for name in names if name in wanted)
         # Allow repeated empty headings: they are common, and their cells are usually empty.
         if repeated := [name for name, count in counts.items() if name and count > 1]:
             raise UnreadRowsError(f"several columns are called {repeated[0]!r}; rename all but one")
         return [name for name, count in counts.items() if count == 1]
 
-    def require(self, names: Collection[str]) -> None:
-        """Raise DocumentError if the text column, or an explicitly named id column, is missing."""
+    def require(self, row: Mapping[str, object]) -> None:
+        """Raise DocumentError if a row lacks the text column, or an explicitly named id column."""
         for name, kind, option in ((self.text, "text", self.text_option), (self.id, "id", "--id-column")):
-            if name and name not in names:
-                known = ", ".join(map(repr, list(names)[:_SHOWN])) or "none"
+            if name and not has_column(row, name):
+                known = ", ".join(map(repr, column_paths(row)[:_SHOWN])) or "none"
                 raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
@@ -219,19 +223,18 @@ class RowColumns:
 
         if self.properties is None:
             return None
-        named, id_column = self.name, self.id_column
-        texts = [row.get(self.text) for row in rows]
+        texts = [find_text(row, self.text) for row in rows]
         if self.is_text_optional:
             texts = ["" if text is None else text for text in texts]
-        if self.id and not all(self.id in row for row in rows):
+        if self.id and not all(has_column(row, self.id) for row in rows):
             return None
-        ids = [row.get(id_column) for row in rows]
+        ids = [find_value(row, self.id_column) for row in rows]
         if type(ids[0]) is not str:
             ids = [
                 f"{file}:{number}" if document_id is None else document_id
                 for number, document_id in enumerate(map(row_id, ids), first)
             ]
-        names = [name if isinstance(name := row.get(named), str) else "" for row in rows]
+        names = [name if isinstance(name := find_value(row, self.name), str) else "" for row in rows]
         properties = [self._property_values(row) for row in rows] if self.properties else []
         return documents_of(ids, texts, names, properties)
 
@@ -242,26 +245,27 @@ class RowColumns:
         """
         from whorl.model import Document
 
-        if (self.text not in row and not self.is_text_optional) or (self.id and self.id not in row):
-            self.require({*row, self.text} if self.is_text_optional else row)
-        document_id, name = row_id(row.get(self.id_column)), row.get(self.name)
+        self.require({self.text: None, **row} if self.is_text_optional else row)
+        text, name = find_text(row, self.text), find_value(row, self.name)
+        document_id = row_id(find_value(row, self.id_column))
         if self.properties is None:
             own = {self.text, self.id_column, self.name}
             properties = _flatten({key: value for key, value in row.items() if key not in own})
+            properties = {path: values for path, values in properties.items() if path in row or path not in own}
         else:
             # The retention policy may need the name column, so also read it as a property.
             properties = self._property_values(row)
             name = name if isinstance(name, str) else None
         return Document(
             f"{file}:{number}" if document_id is None else document_id,  # type: ignore[arg-type]
-            _text("" if self.is_text_optional and row.get(self.text) is None else row[self.text]),
+            _text("" if self.is_text_optional and text is None else text),
             "" if name is None else name,  # type: ignore[arg-type]
             properties,  # type: ignore[arg-type]
         )
 
     def _property_values(self, row: Mapping[str, object]) -> dict[str, object]:
         """Return the values of the columns in `properties`, which are compared but never stored."""
-        values = ((key, _to_comparable(row[key])) for key in self.properties or () if row.get(key) is not None)
+        values = ((path, _to_comparable(find_value(row, path))) for path in self.properties or ())
         return {key: value for key, value in values if value is not None}
 
 
@@ -273,6 +277,56 @@ def row_id(value: object) -> object:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+#: Value of a missing column; None is a missing value.
+_ABSENT = object()
+
+
+def find_value(row: Mapping[str, object], path: str, absent: object = None) -> object:
+    """Return the value of a column, or of a nested field named by its path; `absent` if the row has neither.
+
+    A path through a list returns the list of the values in its items.
+
+    >>> find_value({"doc": {"text": "a"}, "turns": [{"text": "b"}, {"text": "c"}]}, "turns.text")
+    ['b', 'c']
+    """
+    if path in row or "." not in path:
+        return row.get(path, absent)
+    name, _, rest = path.partition(".")
+    return _find_nested(row.get(name, absent), rest, absent)
+
+
+def _find_nested(value: object, path: str, absent: object) -> object:
+    value = _map_as_object(value)
+    if isinstance(value, dict):
+        return find_value(value, path, absent)
+    if not isinstance(value, list):
+        return None if value is None else absent
+    items = [_map_as_object(item) for item in value if item is not None]
+    found = [find_value(item, path, absent) for item in items if isinstance(item, dict)]
+    if items and all(inner is absent for inner in found):
+        return absent
+    lists = (inner if isinstance(inner, list) else [inner] for inner in found if inner is not absent)
+    return list(chain.from_iterable(lists))
+
+
+def has_column(row: Mapping[str, object], path: str) -> bool:
+    return find_value(row, path, _ABSENT) is not _ABSENT
+
+
+def column_paths(row: Mapping[str, object]) -> list[str]:
+    """Return the names of a row's columns, and the paths of nested fields instead of the columns that have them."""
+    return list(dict.fromkeys(path for path, _ in _leaves(row)))
+
+
+def find_text(row: Mapping[str, object], path: str) -> object:
+    """Return the value of a text column; if a path leads through a list, or to one, join its texts with blank lines."""
+    value = find_value(row, path)
+    if path in row or not isinstance(value, list):
+        return value
+    texts = [item for item in value if item is not None]
+    return "\n\n".join(texts) if all(isinstance(text, str) for text in texts) else value
 
 
 def _text(value: object) -> str:
@@ -295,23 +349,35 @@ def _flatten(nested: dict[str, object]) -> Mapping[str, object]:
     {'lang': ['en'], 'meta.url': ['u'], 'meta.authors.name': ['Ann', 'Bo']}
     """
     flat: dict[str, list[object]] = {}
+    for path, value in _leaves(nested):
+        if isinstance(value, list):
+            flat.setdefault(path, [])
+        elif (plain := _to_plain(value)) is not None and not isinstance(plain, bytes):
+            flat.setdefault(path, []).append(plain)
+    return flat
+
+
+def _leaves(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the values in a row that are neither objects nor lists, with their paths, and the empty lists."""
     # The values that remain, the next one last. JSON may be nested too deeply for a recursive function.
-    remaining: list[tuple[str, object]] = [*reversed(nested.items())]
+    remaining: list[tuple[str, object]] = [*row.items()][::-1]
     while remaining:
         path, value = remaining.pop()
-        if isinstance(value, list) and value and all(isinstance(item, tuple) for item in value):
-            value = dict(value)  # a map of Parquet or Arrow
+        value = _map_as_object(value)
         if isinstance(value, dict):
             if len(path) > _MOST_PATH:
                 raise DocumentError(f"the names of nested values are too long, such as {path!r:.80}")
             remaining += [(f"{path}.{key}", inner) for key, inner in reversed(value.items())]
         elif isinstance(value, list) and value:
             remaining += [(path, item) for item in reversed(value)]
-        elif isinstance(value, list):
-            flat.setdefault(path, [])
-        elif (plain := _to_plain(value)) is not None and not isinstance(plain, bytes):
-            flat.setdefault(path, []).append(plain)
-    return flat
+        else:
+            yield path, value
+
+
+def _map_as_object(value: object) -> object:
+    """Convert a map of Parquet or Arrow to a dict; return any other value unchanged."""
+    is_map = isinstance(value, list) and value and all(isinstance(item, tuple) for item in value)
+    return dict(value) if is_map else value  # type: ignore[call-overload]
 
 
 def _to_plain(value: object) -> object:

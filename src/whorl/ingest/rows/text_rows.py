@@ -29,6 +29,7 @@ from whorl.ingest.rows.protocol import (
     RowColumns,
     RowFormat,
     UnreadRowsError,
+    has_column,
     portions,
     row_id,
 )
@@ -154,10 +155,10 @@ def require_no_nested_rows(opened: IO[bytes], columns: RowColumns) -> None:
         values = _object(_json(raw))
     except DocumentError:
         return
-    if columns.text in values:
+    if has_column(values, columns.text):
         raise UnreadRowsError("this is one object on several lines; write each object on one line, or in an array")
     for name, member in values.items():
-        if isinstance(member, list) and member and isinstance(member[0], dict) and columns.text in member[0]:
+        if isinstance(member, list) and member and isinstance(member[0], dict) and has_column(member[0], columns.text):
             raise UnreadRowsError(
                 f"the rows of this JSON are in its member {name!r:.80}; write them as JSON lines, as an array, or in "
                 "another format"
@@ -171,7 +172,7 @@ def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
     """
     try:
         with _cells(opened) as cells:
-            columns.require(cells.names)
+            columns.require(dict.fromkeys(cells.names))
             return bool(columns.text) or len(cells.names) > 1
     except DocumentError:
         return False
