@@ -29,7 +29,7 @@ from whorl.engine.embedded.shared_tokens import (
     shared_counts,
     token_document_pairs,
 )
-from whorl.engine.embedded.tantivy_query import IndexReader, any_of, phrase_query, translate
+from whorl.engine.embedded.tantivy_query import IndexReader, TantivyQuery, any_of, phrase_query, translate
 from whorl.engine.embedded.text_and_token_index import InvertedIndex, ScoredId
 from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import (
@@ -172,7 +172,10 @@ class PlanRunner:
         return [*compress(phrases, are_known)]
 
     def ids(self, plan: BoundPlan) -> list[str]:
-        return _ids(self._all_matches(plan)[1])
+        """Return the ids of all matching documents, in any order."""
+        if has_only_tokens(plan.root):
+            return _ids(self._all_matches(plan)[1])
+        return self._index.text_index.ids(self._translate(plan).query)
 
     def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId]]:
         """Return the number of matching documents, and the ids and scores of all these documents."""
@@ -258,10 +261,14 @@ class PlanRunner:
 
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId]]:
         """Return the number of matching documents, and the ids and scores of one page."""
+        translation = self._translate(plan)
+        return self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
+
+    def _translate(self, plan: BoundPlan) -> TantivyQuery:
         reader = IndexReader(self._index, self._records, self._words)
         translation = translate(plan, self._profile, reader)
         reader.run_trials()
-        return self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
+        return translation
 
     def resolve(
         self, references: Collection[str], read: Callable[[list[str]], Mapping[str, _Data]]

@@ -21,7 +21,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,8 +44,6 @@ _MARGIN = 700
 
 #: Number of ids to request while the number of matches is unknown. tantivy allocates memory for this number of ids.
 _FEW_IDS = 2_000
-#: Maximum number of cached ids of a snapshot.
-_MOST_KNOWN = 100_000
 
 ScoredId: TypeAlias = tuple[str, float]
 
@@ -59,7 +57,6 @@ class TextSnapshot:
         base: Number of the last journal entry in the main part.
         applied: Number of the last journal entry in either part.
         changed: Ids of the documents that the small part overrides.
-        known: Cached ids of documents in the main part, by tantivy's address of the document.
     """
 
     main: tantivy.Searcher
@@ -67,7 +64,6 @@ class TextSnapshot:
     base: int
     applied: int
     changed: frozenset[str]
-    known: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 class TextIndex:
@@ -77,7 +73,6 @@ class TextIndex:
         self._folder, self._store_id = folder, store_id
         self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
         self._verified_state: tuple[object, ...] = ()
-        self._known: tuple[tuple[int, ...], dict[int, str]] = (), {}
         self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
     def read_applied_number(self) -> int | None:
@@ -112,36 +107,21 @@ class TextIndex:
         # Open the small part first. If the main part is committed in between, it then contains all documents of the
         # small part.
         recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
-        state = _state(self._folder / _MAIN / META)
         main = self._searcher(_MAIN)
-        known = self._known_ids(state)
         reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)
         if reached is None:
             raise OtherIndexError
         self._require_complete(main, reached)
         base = reached[1]
         if recent is None or numbers is None or numbers[0] != base:
-            return TextSnapshot(main, None, base, base, frozenset(), known)
+            return TextSnapshot(main, None, base, base, frozenset())
         count, hits = _search(recent, Query.all_query(), recent.num_docs)
         ids = [recent.doc(address).get_first("changed") for _, address in hits]
         changed = frozenset(document_id.decode() for document_id in ids if document_id is not None)
         # Each part has one additional document, with the store's identifier and the journal numbers.
         if not count == recent.num_docs == len(changed) + 1 == numbers[2] + 1:
             raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
-        return TextSnapshot(main, recent, base, numbers[1], changed, known)
-
-    def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
-        """Return the cached ids of documents in the main part by tantivy's address of the document.
-
-        `state` is the state of the file meta.json (`_state`) that the caller read before it opened its searcher. If the
-        file has changed since then, return an empty dictionary that is not cached.
-        """
-        if state != _state(self._folder / _MAIN / META):
-            # The searcher may be older or newer than `state`, so do not use the cache.
-            return {}
-        if self._known[0] != state:
-            self._known = state, {}
-        return self._known[1]
+        return TextSnapshot(main, recent, base, numbers[1], changed)
 
     def _require_complete(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
         """Raise IndexBrokenError if the main part lacks documents, for example because of a damaged meta.json."""
@@ -217,10 +197,10 @@ class TextIndex:
         with index_errors(self._folder):
             require_time()
             snapshot = self._snapshot()
-            main = _all_ids(snapshot.main, query, snapshot.known)
+            main = _all_ids(snapshot.main, query)
             if snapshot.recent is None:
                 return main
-            return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query, {})]
+            return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query)]
 
     def are_known(self, queries: Iterable[Query]) -> list[bool]:
         """Return for each query whether it matches a current or overwritten version of any document."""
@@ -244,28 +224,14 @@ def _best_first(hit: ScoredId) -> tuple[float, str]:
     return -hit[1], hit[0]
 
 
-def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) -> list[str]:
-    """Return the ids of all matching documents. `known` is a cache of ids by tantivy's address of the document."""
-    limit = _FEW_IDS
-    while True:
-        count, hits = _search(searcher, query, limit)
-        if count <= limit:
-            break
-        limit = count
-    ids = [known.get(_address(place)) for _, place in hits]
-    if None not in ids:
-        return [document_id for document_id in ids if document_id is not None]
-    # A search ordered by id returns ids without reading stored fields, but takes several times as long as other
-    # searches.
-    _, named = _search(searcher, query, count, order_by_field="id", order=tantivy.Order.Asc)
-    if len(known) + count > _MOST_KNOWN:
-        known.clear()
-    known.update((_address(place), document_id) for document_id, place in named)
-    return [document_id for document_id, _ in named]
-
-
-def _address(place: tantivy.DocAddress) -> int:
-    return place.segment_ord << 32 | place.doc
+def _all_ids(searcher: tantivy.Searcher, query: Query) -> list[str]:
+    """Return the ids of all matching documents, in any order."""
+    unscored = Query.const_score_query(query, 1.0)
+    count, hits = _search(searcher, unscored, _FEW_IDS)
+    if count > _FEW_IDS:
+        _, hits = _search(searcher, unscored, count)
+    # A search ordered by id would return the ids, too, but takes ten times as long.
+    return [searcher.doc(address).get_first("id") or "" for _, address in hits]
 
 
 def _search_by_id(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
