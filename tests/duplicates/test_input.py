@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 from pathlib import Path
@@ -18,6 +19,7 @@ from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError
 from whorl.ingest.rows.protocol import RowColumns
+from whorl.model import Document
 
 
 def written(path: Path, *rows: dict[str, object]) -> str:
@@ -60,6 +62,43 @@ def test_only_needed_columns_become_properties(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", {"text": "t", "meta": {"a": [{}]}, "q": 1, "lang": "de"})
     (document,) = InputReader([path], DuplicatesOptions(keep=Keep("largest", "q"), within="lang")).documents()
     assert document.properties == {"q": (1,), "lang": ("de",)}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "json", "csv", "parquet"])
+def test_rows_without_the_text_column_are_no_documents(tmp_path: Path, kind: str) -> None:
+    """
+    A file without the text column is one problem, and its rows are no documents, which would replace those of the same
+    ids; a file whose first row lacks the column has documents.
+    """
+    whole = written(tmp_path / "a.jsonl", {"id": "0", "text": "t"}, {"id": "1", "text": "t"})
+    mixed = written(tmp_path / "m.jsonl", {"id": "m"}, {"id": "n", "text": "t"})
+    rows = [{"id": str(number), "body": "b"} for number in range(3)]
+    lacking = tmp_path / f"b.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), lacking, row_group_size=1)
+    else:
+        lines = [json.dumps(row) for row in rows]
+        content = {"json": f"[{','.join(lines)}]", "csv": "id,body\n0,b\n1,b\n2,b\n"}.get(
+            kind, "\n".join(lines)
+        ).encode()
+        lacking.write_bytes(gzip.compress(content) if kind == "jsonl.gz" else content)
+    for is_divided in (False, True):
+        reading = InputReader([whole, str(lacking), mixed])
+        documents = reading.documents()
+        if is_divided:
+            read = list[Document]()
+            for part in documents.parts():
+                read += part
+                documents.note(part.report)
+        else:
+            read = list(documents)
+        assert [(document.id, document.text) for document in read] == [
+            *(("0", "t"), ("1", "t"), ("m", ""), ("n", "t")),
+        ]
+        assert reading.count == 4
+        (problem,) = reading.problems
+        assert "there is no column 'text'; name the one of the text (--text-column), of 'id', 'body'" in str(problem)
 
 
 def test_a_missing_within_column_is_an_error(tmp_path: Path) -> None:

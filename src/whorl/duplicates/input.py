@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -69,10 +68,7 @@ class InputReader:
         self.columns = replace(columns, properties=needed, is_text_optional=True)
         #: Columns that a later step adds. A row that already has one is an error.
         self.added = frozenset[str]()
-        #: Files whose rows have no text column.
-        self.without_texts = set[str]()
-        #: Files with problems and without any readable document.
-        self.unread = set[str]()
+        self._with_documents, self._with_problems = set[str](), set[str]()
         known = set[object]()
         self._reference = list(
             _skip_known(find_files(reference, self.problems.append, follow_links=follow_links), known)
@@ -87,6 +83,11 @@ class InputReader:
         """Number of bytes read so far, and size of the whole input in bytes."""
         return min(self._done + self._at, self._bytes), self._bytes
 
+    @property
+    def unread(self) -> set[str]:
+        """Files with problems and without any readable document."""
+        return self._with_problems - self._with_documents
+
     def reference(self) -> InputDocuments:
         """Return the reference documents; the id of a row begins with the name of its file."""
         return InputDocuments(self, self._reference, is_reference=True)
@@ -95,11 +96,11 @@ class InputReader:
         return InputDocuments(self, self.files)
 
     def make_part(self, found: FoundFile, span: FileSpan | None, *, is_reference: bool) -> InputPart:
-        columns, texts = self._columns_to_read(found, is_reference=is_reference)
+        columns, texts = self.columns_to_read(found, is_reference=is_reference)
         added = frozenset() if is_reference else self.added
         return InputPart(found.file, span, columns, self.options, is_reference, texts, added)
 
-    def _columns_to_read(self, found: FoundFile, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
+    def columns_to_read(self, found: FoundFile, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
         """Return the columns to read from a file, and the text columns whose texts become separate documents."""
         if not is_reference:
             return replace(self.columns, properties=(self.columns.properties or frozenset()) | self.added), ()
@@ -117,23 +118,16 @@ class InputReader:
     def note(self, report: ReadReport) -> None:
         self.count += report.count
         self.problems.extend(report.problems)
-        if report.problems and not report.count:
-            self.unread.add(report.file)
-
-    def note_without_text(self, found: FoundFile, rows: int, *, is_reference: bool) -> None:
-        """Report a file whose rows lack the text column, and do not count these rows as documents."""
-        try:
-            if row := self.first_row(found):
-                self._columns_to_read(found, is_reference=is_reference)[0].require(row)
-        except DocumentError as error:
-            self.problems.append(Problem(str(found.file), str(error), None))
-            self.without_texts.add(found.file.as_posix())
-            self.count -= rows
+        if report.count:
+            self._with_documents.add(report.file)
+        if report.problems:
+            self._with_problems.add(report.file)
 
     def require_reference_columns(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if the reference, or one of its columns, has no text: items would be ignored."""
+        unread = self.unread
         is_lost = bool(self._reference) and all(
-            found.file.as_posix() in self.without_texts for found in self._reference
+            found.file.as_posix() in unread and self.first_row(found) for found in self._reference
         )
         if is_lost and not self.reference_columns:
             raise ParameterError(f"no row of the reference has a text; {self._reference_advice('name its column')}")
@@ -266,7 +260,6 @@ class ReadReport:
     count: int = 0
     problems: Problems = field(default_factory=Problems)
     used: set[tuple[str, str]] = field(default_factory=set)
-    has_text: bool = False
     file: str = ""
 
 
@@ -307,7 +300,6 @@ class InputPart:
             self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
         ):
             report.count += 1
-            report.has_text = report.has_text or bool(document.text)
             if self.texts and document.text:
                 report.used.add((self.texts[0], "text"))
             if self.added:
@@ -353,8 +345,6 @@ class InputDocuments:
     def __init__(self, reading: InputReader, of: Sequence[FoundFile], *, is_reference: bool = False) -> None:
         self._reading, self._files, self._is_reference = reading, of, is_reference
         self._used = set[tuple[str, str]]()
-        #: Number of rows of each file, and the files with any text.
-        self._rows, self._with_text = Counter[str](), set[str]()
 
     def __iter__(self) -> Iterator[Document]:
         for found in self._files:
@@ -372,7 +362,8 @@ class InputDocuments:
     def parts(self) -> Iterator[InputPart]:
         for found in self._files:
             left = found.size
-            for span in spans_in(found.file, self._reading.columns):
+            columns, _ = self._reading.columns_to_read(found, is_reference=self._is_reference)
+            for span in spans_in(found.file, columns):
                 yield self._reading.make_part(found, span, is_reference=self._is_reference)
                 own = 0 if span is None else min(left, span.end - span.begin)
                 left -= own
@@ -382,16 +373,9 @@ class InputDocuments:
     def note(self, report: ReadReport) -> None:
         self._reading.note(report)
         self._used |= report.used
-        self._rows[report.file] += report.count
-        if report.has_text:
-            self._with_text.add(report.file)
 
     def finish(self) -> None:
-        """Report files without text; raise ParameterError if a required column has no value."""
-        for found in self._files:
-            file = found.file.as_posix()
-            if (rows := self._rows[file]) and file not in self._with_text:
-                self._reading.note_without_text(found, rows, is_reference=self._is_reference)
+        """Raise ParameterError if a required column has no value."""
         if self._is_reference:
             self._reading.require_reference_columns(self._used)
         else:

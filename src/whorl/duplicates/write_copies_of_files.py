@@ -155,14 +155,14 @@ def write_filtered(
         ParameterError: The folder cannot be written.
     """
     writing = _OutputWriter(reading, decisions, with_columns=with_columns)
-    partial = _partial(target)
+    partial, unread = _partial(target), reading.unread
     try:
         _remove_unfinished(partial)
         partial.mkdir(parents=True)
         lock = _lock(partial)
         try:
             for found in reading.files:
-                if found.file.as_posix() in reading.without_texts:
+                if found.file.as_posix() in unread:
                     continue
                 try:
                     writing.write(found, partial / found.relative_path)
@@ -232,7 +232,7 @@ class _OutputWriter:
             self._added = {reading.columns.text: str}
 
     def write(self, found: FoundFile, target: Path) -> None:
-        """Write a file; skip unread text files, and text files without any remaining text."""
+        """Write a file; skip text files without any remaining text."""
         file, before = found.file.as_posix(), (self.read, self.written)
 
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
@@ -243,8 +243,6 @@ class _OutputWriter:
 
         with found.file.open("rb") as opened:
             form = _format_of(found, opened, self._reading)
-            if form is None and file in self._reading.unread:
-                return
             left = self._filter_text(opened.read(), file) if form is None else b""
             if left is None:
                 return

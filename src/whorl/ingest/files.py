@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.file_formats import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
-from whorl.ingest.rows.protocol import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
+from whorl.ingest.rows.protocol import File, FileSpan, Row, RowColumns, UnreadRowsError, portions, rows_with_text
 from whorl.redaction import public_address
 
 if TYPE_CHECKING:
@@ -200,7 +200,11 @@ def documents_in(
                     on_text_table(str(file))
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
-            for rows in portions(form.rows(opened, columns, span), attrgetter("weight")):
+            if span is None and columns.is_text_optional:
+                read = rows_with_text(form, opened, columns)
+            else:
+                read = form.rows(opened, columns, span)
+            for rows in portions(read, attrgetter("weight")):
                 yield from _documents(rows, columns, file, known_as, on_problem)
                 if not opened.closed:
                     at_byte(opened.tell())
@@ -236,7 +240,7 @@ def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
             if form is None:
                 yield None
             else:
-                yield from form.spans(opened)
+                yield from form.spans(opened, columns)
     except (OSError, DocumentError, MemoryError):
         # `documents_in` reports the error.
         yield None

@@ -330,7 +330,7 @@ def test_parts_of_a_file_have_all_its_rows(lines: list[str], size: int) -> None:
         opened = io.BytesIO(("\n".join(lines) + end).encode())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("whorl.ingest.rows.text_rows._SPAN", size)
-            spans = list(JsonLinesFormat().spans(opened))
+            spans = list(JsonLinesFormat().spans(opened, RowColumns()))
         parts = [row for span in spans for row in JsonLinesFormat().rows(opened, RowColumns(), span)]
         opened.seek(0)
         assert list(map(str, parts)) == list(map(str, JsonLinesFormat().rows(opened, RowColumns())))

@@ -84,9 +84,11 @@ class Parquet(_Columnar):
 
     name = "Parquet"
 
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
+    def spans(self, opened: IO[bytes], columns: RowColumns) -> Iterator[FileSpan | None]:
         with _convert_errors(self.name):
-            metadata, before = self._open(opened).metadata, 0
+            file, before = self._open(opened), 0
+            _select(columns, file.schema_arrow)
+            metadata = file.metadata
             for group in range(metadata.num_row_groups):
                 yield FileSpan(group, group + 1, before)
                 before += metadata.row_group(group).num_rows

@@ -107,8 +107,11 @@ class RowFormat(Protocol):
 
     takes_columns: bool = True
 
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        """Yield the parts of a file that several processes can read; a single None if it cannot be divided."""
+    def spans(self, opened: IO[bytes], columns: RowColumns) -> Iterator[FileSpan | None]:
+        """Yield the parts of a file that several processes can read; a single None if it cannot be divided.
+
+        Raise UnreadRowsError if the file lacks a column.
+        """
         yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
@@ -267,6 +270,26 @@ class RowColumns:
         """Return the values of the columns in `properties`, which are compared but never stored."""
         values = ((path, _to_comparable(find_value(row, path))) for path in self.properties or ())
         return {key: value for key, value in values if value is not None}
+
+
+def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> Iterator[Row]:
+    """Return the rows of a file; raise UnreadRowsError if there are rows, but none has the text column.
+
+    Rows of JSON may lack a column that other rows have, so read up to the first row that has it, and begin again.
+    """
+    rows = form.rows(opened, columns)
+    first = next(rows, None)
+    lacking, row = None, first
+    while row is not None and (isinstance(row.values, DocumentError) or not has_column(row.values, columns.text)):
+        if lacking is None and not isinstance(row.values, DocumentError):
+            lacking = row.values
+        row = next(rows, None)
+    if row is not None and row is first:
+        return chain([first], rows)
+    if row is None and lacking is not None:
+        columns.select(list(lacking), lacking)
+    opened.seek(0)
+    return form.rows(opened, columns)
 
 
 def row_id(value: object) -> object:

@@ -47,8 +47,8 @@ class ConfinedFormat(RowFormat):
         self._file, self._columns, self._extract = file, columns, extract
         (self.takes_columns,) = self._results(opened, "detect")
 
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        yield from self._results(opened, "spans")
+    def spans(self, opened: IO[bytes], columns: RowColumns) -> Iterator[FileSpan | None]:
+        yield from self._results(opened, "spans", columns)
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for kind, rows in self._results(opened, "rows", columns, span):

@@ -129,7 +129,7 @@ def _results(form: RowFormat, request: ReadRequest, opened: IO[bytes], parent: _
     if request.method == "detect":
         yield form.takes_columns
     elif request.method == "spans":
-        yield from form.spans(opened)
+        yield from form.spans(opened, *request.arguments)
     elif request.method == "rows" and hasattr(form, "groups"):
         for group in form.groups(opened, *request.arguments):
             yield "columns", group

@@ -32,6 +32,7 @@ from whorl.ingest.rows.protocol import (
     has_column,
     portions,
     row_id,
+    rows_with_text,
 )
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ _BLANKS = re.compile(r"[ \t\n\r]*")
 _LARGE = 2.0**63
 #: Approximate size in bytes of the parts of a file that several processes read.
 _SPAN = 1 << 22
-#: Number of bytes of the longest byte order mark.
-_MARK = 4
 #: Maximum number of bytes of blank lines between two lines with content.
 _MOST_BLANK = 1_000_000
 #: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. The memory for larger JSON is estimated as
@@ -57,12 +56,10 @@ _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 class JsonLinesFormat(RowFormat):
     """Format of files with one JSON object per line, in UTF-8."""
 
-    def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        begin = before = 0
-        if encoding_of_mark(opened.read(_MARK)) not in (None, "utf-8-sig"):
-            yield None
-            return
+    def spans(self, opened: IO[bytes], columns: RowColumns) -> Iterator[FileSpan | None]:
+        rows_with_text(self, opened, columns)
         opened.seek(0)
+        begin = before = 0
         while block := opened.read(_SPAN):
             # `block.count` takes three times as long, because it stops at every line end.
             lines = int(np.count_nonzero(np.frombuffer(block, np.uint8) == _LINE_END))
