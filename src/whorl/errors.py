@@ -108,6 +108,23 @@ def require_text(name: str, value: object, remedy: str = "") -> None:
         raise ParameterError(f"{name} must be text, got {shorten_repr(value)}{remedy and f'; {remedy}'}")
 
 
+def list_references(references: Iterable[str]) -> list[str]:
+    """Return distinct references as a list, or one reference as a list of one.
+
+    Raise ParameterError if a reference is not a text.
+    """
+    is_one = isinstance(references, str) or not isinstance(references, Iterable)
+    named: list[str] = [references] if is_one else list(references)  # type: ignore[list-item]
+    for reference in named:
+        require_reference(reference)
+    return list(dict.fromkeys(named))
+
+
+def require_reference(reference: object) -> None:
+    """Raise ParameterError if a reference to one document is not a text."""
+    require_text("a reference to a document", reference, "write the document's id, or str(path)")
+
+
 def require_bool(name: str, value: object) -> None:
     """Raise ParameterError if an argument is not True or False.
 

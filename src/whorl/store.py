@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from whorl.engine.protocol import Engine, gap_warnings, require_current_index
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, require_bool, shorten_repr
+from whorl.errors import (
+    EngineError,
+    EngineUnavailableError,
+    ParameterError,
+    StoreError,
+    list_references,
+    require_bool,
+    require_reference,
+    shorten_repr,
+)
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.fingerprint.winnowing import PassageScheme
@@ -35,7 +44,7 @@ from whorl.query.plan.nodes import Bool, BoundPlan, references
 from whorl.query.plan.planner import QueryDefaults
 from whorl.query.unparse import quote, unparse
 from whorl.request_context import require_time, trace
-from whorl.search.document_references import References, list_references, require_reference
+from whorl.search.document_references import References
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
 from whorl.search.similar.fetch_query_sources import SOURCE, Sources, require_source
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria

@@ -23,8 +23,8 @@ from whorl.errors import (
     QueryError,
     SchemaError,
     UnknownDocumentError,
+    list_references,
     nearest,
-    require_text,
     shorten_repr,
 )
 from whorl.fingerprint.compare_texts import words_of
@@ -289,23 +289,6 @@ class References:
             hits = self._engine.search(self._bound(f"=name:{quote(name)}"), start=0, rows=10 * _NAMES_SHOWN).hits
             return [hit for hit in hits if hit.name == name]
         return []
-
-
-def list_references(references: Iterable[str]) -> list[str]:
-    """Return distinct references as a list, or one reference as a list of one.
-
-    Raise ParameterError if a reference is not a text.
-    """
-    is_one = isinstance(references, str) or not isinstance(references, Iterable)
-    named: list[str] = [references] if is_one else list(references)  # type: ignore[list-item]
-    for reference in named:
-        require_reference(reference)
-    return list(dict.fromkeys(named))
-
-
-def require_reference(reference: object) -> None:
-    """Raise ParameterError if a reference to one document is not a text."""
-    require_text("a reference to a document", reference, "write the document's id, or str(path)")
 
 
 def file_id(path: str, base: Path | None) -> str:

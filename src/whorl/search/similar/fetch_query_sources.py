@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from whorl.engine.protocol import CachedSketch, Engine
-from whorl.errors import ParameterError, UnknownDocumentError, require_text, shorten_repr
+from whorl.errors import ParameterError, UnknownDocumentError, list_references, require_text, shorten_repr
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.query.plan.planner import no_fingerprint_message
-from whorl.search.document_references import References, list_references
+from whorl.search.document_references import References
 
 #: Name that a query uses for a text given with the query.
 SOURCE = "source"
