@@ -63,19 +63,19 @@ def clause_fields(name: str | None) -> tuple[str, ...]:
     return OWN_FIELDS if name is None else ("content" if name in ("text", "TEXT") else name,)
 
 
-def places_by_field(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, str]]:
+def engine_fields_by_name(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, str]]:
     """For each field, return the engine field of each type of its values, for `Fields.known`.
 
     `kinds` has pairs of a property and a type of its values. The result applies to an index that whorl fills, where
     each engine field has the name of its property or field.
     """
-    places: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
+    by_name: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
     for name, kind in [("name", Kind.KEYWORD), *kinds]:
-        of_field = places.setdefault(name, {})
+        by_kind = by_name.setdefault(name, {})
         if kind is Kind.KEYWORD:
-            of_field[Kind.TEXT] = name
-        of_field[kind] = name
-    return places
+            by_kind[Kind.TEXT] = name
+        by_kind[kind] = name
+    return by_name
 
 
 def word_prefix(field: str) -> str:

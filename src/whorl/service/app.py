@@ -76,7 +76,7 @@ _SECURITY: _Json = {
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
 }
 #: Number of threads for the page's files and for log-ins, in addition to the threads that the settings allow.
-_FURTHER_THREADS = 8
+_ADDITIONAL_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = (
-            settings.max_concurrent + settings.max_uploads + _FURTHER_THREADS
+            settings.max_concurrent + settings.max_uploads + _ADDITIONAL_THREADS
         )
         yield
         if state is None:

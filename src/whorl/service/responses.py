@@ -189,8 +189,8 @@ def answer_failures(app: FastAPI) -> None:
 def _format_query_error(error: QueryError) -> str:
     start, end = error.span.start, error.span.end
     shown = error.query[start:end]
-    place = f", at character {start + 1}" + (f" ({shown!r:.60})" if shown else "")
-    return f"{error.message}{place}. {error.hint}" if error.hint else f"{error.message}{place}"
+    position = f", at character {start + 1}" + (f" ({shown!r:.60})" if shown else "")
+    return f"{error.message}{position}. {error.hint}" if error.hint else f"{error.message}{position}"
 
 
 def _describe_mistakes(errors: Sequence[Mapping[str, Any]]) -> str:

@@ -182,13 +182,13 @@ class Setting(NamedTuple):
         """Name of the environment variable; None for a setting that is a table."""
         return None if self.type in (FIELDS, NAMES) else f"{PREFIX}{self.key.upper()}"
 
-    def read(self, given: object, place: str) -> Any:
+    def read(self, given: object, source: str) -> Any:
         """Return the checked value, or raise ParameterError; the message does not show a secret value."""
         try:
             return self.type.read(given)
         except ValueError:
             shown = "" if self.is_secret else f", got {given!r:.200}"
-            raise ParameterError(f"{place} must be {self.type.allowed}{shown}") from None
+            raise ParameterError(f"{source} must be {self.type.allowed}{shown}") from None
 
 
 STORE, SOLR, OPENSEARCH, FILES, SERVICE, REQUEST, TOGETHER = (

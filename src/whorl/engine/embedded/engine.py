@@ -46,7 +46,7 @@ from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
 from whorl.engine.embedded.shared_tokens import document_frequencies
 from whorl.engine.embedded.tantivy_query import translate
 from whorl.engine.embedded.text_and_token_index import IndexWriter, InvertedIndex
-from whorl.engine.index_terms import places_by_field
+from whorl.engine.index_terms import engine_fields_by_name
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     Candidates,
@@ -634,7 +634,7 @@ class EmbeddedEngine(Engine):
         return sign(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
-        known = places_by_field(self._usable_records.fields())
+        known = engine_fields_by_name(self._usable_records.fields())
         return Fields(known, profile=self._scheme.profile, split={"name"})
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:

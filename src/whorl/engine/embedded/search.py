@@ -209,17 +209,17 @@ class PlanRunner:
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         """Count the facets of a plan's hits from the stored values."""
-        places = set(_places(facets))
-        return self._count_facets(facets, self._read_values(self.ids(plan), places) if places else {}, plan.root)
+        counted = set(_counted_fields(facets))
+        return self._count_facets(facets, self._read_values(self.ids(plan), counted) if counted else {}, plan.root)
 
-    def _read_values(self, ids: Sequence[str], places: set[tuple[Kind, str]]) -> _DocumentValues:
+    def _read_values(self, ids: Sequence[str], counted: set[tuple[Kind, str]]) -> _DocumentValues:
         values_by_id: dict[str, dict[tuple[Kind, str], list[Value]]] = {}
         for batch in batches(ids, _HEADS_AT_ONCE):
             require_time()
             for head in self._records.heads("id", batch):
                 values = values_by_id.setdefault(head.id, {})
                 for name, kind, value in [("id", Kind.KEYWORD, head.id), *head.document().wholes()]:
-                    if (kind, name) in places:
+                    if (kind, name) in counted:
                         shortened = encode_keyword(str(value)) if kind is Kind.KEYWORD else value
                         values.setdefault((kind, name), []).append(shortened)
         return values_by_id
@@ -243,8 +243,8 @@ class PlanRunner:
         return tuple(results)
 
     def _count_values(self, facet: ValueFacet, known: _DocumentValues, among: BoundNode) -> Iterator[ValueCount]:
-        place = (facet.kind, facet.field)
-        counts = Counter(value for values in known.values() for value in dict.fromkeys(values.get(place, ())))
+        field = (facet.kind, facet.field)
+        counts = Counter(value for values in known.values() for value in dict.fromkeys(values.get(field, ())))
         retained = [
             (count, encode_sortable(facet.kind, value).encode(), value)
             for value, count in counts.items()
@@ -254,7 +254,7 @@ class PlanRunner:
         for count, _, value in retained[: facet.limit]:
             subfacets: tuple[FacetResult, ...] = ()
             if facet.subfacets:
-                matching = {key: values for key, values in known.items() if value in values.get(place, ())}
+                matching = {key: values for key, values in known.items() if value in values.get(field, ())}
                 node = Bool(must=(among, Equal(facet.field, facet.kind, value)))
                 subfacets = self._count_facets(facet.subfacets, matching, node)
             yield ValueCount(value, count, subfacets)
@@ -310,10 +310,11 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
     return [document_id for document_id, _ in scored]
 
 
-def _places(facets: Sequence[Facet]) -> list[tuple[Kind, str]]:
+def _counted_fields(facets: Sequence[Facet]) -> list[tuple[Kind, str]]:
     """Return the types and names of the fields that facets count, including sub-facets."""
-    places = [(facet.kind, facet.field) for facet in facets if isinstance(facet, ValueFacet | StatisticsFacet)]
-    return places + [place for facet in facets if isinstance(facet, ValueFacet) for place in _places(facet.subfacets)]
+    fields = [(facet.kind, facet.field) for facet in facets if isinstance(facet, ValueFacet | StatisticsFacet)]
+    inner = (_counted_fields(facet.subfacets) for facet in facets if isinstance(facet, ValueFacet))
+    return [*fields, *chain.from_iterable(inner)]
 
 
 def sort_hits(

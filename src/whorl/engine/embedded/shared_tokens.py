@@ -353,8 +353,8 @@ def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
     if int(ordinals.max()) - first < _DENSE * ordinals.size:
         # The sums are exact, because floats hold all integers below 2**53.
         sums = np.bincount(ordinals - first, weights=counts)
-        places = np.flatnonzero(sums)
-        return places + first, sums[places].astype(np.int64)
+        offsets = np.flatnonzero(sums)
+        return offsets + first, sums[offsets].astype(np.int64)
     # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is much faster than argsort.
     bits = int(counts.max()).bit_length()
     pairs = ordinals << bits | counts
@@ -451,4 +451,4 @@ def best_page(
     names = [*map(known.get, near, repeat(""))]
     by_id = np.array(sorted(range(len(near)), key=names.__getitem__), np.int64)
     page = by_id[np.argsort(-scores[by_id], kind="stable")][start - begin : end - begin].tolist()
-    return [RankedDocument(near[place], names[place], float(scores[place])) for place in page]
+    return [RankedDocument(near[at], names[at], float(scores[at])) for at in page]

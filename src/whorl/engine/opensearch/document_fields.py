@@ -87,8 +87,8 @@ _Row: TypeAlias = npt.NDArray[np.uint64]
 def source(document: Document, names: FieldNames) -> Json:
     """Return a document's `_source`; names with dots create nested objects."""
     made: Json = {PROPERTIES: {name: list(values) for name, values in document.contents().items()}}
-    for place, text in ((names.name, document.name), (names.content, document.text)):
-        *path, last = place.split(".")
+    for field, text in ((names.name, document.name), (names.content, document.text)):
+        *path, last = field.split(".")
         inner = made
         for part in path:
             inner = inner.setdefault(part, {})
@@ -220,18 +220,18 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 
 
-def _texts(value: Any, place: str) -> Iterator[str]:
+def _texts(value: Any, field: str) -> Iterator[str]:
     """Yield the values of a field that the cluster indexes as texts: those of all objects in a list, and numbers too.
 
-    `place` is the name of the field inside `value`, or "" for the value itself.
+    `field` is the name of the field inside `value`, or "" for the value itself.
     """
     if isinstance(value, list):
         for member in value:
-            yield from _texts(member, place)
-    elif isinstance(value, dict) and place:
-        first, _, inner_place = (place, "", "") if place in value else place.partition(".")
-        yield from _texts(value.get(first), inner_place)
-    elif isinstance(value, str | int | float) and not place:
+            yield from _texts(member, field)
+    elif isinstance(value, dict) and field:
+        first, _, inner_field = (field, "", "") if field in value else field.partition(".")
+        yield from _texts(value.get(first), inner_field)
+    elif isinstance(value, str | int | float) and not field:
         yield value if isinstance(value, str) else json.dumps(value)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_fields import FieldNames
-from whorl.engine.index_terms import places_by_field
+from whorl.engine.index_terms import engine_fields_by_name
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.create_index import (
     field_definition,
@@ -449,7 +449,7 @@ class OpenSearchEngine(ServerEngine):
         terms = {"terms": {"field": FIELDS, "size": _MOST_FIELDS}}
         buckets = self._client.search({"size": 0, "aggs": {"fields": terms}})["aggregations"]["fields"]["buckets"]
         pairs = sorted(bucket["key"].rpartition("\x1f")[::2] for bucket in buckets)
-        known = places_by_field((name, Kind[kind]) for name, kind in pairs)
+        known = engine_fields_by_name((name, Kind[kind]) for name, kind in pairs)
         # Queries may also use the user's names for the fields "name" and "content".
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()

@@ -392,7 +392,7 @@ def _fuzzy_word(field: str, word: str, edits: int) -> Json:
 
 
 def _range(test: Between) -> Json:
-    place, beginning = (ID, "") if test.field == "id" else (VALUES, value_prefix(test.field, test.kind))
+    field, beginning = (ID, "") if test.field == "id" else (VALUES, value_prefix(test.field, test.kind))
     ends: Json = {}
     if test.low is not None:
         ends["gte" if test.includes_low else "gt"] = beginning + encode_sortable(test.kind, test.low)
@@ -403,7 +403,7 @@ def _range(test: Between) -> Json:
     elif beginning:
         # The range ends before the prefix of the next type.
         ends["lt"] = beginning[:-1] + chr(ord(beginning[-1]) + 1)
-    return {"range": {place: ends}} if ends else {"exists": {"field": place}}
+    return {"range": {field: ends}} if ends else {"exists": {"field": field}}
 
 
 def _escape(text: str) -> str:

@@ -105,13 +105,13 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
         kind = None if described is None else kind_of(described, collection.schema.types)
         if kind is not None and not _is_hidden(name, collection):
             known.setdefault(name, {})[kind] = name
-    for name, kind, place in _whole_places(used or ()):
-        known.setdefault(name, {}).setdefault(kind, place)
-    for name, places in known.items():
+    for name, kind, typed in _whole_value_fields(used or ()):
+        known.setdefault(name, {}).setdefault(kind, typed)
+    for name, by_kind in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
-        if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
+        if not is_declared and len(by_kind) > 1 and Kind.KEYWORD not in by_kind:
             # A property that has only numbers is also indexed as words, but only its numbers are searched.
-            places.pop(Kind.TEXT, None)
+            by_kind.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
     return Fields(known, patterns if used is None else {}, called, collection.scheme.profile, split)
@@ -146,23 +146,23 @@ _READERS: Mapping[Kind, Callable[[str], PropertyValue]] = {
 }
 
 
-def places_of_types(places: FieldsByKind) -> Sized[str]:
+def fields_of_types(by_kind: FieldsByKind) -> Sized[str]:
     """Return the fields that show the type of each value of a property; none if all values have one type."""
-    return places.values() if len(places.keys() - {Kind.TEXT}) > 1 else ()
+    return by_kind.values() if len(by_kind.keys() - {Kind.TEXT}) > 1 else ()
 
 
-def original_value(value: PropertyValue, places: FieldsByKind, document: Json) -> PropertyValue:
+def original_value(value: PropertyValue, by_kind: FieldsByKind, document: Json) -> PropertyValue:
     """Convert a stored text to the property's value.
 
     Args:
-        places: Names of the property's fields by the type of their values.
-        document: The document's fields, with those of `places_of_types`.
+        by_kind: Names of the property's fields by the type of their values.
+        document: The document's fields, with those of `fields_of_types`.
     """
     if isinstance(value, str):
-        is_certain = not places_of_types(places)
+        is_certain = not fields_of_types(by_kind)
         for kind, read in _READERS.items():
             with suppress(ValueError, KeyError):
-                if kind in places and (is_certain or read(value) in listed(document.get(places[kind]))):
+                if kind in by_kind and (is_certain or read(value) in listed(document.get(by_kind[kind]))):
                     return read(value)
     return value
 
@@ -188,12 +188,12 @@ def _is_hidden(name: str, collection: Collection) -> bool:
     return is_ours or name == collection.names.minhash
 
 
-def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
+def _whole_value_fields(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
     """Yield the property, the type and the name of each dynamic field of whole values."""
-    for place in used:
+    for field in used:
         for kind, beginning in WHOLE_PREFIXES.items():
-            if place.startswith(beginning):
-                yield place.removeprefix(beginning), kind, place
+            if field.startswith(beginning):
+                yield field.removeprefix(beginning), kind, field
 
 
 _TEXTS_AT_ONCE = 1_000

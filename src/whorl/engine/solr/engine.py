@@ -57,10 +57,10 @@ from whorl.engine.solr.document_fields import (
     as_typed,
     coverage,
     fields_of,
+    fields_of_types,
     find_used_names,
     listed,
     original_value,
-    places_of_types,
     read_sketches,
     sketch_fields,
     token_warnings,
@@ -142,7 +142,7 @@ class SolrEngine(ServerEngine):
         super().__init__(client.commit)
         self._client = client
         self._recent = LimitedCache[tuple[str, str], CachedSketch](_MOST_RECALLED)
-        self._wanted_fields = fields
+        self._configured = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = self._until_refresh(
             lambda: coverage(client, self.collection.sketch_schemes, self.collection.searchable_text)
@@ -237,9 +237,9 @@ class SolrEngine(ServerEngine):
 
     def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
         names, fields = self.collection.names, self.fields().known
-        wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
+        wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._configured.content})
         stored = {}
-        whole = {place for field in wanted for place in places_of_types(fields[field])}
+        whole = {typed for field in wanted for typed in fields_of_types(fields[field])}
         for document_id, name, document in self._fetch_fields(ids, sorted({*wanted, *whole})):
             properties = {}
             for field in wanted:
@@ -467,7 +467,7 @@ class SolrEngine(ServerEngine):
         collection = self.collection
         if collection.content is None:
             raise SchemaError(
-                f"{self._client.url} gives no texts back: {self._wanted_fields.content!r} is not a stored field; where "
+                f"{self._client.url} gives no texts back: {self._configured.content!r} is not a stored field; where "
                 "the texts are in another, name that in whorl.toml: [fields] content"
             )
         key = collection.names.key
@@ -494,7 +494,7 @@ class SolrEngine(ServerEngine):
         return scheme, not self._client.count(lacks_passages(scheme, self.collection.searchable_text))
 
     def _read_fields(self) -> Fields:
-        return fields_of(self.collection, self._wanted_fields, find_used_names(self._client, self.collection.schema))
+        return fields_of(self.collection, self._configured, find_used_names(self._client, self.collection.schema))
 
     def _largest_now(self) -> int | None:
         query = {"term": {"f": SCHEME, "query": self.collection.sketch_schemes}}
@@ -613,7 +613,7 @@ class SolrEngine(ServerEngine):
     def _solr_document(self, document: Document) -> dict[str, Any]:
         """Return the fields to send for a document, except fingerprints; raise an error if the schema lacks a field."""
         collection = self.collection
-        names, text_field = collection.names, self._wanted_fields.content
+        names, text_field = collection.names, self._configured.content
         if collection.schema.describe(text_field) is None:
             raise SchemaError(
                 f"{self._client.url} has no field {text_field!r} for the text; "

@@ -97,9 +97,9 @@ def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames
     texts = find_stored_texts(client, collection.schema, wanted)
     if repair and not texts:
         return
-    places = f"stored texts are in {listing(texts)}" if texts else "no field with a stored text is there"
+    others = f"stored texts are in {listing(texts)}" if texts else "no field with a stored text is there"
     raise SchemaError(
-        f"{client.url} gives no texts back: {reason}, and {places}; where the texts are in another field, name it: "
+        f"{client.url} gives no texts back: {reason}, and {others}; where the texts are in another field, name it: "
         f"{init_command(f'whorl solr init {client.url}', texts, wanted)}. Else index again (whorl index --all)"
     )
 
@@ -180,8 +180,8 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
         for page, _ in client.pages(query, key, [key], _LISTED_AT_ONCE):
             for ids in batches([str(document[key]) for document in page], batch):
                 # Skip a document that got a sketch after the ids were listed.
-                wanted = {"bool": {"filter": [one_of(key, ids), query]}}
-                yield client.fetch(wanted, fields, len(ids))
+                still_lacking = {"bool": {"filter": [one_of(key, ids), query]}}
+                yield client.fetch(still_lacking, fields, len(ids))
 
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:

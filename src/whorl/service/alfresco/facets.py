@@ -330,16 +330,16 @@ def _step(low: Bound, high: Bound) -> Step:
 
 def _ends(facet: FacetRange) -> Iterator[str]:
     """Yield the bounds of a range's steps, in order; there are at least two."""
-    place = f"the range of {facet.field!r:.60}"
+    described = f"the range of {facet.field!r:.60}"
     following = _numbers(facet) if _NUMBER.fullmatch(facet.gap) else _dates(facet)
     count = 0
     for end in following:
         if count > MOST_STEPS:
-            raise ParameterError(f"{place} has more than {MOST_STEPS:,} steps; ask for a larger gap")
+            raise ParameterError(f"{described} has more than {MOST_STEPS:,} steps; ask for a larger gap")
         count += 1
         yield end
     if count < 2:
-        raise ParameterError(f"{place} is empty: its end, {facet.end!r:.40}, is not after {facet.start!r:.40}")
+        raise ParameterError(f"{described} is empty: its end, {facet.end!r:.40}, is not after {facet.start!r:.40}")
 
 
 def _numbers(facet: FacetRange) -> Iterator[str]:

@@ -332,9 +332,9 @@ def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
         meant = correct_spelling(store.engine, body.spellcheck.query or body.query.user_query or "")
         if meant is not None:
             context["spellCheck"] = {"type": "didYouMean", "suggestions": [meant]}
-    entries, further = _entries(store, prepared, body, page)
+    entries, highlight_warnings = _entries(store, prepared, body, page)
     # Alfresco's responses have no key for warnings.
-    if all_warnings := list(dict.fromkeys((*page.warnings, *warnings, *further))):
+    if all_warnings := list(dict.fromkeys((*page.warnings, *warnings, *highlight_warnings))):
         context["warnings"] = all_warnings
     until = paging.skip_count + len(page.hits)
     return {

@@ -172,8 +172,8 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
         it is null. Each document is listed once, and a document that exists throughout is never missed.
         """
         filters = [_name_query(named, store)] if named.strip() else []
-        further = filters if after is None else [*filters, ids_after(after)]
-        page = store.search("*", filter=further, start=start, rows=rows)
+        more_filters = filters if after is None else [*filters, ids_after(after)]
+        page = store.search("*", filter=more_filters, start=start, rows=rows)
         ids = [hit.id for hit in page.hits]
         stored, sizes = store.documents(ids), store.engine.sizes(ids) if store.engine.sketch_scheme else {}
         total = page.total if after is None else store.search("*", filter=filters, rows=0).total
