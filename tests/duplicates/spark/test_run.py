@@ -215,6 +215,23 @@ def test_rows_of_parquet_without_a_text(spark: SparkSession, tmp_path: Path) -> 
     assert {row.id for row in spark.read.parquet(left).collect()} == {name for name, _ in rows} - {"3"}
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_path_without_the_text_column(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """
+    A path that lacks the text column is an error, even if another path has it.
+    """
+    from whorl.cli.main import main
+
+    paths = [str(tmp_path / f"{name}.{form}") for name in ("a", "b")]
+    for path, column in zip(paths, ("text", "body"), strict=True):
+        rows = spark.createDataFrame([("1", "one two three four five six")], f"id string, {column} string")
+        rows.write.format("json" if form == "jsonl" else form).save(path)
+    done = CliRunner().invoke(main, [*COMMAND, *paths, "-o", str(tmp_path / "out")])
+    assert done.exit_code != 0
+    assert f"{paths[1]}: there is no column 'text'; name the one of the text (--text-column)" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("options", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
 def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
     """
@@ -252,7 +269,7 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: 
         (["there.jsonl", "-o", "there.jsonl"], 2, "there already"),
         (["there.jsonl", "-o", "out", "--pairs", "--complete"], 2, "--complete"),
         (["there.jsonl", "-o", "out", "--threshold", "0"], 2, "threshold"),
-        (["there.parquet", "-o", "out", "--text-column", "body"], 1, "no column body; those there are: id, text"),
+        (["there.parquet", "-o", "out", "--text-column", "body"], 1, "(--text-column), of 'id', 'text'"),
         (["there.jsonl", "-o", "out", "--text-column", "body"], 1, "body"),
     ],
 )

@@ -62,7 +62,7 @@ def read(
 
     Raises:
         ParameterError: No paths are given.
-        DocumentError: The column of the ids or texts is missing.
+        DocumentError: The column of the ids is missing, or one of the paths lacks the column of the texts.
     """
     if not paths:
         raise ParameterError("name at least one file or folder to read")
@@ -74,6 +74,8 @@ def read(
         if form_of_paths == "text":
             frames.append(_files(session, own, excluded))
             continue
+        for path in own:
+            _require_text(session, path, form_of_paths, columns.text)
         rows = session.read.parquet(*own) if form_of_paths == "parquet" else _json(session, own, columns)
         documents = documents_of(_add_places(_without_files(rows, excluded), columns), columns)
         frames.append(documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents)
@@ -140,14 +142,24 @@ def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> 
     own = [columns.worth] if columns.worth else []
     names = list(dict.fromkeys([columns.id, columns.text, columns.name, *own, _BROKEN]))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in names)
-    rows = session.read.schema(schema).option("columnNameOfCorruptRecord", _BROKEN).json(list(paths))
-    if rows.where(rows[columns.text].isNotNull()).isEmpty():
-        keys = (
-            session.read.text(list(paths)).select(f.json_object_keys("value").alias("keys")).where("keys is not null")
-        )
-        if keys.where(f.array_contains("keys", columns.text)).isEmpty() and not keys.isEmpty():
-            raise DocumentError(f"there is no column {columns.text!r}; name the one of the text (--text-column)")
-    return rows
+    return session.read.schema(schema).option("columnNameOfCorruptRecord", _BROKEN).json(list(paths))
+
+
+def _require_text(session: SparkSession, path: str, form: str, column: str) -> None:
+    """Raise DocumentError if a file or folder lacks the text column; its rows would be documents without a text."""
+    known = list[str]()
+    if form == "parquet":
+        known = session.read.parquet(path).columns
+        is_missing = column not in known
+    else:
+        name = f"`{column.replace('`', '``')}`"
+        is_missing = session.read.schema(f"{name} string").json(path).where(f"{name} is not null").isEmpty()
+        if is_missing:
+            keys = session.read.text(path).select(f.json_object_keys("value").alias("keys")).where("keys is not null")
+            is_missing = keys.where(f.array_contains("keys", column)).isEmpty() and not keys.isEmpty()
+    if is_missing:
+        among = f", of {', '.join(map(repr, known))}" if known else ""
+        raise DocumentError(f"{path}: there is no column {column!r}; name the one of the text (--text-column){among}")
 
 
 def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]) -> DataFrame:
