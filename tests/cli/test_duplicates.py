@@ -720,10 +720,17 @@ def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
     done = run(tuesday, *state, "--new", "--keep", "first", "--delete-list", tmp_path / "list")
     assert (done.exit_code, (tmp_path / "list").read_text().split()) == (0, ["c", "e"])
     assert "no document is new" not in done.stderr
-    # A second run has nothing to list, and a note says why.
-    done = run(tuesday, *state, "--new", "--keep", "first", "--delete-list", tmp_path / "list")
-    assert (done.exit_code, (tmp_path / "list").read_text()) == (0, "")
+    # A second run has nothing to list: it leaves the files of the first, and a note says why.
+    lists = {name: tmp_path / name for name in ("list", "out.jsonl", "other")}
+    lists["out.jsonl"].write_text("a cluster")
+    command = (tuesday, *state, "--new", "--keep", "first")
+    done = run(*command, "--delete-list", lists["list"], "-o", lists["out.jsonl"])
+    assert (done.exit_code, lists["list"].read_text().split()) == (0, ["c", "e"])
+    assert lists["out.jsonl"].read_text() == "a cluster"
     assert f"note: --new: no document is new to {tmp_path / 'state'}; an earlier run" in done.stderr
+    # A list that does not exist becomes an empty one.
+    assert run(*command, "--delete-list", lists["other"]).exit_code == 0
+    assert lists["other"].read_text() == ""
 
 
 @pytest.mark.parametrize(("size", "pairs"), [("1", 1), ("2", 0)])

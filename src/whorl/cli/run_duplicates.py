@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -137,6 +138,12 @@ class DuplicatesCommand(DuplicatesOperation):
         """Folders for copies of the input files, mapped to whether the copies get additional columns."""
         named = {self.filtered: False, self.annotated: True}
         return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
+
+    def without_existing_files(self) -> DuplicatesCommand:
+        """Return the command without the list and the output file that exist already."""
+        output = os.devnull if self.file is not None and self.file.is_file() else self.output
+        delete_list = None if self.delete_file is not None and self.delete_file.is_file() else self.delete_list
+        return replace(self, output=output, delete_list=delete_list)
 
     def require_consistent(self) -> None:
         """Raise ParameterError for flags that cannot be combined, or for an invalid value."""
@@ -304,6 +311,9 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
         try:
             with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
+                if command.new and not result.new_documents:
+                    # Without a new document, the lists of the run that has listed these documents would become empty.
+                    command = command.without_existing_files()
                 # Write files before printing, because the reader of standard output may have closed it.
                 find_clusters = partial(
                     result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep
@@ -443,7 +453,10 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
     for line in (*command.search.pairs.notes, *not_compared_lines(result)):
         yield f"note: {line}"
     if command.new and result.documents and not result.new_documents:
-        yield f"note: --new: no document is new to {command.state}; an earlier run listed their duplicates"
+        yield (
+            f"note: --new: no document is new to {command.state}; an earlier run listed their duplicates, and existing "
+            "files stay as they are"
+        )
     if result.without_sketch:
         yield "'whorl solr backfill' makes the sketches that are missing"
     yield from problem_lines(problems, _UNREADABLE)
