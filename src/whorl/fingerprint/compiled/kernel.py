@@ -153,7 +153,6 @@ class Kernel:
         self._loops.passage_loops.matches(
             none, none, none, 1, np.zeros(2, np.int64), none.copy(), np.empty((1, 3), np.int64)
         )
-        self._loops.passage_loops.greedy_cover(np.zeros((1, 2), np.int64), none, none, np.ones(1, np.bool_), none, none)
 
     def bucket_minima(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.

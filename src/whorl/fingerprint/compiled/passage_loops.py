@@ -1,7 +1,6 @@
-"""Compiled loops that assign numbers to shingles, find the passages that two texts share, and compute set covers.
+"""Compiled loops that assign numbers to shingles, and find the passages that two texts share.
 
-A set cover is a small number of texts that together cover another text. The loops give the same results as the code
-in `fingerprint.compare_texts` and `search.attribution.cover`, and are several times as fast.
+The loops give the same results as the code in `fingerprint.compare_texts`, and are several times as fast.
 """
 
 from __future__ import annotations
@@ -177,64 +176,3 @@ def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
     while at + length < a.size and place + length < b.size and a[at + length] == b[place + length]:
         length += 1
     return length
-
-
-@cached
-def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, chosen: Any) -> Any:
-    """Choose a small number of sets that together have all open items of all sets; return the number of chosen sets.
-
-    An open item is an item that no chosen set has. Each step chooses the set with the most open items; ties go to the
-    largest set, then to the first. The number of a set's open items never grows, so each step counts only a few sets
-    again.
-
-    Args:
-        ranges: Ranges of items of all sets, grouped by set; the ranges of a set do not overlap.
-        ends: Index after the last range of each set.
-        totals: Number of items of each set.
-        is_open: Mask of the items to cover; the items of the chosen sets are cleared.
-        gains: Number of open items of each set. A chosen set gets a negative number: minus the number of items that it
-            has added to the cover.
-        chosen: Receives the chosen sets, in order.
-    """
-    count = 0
-    while True:
-        best, most = -1, 0
-        for place in range(ends.size):
-            if gains[place] > most:
-                best, most = place, gains[place]
-        if best < 0:
-            return count
-        # Count the most promising set first: its exact count usually rules out most other sets.
-        gains[best] = most = _open_items(ranges, ends, best, is_open)
-        for place in range(ends.size):
-            bound = gains[place]
-            if bound <= 0 or bound < most or (bound == most and not _is_first(totals, place, best)):
-                continue
-            gain = _open_items(ranges, ends, place, is_open)
-            gains[place] = gain
-            if gain > most or (gain == most and _is_first(totals, place, best)):
-                best, most = place, gain
-        if not most:
-            return count
-        chosen[count] = best
-        count += 1
-        # Store the number as a negative number, so that the set is not counted again.
-        gains[best] = -most
-        for at in range(ends[best - 1] if best else 0, ends[best]):
-            for item in range(ranges[at, 0], ranges[at, 1]):
-                is_open[item] = False
-
-
-@loop
-def _is_first(totals: Any, place: int, other: int) -> Any:
-    """Check whether a set goes before another set with the same number of open items."""
-    return totals[place] > totals[other] or (totals[place] == totals[other] and place < other)
-
-
-@loop
-def _open_items(ranges: Any, ends: Any, place: int, is_open: Any) -> Any:
-    count = 0
-    for at in range(ends[place - 1] if place else 0, ends[place]):
-        for item in range(ranges[at, 0], ranges[at, 1]):
-            count += is_open[item]
-    return count

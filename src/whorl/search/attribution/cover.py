@@ -6,14 +6,14 @@ greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smalle
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import spread
-from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
@@ -78,38 +78,33 @@ def count_words_in(ranges: Numbers, before: Numbers) -> Numbers:
     return counts
 
 
-def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the greedy cover of a text: the document that adds most counted words first.
+def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield the greedy cover of a text: the document that adds most counted words first.
 
     `covers` has the ranges that each document covers, as `merge_ranges` returns them. `is_counted` is a mask of the
-    words to cover. The result has indices in `covers`, each with the number of words that the document adds to earlier
-    documents, at least 1. Together they cover every counted word that any document covers.
+    words to cover. The function yields indices in `covers`, each with the number of words that the document adds to
+    earlier documents, at least 1. Together they cover every counted word that any document covers.
 
     Ties go to the document that covers more of the text, then to the first document.
 
-    >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
+    >>> [*greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))]
     [(1, 6), (0, 3)]
     """
     ranges, owners, is_open = concatenate_ranges(covers), owners_of(covers), is_counted.copy()
-    totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(covers)).astype(np.int64)
-    if loops := loops_at_hand():
+    counts = count_words_in(ranges, cumulate_counted(is_open)), ranges[:, 1] - ranges[:, 0]
+    gains, totals = (np.bincount(owners, weights, len(covers)).astype(np.int64).tolist() for weights in counts)
+    # The best document is on top. The number of words that a document adds only falls, so count it again only then.
+    heap = [(-gain, -total, at) for at, (gain, total) in enumerate(zip(gains, totals, strict=True)) if gain]
+    heapify(heap)
+    while heap:
         require_time()
-        counts = count_words_in(ranges, cumulate_counted(is_open))
-        gains = np.bincount(owners, counts, len(covers)).astype(np.int64)
-        ends, order = np.cumsum(np.fromiter(map(len, covers), np.int64, len(covers))), np.empty(len(covers), np.int64)
-        order = order[: loops.passage_loops.greedy_cover(ranges, ends, totals, is_open, gains, order)]
-        return [*zip(order.tolist(), (-gains[order]).tolist(), strict=True)]
-    # Combine gain and total into one number, to order the documents by the gain and then by the total.
-    scale, chosen = int(totals.max(initial=0)) + 1, list[tuple[int, int]]()
-    while True:
-        require_time()
-        counts = count_words_in(ranges, cumulate_counted(is_open))
-        # A range without uncovered words stays useless, so drop it.
-        useful = np.flatnonzero(counts)
-        if not useful.size:
-            return chosen
-        ranges, owners, counts = ranges[useful], owners[useful], counts[useful]
-        ranks = np.bincount(owners, counts, len(covers)).astype(np.int64) * scale + totals
-        best = int(np.argmax(ranks))
-        chosen.append((best, int(ranks[best]) // scale))
-        is_open[places_of(covers[best])] = False
+        known, total, at = heap[0]
+        places = places_of(covers[at])
+        gain = int(np.count_nonzero(is_open[places]))
+        if gain == -known:
+            is_open[places] = False
+            yield at, gain
+        if gain == -known or not gain:
+            heappop(heap)
+        else:
+            heapreplace(heap, (-gain, total, at))

@@ -458,7 +458,7 @@ class _SourceChooser:
         """
         if self._reader.is_exhausted:
             return False
-        [(best, _)] = greedy_cover([candidate.possible for candidate in promising], is_open)[:1]
+        best, _ = next(greedy_cover([candidate.possible for candidate in promising], is_open))
         promising += self._split_candidate(promising[best], promising[best].ids[1:])
         before = int(np.count_nonzero(is_open))
         for candidate in self._reader.check([promising[best]]):
