@@ -99,23 +99,36 @@ def test_filtered_files_lack_the_duplicates(data: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
+#: File operations before which a run is killed: Python's audit event, and the end of the path.
+KILLS = {
+    "while it writes": [("open", "out.part/e.txt")],
+    "before it renames the folder": [("os.rename", "out.part")],
+    "before it deletes the marker": [("os.remove", ".whorl-unfinished")],
+    "while it deletes the folder": [("os.rename", "out.part"), ("os.remove", "c.csv")],
+}
+
+
 @pytest.mark.process
-def test_a_killed_run_is_repeated(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", KILLS.values(), ids=KILLS)
+def test_a_killed_run_is_repeated(data: Path, tmp_path: Path, kills: list[tuple[str, str]]) -> None:
     """
     The same command replaces the folder that a killed run has not finished, and no other folder.
     """
     out, unfinished = tmp_path / "out", tmp_path / "out.part"
     command = ["duplicates", str(data), "--state", str(tmp_path / "state"), "--filtered", str(out)]
-    kill_before_the_end = f"""
+    for event, path in kills:
+        killing = f"""
 import os, sys
 from whorl.cli.main import main
-from whorl.duplicates import write_copies_of_files
-write_copies_of_files._write_notes = lambda *_, **__: os._exit(9)
+def kill(event, arguments):
+    if event == {event!r} and str(arguments[0]).endswith({path!r}):
+        os._exit(9)
+sys.addaudithook(kill)
 main({command!r})
 """
-    killed = subprocess.run([sys.executable, "-c", kill_before_the_end], check=False, capture_output=True)
-    assert killed.returncode == 9, killed.stderr
-    assert (unfinished / "a.parquet").is_file()
+        killed = subprocess.run([sys.executable, "-c", killing], check=False, capture_output=True)
+        assert killed.returncode == 9, killed.stderr
+        assert out.is_dir() or unfinished.is_dir()
     done = CliRunner().invoke(main, command)
     assert (out / "a.parquet").is_file(), done.output
     assert not unfinished.exists()

@@ -7,6 +7,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
@@ -81,8 +82,8 @@ def require_room(reading: InputReader, target: Path) -> None:
         raise ParameterError(f"{target} is there already; name a folder that is not")
     partial = _partial(target)
     try:
-        _remove_unfinished(partial)
         for folder in (target, partial):
+            _remove_unfinished(folder)
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
                 left = ", perhaps of a run that was killed; delete it, or" if folder is partial else ";"
                 raise ParameterError(f"{folder} is there already{left} name a folder that is not")
@@ -174,24 +175,36 @@ def write_filtered(
                         reading.problems.append(problem)
             _write_notes(reading.files, partial, with_columns=with_columns)
             lock.close()
-            (partial / _UNFINISHED).unlink()
             if target.exists():
                 target.rmdir()
             partial.replace(target)
+            # Until it has no marker, the next run replaces the folder: this run may be killed at any time.
+            (target / _UNFINISHED).unlink()
         finally:
             lock.close()
             # This removes only an incomplete folder, because a complete one has its final name already.
-            shutil.rmtree(partial, ignore_errors=True)
+            with suppress(OSError):
+                _remove(partial)
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
     return writing.written, writing.read
 
 
-def _remove_unfinished(partial: Path) -> None:
+def _remove_unfinished(folder: Path) -> None:
     """Delete the unfinished folder of a run that was killed; raise ParameterError if another run is writing it."""
-    if (partial / _UNFINISHED).is_file():
-        _lock(partial).close()
-        shutil.rmtree(partial)
+    if (folder / _UNFINISHED).is_file():
+        _lock(folder).close()
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Delete an unfinished folder, its marker last, so that the next run completes a deletion that is killed."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != _UNFINISHED:
+            path.unlink()
+    shutil.rmtree(folder)
 
 
 def _lock(partial: Path) -> sqlite3.Connection:
