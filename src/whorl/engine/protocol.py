@@ -163,50 +163,39 @@ class Candidates(ABC):
 class CandidatePage(Candidates):
     """Candidates in the order of `Page`, each with its sketch, or None for a sketch that was just removed.
 
-    `versions` has the versions of the candidates by id, if the engine has read them.
+    Args:
+        versions: Versions of the candidates by id, if the engine has read them.
+        sizes: Number of distinct shingles of each candidate, 0 without a sketch. These are given, and sketches are not,
+            if the scores are the numbers of hashes shared with the source (`SketchTokens.scores_shared`).
     """
 
     total: int
     hits: tuple[tuple[Hit, Sketch | None], ...]
     warnings: tuple[str, ...] = ()
     versions: Mapping[str, int] = field(default_factory=dict)
+    sizes: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.hits)
 
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        compared = [
-            (position, sketch)
+        positions = [
+            position
             for position, (hit, sketch) in enumerate(self.hits)
-            if sketch is not None and hit.id not in left_out
+            if (self.sizes[position] if self.sizes else sketch) and hit.id not in left_out
         ]
-        return [position for position, _ in compared], compare(source, [sketch for _, sketch in compared])
+        if not self.sizes:
+            sketches = (self.hits[position][1] for position in positions)
+            return positions, compare(source, [sketch for sketch in sketches if sketch is not None])
+        sizes = np.array([self.sizes[position] for position in positions], np.int64)
+        shared = np.array([self.hits[position][0].score for position in positions]).astype(np.int64)
+        return positions, Overlaps.of_complete(source.size, sizes, shared)
 
     def ids(self, positions: Sequence[int]) -> list[str]:
         return [self.hits[position][0].id for position in positions]
 
     def fetch_hits(self, positions: Sequence[int]) -> dict[int, Hit]:
         return {position: self.hits[position][0] for position in positions}
-
-
-@dataclass(frozen=True, slots=True)
-class CountedPage(CandidatePage):
-    """Candidates scored by the number of hashes shared with the source (`SketchTokens.scores_shared`).
-
-    `sizes` has the number of distinct shingles of each candidate; 0 if it has no sketch.
-    """
-
-    sizes: tuple[int, ...] = ()
-
-    def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        positions = [
-            position
-            for position, ((hit, _), size) in enumerate(zip(self.hits, self.sizes, strict=True))
-            if size and hit.id not in left_out
-        ]
-        sizes = np.array([self.sizes[position] for position in positions], np.int64)
-        shared = np.array([self.hits[position][0].score for position in positions]).astype(np.int64)
-        return positions, Overlaps.of_complete(source.size, sizes, shared)
 
 
 class CachedSketch(NamedTuple):

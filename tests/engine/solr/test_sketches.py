@@ -21,7 +21,7 @@ from tests.families import shingles
 from tests.sampling import combine
 from whorl import Document, Store, open_store
 from whorl.engine.configured_fields import FieldNames
-from whorl.engine.protocol import CountedPage
+from whorl.engine.protocol import CandidatePage
 from whorl.engine.server_engine import MAX_CLAUSES
 from whorl.engine.solr import engine
 from whorl.engine.solr.add_missing_fields import initialise
@@ -184,7 +184,8 @@ def test_scores_compare_short_candidates(store: Store, sketches: Mapping[str, Sk
     source = sketches[shortest]
     plan = SketchTokens(shortest, SCHEME_NOW, tuple(lookup_numbers(source).tolist()), 1, 0, 128, is_whole=True)
     page = candidate_page(store.engine, BoundPlan(plan), start=0, rows=1000)
-    assert isinstance(page, CountedPage)
+    assert isinstance(page, CandidatePage)
+    assert page.sizes
     positions, overlaps = page.compare(source, {shortest})
     ids = page.ids(positions)
     assert sorted([*ids, shortest]) == sorted(name for name, _ in matching(plan, sketches))

@@ -25,7 +25,6 @@ from whorl.engine.protocol import (
     CandidatePage,
     Candidates,
     Costs,
-    CountedPage,
     Facet,
     FacetResult,
     LookUp,
@@ -417,17 +416,12 @@ class SolrEngine(ServerEngine):
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
-        hits, versions = self._hits(selected.documents), self._versions(selected.documents)
-        scheme = self.collection.sketch_schemes
-        if is_counted:
-            sizes = (
-                whole_number(row[SIZE]) if first_text(row.get(SCHEME)) == scheme else 0 for row in selected.documents
-            )
-            return CountedPage(
-                selected.total, tuple((hit, None) for hit in hits), prepared.warnings, versions, tuple(sizes)
-            )
-        sketched = zip(hits, self._sketches(selected.documents), strict=True)
-        return CandidatePage(selected.total, tuple(sketched), prepared.warnings, versions)
+        documents, scheme = selected.documents, self.collection.sketch_schemes
+        counted = documents if is_counted else []
+        sizes = (whole_number(row[SIZE]) if first_text(row.get(SCHEME)) == scheme else 0 for row in counted)
+        sketches = [None] * len(documents) if is_counted else self._sketches(documents)
+        hits = tuple(zip(self._hits(documents), sketches, strict=True))
+        return CandidatePage(selected.total, hits, prepared.warnings, self._versions(documents), tuple(sizes))
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         request = facets_request(self._prepare_plan(plan), facets, self.collection.names, self._prepare_plan)
