@@ -19,6 +19,13 @@ from whorl.query.plan.nodes import Kind, Value
 
 PropertyValue: TypeAlias = str | int | float | bool
 
+
+class LargeInteger(str):
+    """Digits of a whole number beyond 64 signed bits, which every engine stores as text."""
+
+    __slots__ = ()
+
+
 #: Names reserved by the stores. In input files, `text` is the key of a document's content.
 RESERVED_FIELDS = frozenset(
     {
@@ -37,6 +44,8 @@ MAX_ID_LENGTH = 1000
 DIGEST_LETTERS = 16
 #: Fields that the limits on properties do not count.
 _NOT_PROPERTIES = frozenset(("name", CLUSTER, IS_PRINCIPAL))
+#: Maximum length in bits of an integer: 1,000 digits. Python converts no longer ones to text than 4,300 digits.
+_LONGEST_INTEGER = 3_321
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
 
@@ -48,7 +57,8 @@ class Document:
         id: Not empty, at most 1,000 characters, no control characters.
         text: The content. Lone surrogates become U+FFFD, as in any UTF-8 store.
         name: Title of the document.
-        properties: Other fields. A value is a text, a number, a truth value or a list of these.
+        properties: Other fields. A value is a text, a number, a truth value or a list of these. A whole number below
+            -2^63 or above 2^63 - 1 becomes the text of its digits.
 
     Raises:
         DocumentError: An id, a field name or a value cannot be stored.
@@ -97,6 +107,9 @@ class Document:
 
     def contents(self) -> dict[str, tuple[PropertyValue, ...]]:
         return {name: values for name, values in self.properties.items() if isinstance(values, tuple)}
+
+    def fields_with_large_integers(self) -> list[str]:
+        return [name for name, values in self.contents().items() if any(type(own) is LargeInteger for own in values)]
 
     def values(self) -> dict[str, tuple[str, ...]]:
         """Return the values of each property as texts, by the name of the property."""
@@ -195,9 +208,16 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
                 f"property {name!r:.80} of document {document_id!r} must be text, numbers, true, false or a list of "
                 f"those, got {single!r:.80}"
             )
-        if isinstance(single, int) and not -(1 << 63) <= single < 1 << 63:
-            raise DocumentError(f"property {name!r:.80} of document {document_id!r} is a number of more than 64 bits")
-    return tuple(well_formed(single) if isinstance(single, str) else single for single in values)
+        if isinstance(single, int) and single.bit_length() > _LONGEST_INTEGER:
+            raise DocumentError(f"property {name!r:.80} of document {document_id!r} is a number of over 1,000 digits")
+    return tuple(map(_storable, values))
+
+
+def _storable(value: PropertyValue) -> PropertyValue:
+    """Return a text without lone surrogates, and an integer beyond 64 signed bits as text; other values unchanged."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        return LargeInteger(int(value))
+    return well_formed(value) if isinstance(value, str) else value
 
 
 def _to_plain(value: Any) -> Any:

@@ -77,6 +77,19 @@ def test_json_whose_rows_are_not_read_is_noted(folder: Path) -> None:
         assert (f"note: other.json {note}" in done.stderr) == ("text" in options)
 
 
+def test_rows_with_hashes_of_64_bits_are_stored(folder: Path) -> None:
+    """
+    A number above 2^63 - 1 is stored as text, and one note names its column.
+    """
+    rows = [{"id": str(number), "text": FIRST, "hash": (1 << 63) + number, "rank": number} for number in range(3)]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    done = whorl("index", "--store", "store", "rows.jsonl")
+    assert (done.exit_code, done.stdout) == (0, "3 documents stored in store.\n")
+    assert done.stderr.count("note: ") == done.stderr.count("whole numbers of field 'hash' above 2^63 - 1") == 1
+    found = json.loads(whorl("search", "--store", "store", "hash:9223372036854775809", "--json").stdout)
+    assert [hit["id"] for hit in found["hits"]] == ["1"]
+
+
 def test_tables_read_as_one_text_are_noted(folder: Path) -> None:
     """
     A note names a table or JSON array that is one document, and says how its rows become documents.

@@ -18,6 +18,8 @@ VALUES: dict[str, PropertyValue | tuple[PropertyValue, ...]] = {
     "number as text": "5",
     "several": (-7, "seven or 7"),
     "truth": True,
+    "hash": (14599063659027781382, 7),
+    "large": -(1 << 64),
 }
 
 
@@ -48,6 +50,10 @@ def mixed(store: Store) -> Iterator[Store]:
         ("2011-12-31", {"date"}),
         ("seven", {"several"}),
         ("[-5 TO 5]", {"minus five", "five"}),
+        ("14599063659027781382", {"hash"}),
+        ("14599063659027781383", set()),
+        ('"-18446744073709551616"', {"large"}),
+        ("[6 TO 14599063659027781382]", {"hash"}),
     ],
 )
 def test_numbers_and_words(mixed: Store, query: str, expected: set[str]) -> None:
@@ -60,11 +66,12 @@ def test_numbers_and_words(mixed: Store, query: str, expected: set[str]) -> None
 
 def test_values_are_returned_as_they_were_stored(mixed: Store) -> None:
     """
-    A number comes back as a number, and a text that looks like one as a text.
+    A number comes back as a number, a text that looks like one and a number beyond 64 bits as a text.
     """
     documents = mixed.documents([f"mixed {name}" for name in VALUES])
     returned = {name: documents[f"mixed {name}"].properties["typed"] for name in VALUES}
     expected = {name: value if isinstance(value, tuple) else (value,) for name, value in VALUES.items()}
+    expected |= {"hash": ("14599063659027781382", 7), "large": ("-18446744073709551616",)}
     assert repr(returned) == repr(expected)
 
 
@@ -77,6 +84,8 @@ def test_values_are_returned_as_they_were_stored(mixed: Store) -> None:
         ("5.5", {"five and a half"}),
         ('"about five or 5"', {"word"}),
         ('"2012-01-01T00:00:00+02:00"', {"date"}),
+        ("14599063659027781382", {"hash"}),
+        ('"-18446744073709551616"', {"large"}),
     ],
 )
 def test_exact_values(mixed: Store, query: str, expected: set[str]) -> None:

@@ -68,11 +68,13 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         # Report invalid options before anything is stored.
         repeats = None if options.warn is None else RepeatSearch(opened, options.warn, options.metric)
         stored: dict[str, None] = {}
+        large = dict[str, None]()
         first = ""
 
         def remember(document: Document) -> None:
             nonlocal first
             first = first or document.id
+            large.update(dict.fromkeys(document.fields_with_large_integers()))
             if repeats:
                 stored[document.id] = None
 
@@ -109,6 +111,11 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                     print_notes([f"{skipped} not compared; with --all, they are stored and compared again"])
         finally:
             print_notes(table_notes(text_tables))
+            print_notes(
+                f"whole numbers of field {field!r:.80} above 2^63 - 1 or below -2^63 are stored as text: their digits "
+                "find them, a range of numbers does not"
+                for field in large
+            )
             print_problems(problems, _NOT_STORED)
             if seen.first_repeated is not None:
                 have = "has the id of an earlier one" if done.repeated == 1 else "have the ids of earlier ones"

@@ -268,7 +268,7 @@ class RowColumns:
 
     def _property_values(self, row: Mapping[str, object]) -> dict[str, object]:
         """Return the values of the columns in `properties`, which are compared but never stored."""
-        values = ((path, _to_comparable(find_value(row, path))) for path in self.properties or ())
+        values = ((path, _to_plain(find_value(row, path))) for path in self.properties or ())
         return {key: value for key, value in values if value is not None}
 
 
@@ -415,9 +415,3 @@ def _to_plain(value: object) -> object:
     if isinstance(value, decimal.Decimal):
         value = float(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _to_comparable(value: object) -> object:
-    """Convert a value as `_to_plain` does, and integers of more than 64 bits to text, so that all can be compared."""
-    value = _to_plain(value)
-    return str(value) if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63 else value

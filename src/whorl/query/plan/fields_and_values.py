@@ -251,7 +251,7 @@ def value_of(kind: Kind, field: str, text: str, now: datetime) -> Test:
             if number != number.to_integral_value():
                 raise UnreadableError(f"{text!r:.80} is no whole number")
             if not _SMALLEST <= number <= _LARGEST:
-                raise UnreadableError(f"{text!r:.80} has more than 64 bits")
+                raise UnreadableError(f"{text!r:.80} is above 2^63 - 1 or below -2^63")
             return Equal(field, kind, int(number), 0.0)
         case Kind.FLOAT:
             return Equal(field, kind, _read_float(text), 0.0)
