@@ -185,9 +185,46 @@ def test_a_reference_without_a_text(tests: Path, training: Path, tmp_path: Path)
     clean = tmp_path / "clean"
     done = run(training, "--reference", tests, "--reference-only", "--filtered", clean)
     assert (done.exit_code, clean.exists()) == (2, False)
-    assert "no row of the reference has a text; name its column (--reference-column COLUMN, of answer, question)" in (
+    assert "there is no column 'text'; name the one of the text (--reference-column), of 'question', 'answer'" in (
         done.stderr
     )
+
+
+@pytest.mark.parametrize("more", [["--reference-only"], ["--keep", "first"], ["--level", "passage"]])
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("missing.jsonl", None, "there is no such file or folder"),
+        ("*.none", None, "no file has a name of this pattern"),
+        (".", None, "there is no file in this folder"),
+        ("empty.jsonl", "", "--reference has no text"),
+        ("blank.jsonl", '{"text": " ", "q": ""}\n', "name another one (--reference-column COLUMN, of q, text)"),
+        ("cut.json", '[{"text": "an item"}, {"te', "cut.json"),
+    ],
+)
+def test_a_missing_or_empty_reference_ends_the_run_before_paths_are_read(
+    tmp_path: Path, name: str, content: str | None, reason: str, more: list[str]
+) -> None:
+    """
+    The error of the reference comes before the errors of PATHs, and no folder is written.
+    """
+    twice, sets = lines(tmp_path / "rows.jsonl", [{"id": 1, "text": ANSWER}] * 2), tmp_path / "sets"
+    sets.mkdir()
+    if content is not None:
+        (sets / name).write_text(content)
+    done = run(twice, "--reference", sets / name, *more, "--filtered", tmp_path / "clean")
+    assert (done.exit_code, (tmp_path / "clean").exists()) == (2, False)
+    assert reason in done.stderr.replace("\n", " ")
+    assert "comes more than once" not in done.stderr
+
+
+def test_each_part_of_the_reference_must_be_there(training: Path, tests: Path, tmp_path: Path) -> None:
+    """
+    A missing part of the reference is an error, also if the other parts can be read.
+    """
+    done = run(training, "--reference", tests, "--reference", tmp_path / "missing.jsonl", *COLUMNS, "--reference-only")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"--reference {tmp_path / 'missing.jsonl'}: there is no such file or folder" in done.stderr
 
 
 @pytest.mark.process
@@ -218,7 +255,11 @@ def test_a_reference_without_the_column_names_its_option(
         (["--reference-column", "answer"], "--reference-column is about a reference"),
         (["--reference", "SET", "--reference-only", "--recall", "90"], "--recall is not for --reference-only"),
         (["--reference", "SET", "--reference-only", "--keep", "longest"], "--keep longest chooses among PATHs"),
-        (["--reference", "SET", "--reference-column", "anwser"], "no text in the column 'anwser'"),
+        (["--reference", "SET", "--reference-column", "anwser"], "there is no column 'anwser'"),
+        (
+            ["--reference", "SET", "--reference-column", "answer", "--reference-column", "anwser"],
+            "--reference has no text in the column 'anwser'; name another one (--reference-column COLUMN, of answer",
+        ),
     ],
 )
 def test_options_not_for_references_are_refused(
@@ -229,4 +270,4 @@ def test_options_not_for_references_are_refused(
     """
     done = run(training, *(str(tests) if argument == "SET" else argument for argument in arguments))
     assert done.exit_code != 0
-    assert message.replace("no text", "has a text") in done.output.replace("\n", " ")
+    assert message in done.output.replace("\n", " ")

@@ -24,6 +24,7 @@ from whorl.ingest.files import (
 )
 from whorl.ingest.rows.protocol import File, FileSpan, RowColumns, column_paths, has_column
 from whorl.model import RESERVED_FIELDS, Document
+from whorl.redaction import public_address
 
 _LISTED_COLUMNS = 20
 #: An input of up to this size, in bytes, is read a second time, to get the texts of rows for snippets.
@@ -70,9 +71,7 @@ class InputReader:
         self.added = frozenset[str]()
         self._with_documents, self._with_problems = set[str](), set[str]()
         known = set[object]()
-        self._reference = list(
-            _skip_known(find_files(reference, self.problems.append, follow_links=follow_links), known)
-        )
+        self._reference = list(_skip_known(_find_reference(reference, follow_links=follow_links), known))
         #: Files to search, without files of the reference.
         self.files = list(_skip_known(find_files(named, self.problems.append, follow_links=follow_links), known))
         self._bytes = sum(found.size for found in [*self._reference, *self.files])
@@ -123,26 +122,16 @@ class InputReader:
         if report.problems:
             self._with_problems.add(report.file)
 
-    def require_reference_columns(self, used: Collection[tuple[str, str]]) -> None:
+    def require_reference_texts(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if the reference, or one of its columns, has no text: items would be ignored."""
-        unread = self.unread
-        is_lost = bool(self._reference) and all(
-            found.file.as_posix() in unread and self.first_row(found) for found in self._reference
-        )
-        if is_lost and not self.reference_columns:
-            raise ParameterError(f"no row of the reference has a text; {self._reference_advice('name its column')}")
-        for name in self.reference_columns:
-            if (name, "text") not in used:
-                advice = self._reference_advice("name another one")
-                raise ParameterError(f"no row of the reference has a text in the column {name!r}; {advice}")
-
-    def _reference_advice(self, advice: str) -> str:
-        columns = ", ".join(
-            sorted({path for found in self._reference for path in column_paths(self.first_row(found))})[
-                :_LISTED_COLUMNS
-            ]
-        )
-        return f"{advice} (--reference-column COLUMN{columns and ', of '}{columns})"
+        for name in self.reference_columns or [self.columns.text]:
+            if self._reference and (name, "text") not in used:
+                paths = {path for found in self._reference for path in column_paths(self.first_row(found))}
+                columns = f", of {', '.join(sorted(paths)[:_LISTED_COLUMNS])}" if paths else ""
+                raise ParameterError(
+                    f"--reference has no text in the column {name!r}; name another one "
+                    f"(--reference-column COLUMN{columns})"
+                )
 
     def require_used_columns(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if the column of the retention policy, or the date column, has no usable value at all.
@@ -300,8 +289,8 @@ class InputPart:
             self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
         ):
             report.count += 1
-            if self.texts and document.text:
-                report.used.add((self.texts[0], "text"))
+            if self.is_reference and document.text.strip():
+                report.used.add((self.columns.text, "text"))
             if self.added:
                 require_free_columns(self.file, document.properties.keys(), self.added)
             if is_unchanged:
@@ -371,13 +360,16 @@ class InputDocuments:
             self._reading.note_bytes(left)
 
     def note(self, report: ReadReport) -> None:
+        """Record a report. Raise ParameterError if a file of the reference could not be read, or not to the end."""
+        if self._is_reference:
+            _require_no_loss(report.problems)
         self._reading.note(report)
         self._used |= report.used
 
     def finish(self) -> None:
         """Raise ParameterError if a required column has no value."""
         if self._is_reference:
-            self._reading.require_reference_columns(self._used)
+            self._reading.require_reference_texts(self._used)
         else:
             self._reading.require_used_columns(self._used)
 
@@ -403,6 +395,24 @@ def require_free_columns(file: File, names: Collection[str], added: Iterable[str
         raise ParameterError(
             f"{file} has a column {taken[0]!r} already, which --annotated writes; give it another name"
         )
+
+
+def _find_reference(named: Iterable[str], *, follow_links: bool) -> Iterator[FoundFile]:
+    """Yield the files of the reference. Raise ParameterError if a name has none, so that nothing would be compared."""
+    for name in named:
+        problems = Problems()
+        files = list(find_files([name], problems.append, follow_links=follow_links))
+        _require_no_loss(problems)
+        if not files:
+            raise ParameterError(f"--reference {public_address(name)}: there is no file in this folder")
+        yield from files
+
+
+def _require_no_loss(problems: Problems) -> None:
+    """Raise ParameterError if a whole file of the reference is lost: its items would be ignored."""
+    for problem in problems:
+        if problem.documents is None:
+            raise ParameterError(f"--reference {problem}")
 
 
 def _skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[FoundFile]:
