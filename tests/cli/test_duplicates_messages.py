@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whorl.cli.output_files import open_output
 from whorl.cli.run_duplicates import clusters_line, write_list
+from whorl.cli.shared.output_files import open_output
 from whorl.duplicates import Keep
 from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.output.duplicates import write_clusters, write_pairs

@@ -65,6 +65,10 @@ def test_the_list_says_what_each_command_says() -> None:
         assert (listed.help or "").endswith(".")
 
 
+#: Modules that most commands import.
+HELPERS = {"main", "shared", "shared.flags", "shared.open_store_and_documents", "render", "render.terminal"}
+
+
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("words", "modules"),
@@ -74,24 +78,10 @@ def test_the_list_says_what_each_command_says() -> None:
         (["serach"], {"main"}),
         (
             ["delete", "--help"],
-            {"main", "status_list_delete_upgrade", "flags", "open_store_and_documents", "render", "render.terminal"},
+            {"status_list_delete_upgrade", *HELPERS},
         ),
-        (
-            ["explain", "--help"],
-            {"main", "search_and_explain", "flags", "open_store_and_documents", "render", "render.terminal"},
-        ),
-        (
-            ["similar", "--help"],
-            {
-                "main",
-                "similar",
-                "flags",
-                "open_store_and_documents",
-                "render",
-                "render.terminal",
-                "render.result_tables",
-            },
-        ),
+        (["explain", "--help"], {"search_and_explain", *HELPERS}),
+        (["similar", "--help"], {"similar", "render.result_tables", *HELPERS}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

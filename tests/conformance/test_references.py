@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, UnknownDocumentError
-from whorl.cli.open_store_and_documents import file_documents, file_text
+from whorl.cli.shared.open_store_and_documents import file_documents, file_text
 from whorl.ingest.files import Problems
 from whorl.ingest.rows.protocol import RowColumns
 from whorl.search.similar.verify import compare_with_documents

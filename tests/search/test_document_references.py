@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.running import FIRST, SECOND
 from whorl import Document, Store, UnknownDocumentError, open_store
-from whorl.cli.open_store_and_documents import file_text
+from whorl.cli.shared.open_store_and_documents import file_text
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.search.document_references import References, file_id

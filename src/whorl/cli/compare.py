@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.flags import STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.terminal import console, print_notes
+from whorl.cli.shared.flags import STORE, operation_options, with_boilerplate_texts
+from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare_texts import Comparison, rejoin_pair, words_of
 from whorl.fingerprint.shingling import Scheme

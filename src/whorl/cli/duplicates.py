@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from whorl.cli.flags import STORE_OPTION, operation_options
+from whorl.cli.shared.flags import STORE_OPTION, operation_options
 from whorl.operations import DuplicatesOperation
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import click
 
-from whorl.cli.flags import operation_options
+from whorl.cli.shared.flags import operation_options
 from whorl.fingerprint.fingerprint_texts import as_json, as_npy, as_text
 from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
@@ -57,8 +57,8 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     Reads the same files as 'whorl index'; standard input (-) is one text, unless it holds rows. Codes are decimal
     numbers. A document with nothing to hash is left out and reported: all such documents would have the code 0.
     """
-    from whorl.cli.open_store_and_documents import table_notes
     from whorl.cli.render.terminal import print_notes, print_problems
+    from whorl.cli.shared.open_store_and_documents import table_notes
     from whorl.hamming.simhash import DEFAULT_SCHEME, full_scheme_name, simhashes_of
     from whorl.ingest.files import Problem, Problems, documents_in, find_files
     from whorl.ingest.rows.protocol import RowColumns

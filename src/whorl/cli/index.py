@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
-from whorl.cli.open_store_and_documents import file_documents, file_text, table_notes
 from whorl.cli.render.terminal import print_notes, print_problems, progress_bar, show_progress
+from whorl.cli.shared.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
+from whorl.cli.shared.open_store_and_documents import file_documents, file_text, table_notes
 from whorl.errors import WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, find_files

@@ -18,9 +18,9 @@ from typing import IO, Any
 import click
 from click.exceptions import Exit
 
-from whorl.cli.flags import require_default, with_boilerplate_texts
-from whorl.cli.output_files import open_output, require_writable
 from whorl.cli.render.terminal import print_notes, problem_lines, reading_bar, show_progress
+from whorl.cli.shared.flags import require_default, with_boilerplate_texts
+from whorl.cli.shared.output_files import open_output, require_writable
 from whorl.duplicates.contamination import find_in_documents
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import open_existing_store, read_named_files
 from whorl.cli.render.terminal import console, explanation, print_notes
+from whorl.cli.shared.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
+from whorl.cli.shared.open_store_and_documents import open_existing_store, read_named_files
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural

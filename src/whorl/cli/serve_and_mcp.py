@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from whorl.cli.flags import STORE
+from whorl.cli.shared.flags import STORE
 from whorl.errors import ParameterError
 from whorl.settings.settings import Settings
 from whorl.store import open_store

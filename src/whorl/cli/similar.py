@@ -9,10 +9,10 @@ from decimal import Decimal
 
 import click
 
-from whorl.cli.flags import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import Searched, add_search_options, open_store_or_files, referent
 from whorl.cli.render.result_tables import similar_table
 from whorl.cli.render.terminal import console, explanation, print_notes
+from whorl.cli.shared.flags import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
+from whorl.cli.shared.open_store_and_documents import Searched, add_search_options, open_store_or_files, referent
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation

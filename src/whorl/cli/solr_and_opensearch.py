@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.cli.flags import PassagesCommand, operation_option, store_flag
 from whorl.cli.render.terminal import print_problems
+from whorl.cli.shared.flags import PassagesCommand, operation_option, store_flag
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.operations import IndexOperation
 from whorl.output.formatting import plural

@@ -7,11 +7,11 @@ from typing import get_args
 import click
 from click.exceptions import Exit
 
-from whorl.cli.flags import HTML, operation_options, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import Searched, add_search_options, open_store_or_files, referent
-from whorl.cli.output_files import open_output, report_file
 from whorl.cli.render.result_tables import closing_line, sources_table, totals_line
 from whorl.cli.render.terminal import console, print_notes, show_progress
+from whorl.cli.shared.flags import HTML, operation_options, with_boilerplate_texts
+from whorl.cli.shared.open_store_and_documents import Searched, add_search_options, open_store_or_files, referent
+from whorl.cli.shared.output_files import open_output, report_file
 from whorl.operations import SourcesOperation
 from whorl.output.compare_documents import ReadText
 from whorl.output.formatting import as_json as json_text

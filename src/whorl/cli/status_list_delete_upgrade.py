@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.flags import STORE, operation_options, store_flag
-from whorl.cli.open_store_and_documents import open_existing_store
 from whorl.cli.render.terminal import print_notes
+from whorl.cli.shared.flags import STORE, operation_options, store_flag
+from whorl.cli.shared.open_store_and_documents import open_existing_store
 from whorl.engine.protocol import Engine, MinHashPart, lag_message
 from whorl.errors import ParameterError, StoreError, format_names, shorten_repr, without_login
 from whorl.operations import DeleteOperation, Paging

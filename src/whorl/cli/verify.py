@@ -11,11 +11,11 @@ from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
-from whorl.cli.flags import HTML, STORE, operation_options
-from whorl.cli.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
-from whorl.cli.output_files import open_output, report_file
 from whorl.cli.render.comparison import place_text, shorten
 from whorl.cli.render.terminal import console, print_notes, show_progress
+from whorl.cli.shared.flags import HTML, STORE, operation_options
+from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
+from whorl.cli.shared.output_files import open_output, report_file
 from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import whorl
-from whorl.cli.output_files import open_output, require_writable
+from whorl.cli.shared.output_files import open_output, require_writable
 from whorl.errors import ParameterError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import search_json, whorl
-from whorl.cli.open_store_and_documents import file_text, is_file
+from whorl.cli.shared.open_store_and_documents import file_text, is_file
 from whorl.errors import ParameterError
 
 

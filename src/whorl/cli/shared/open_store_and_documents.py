@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from whorl.cli.flags import STORE, operation_option, store_flag
 from whorl.cli.render.terminal import print_notes, print_problems
+from whorl.cli.shared.flags import STORE, operation_option, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.operations import Columns
 
