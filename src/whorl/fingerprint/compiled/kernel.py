@@ -149,7 +149,6 @@ class Kernel:
             np.frombuffer(bytes(24), np.uint8), np.array([0, 16]), none, none, none, _NOTHING
         )
         self._loops.sketch_loops.count_shared(_NOTHING, none, none, none, none, none, none)
-        self._loops.passage_loops.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())
         self._loops.passage_loops.matches(
             none, none, none, 1, np.zeros(2, np.int64), none.copy(), np.empty((1, 3), np.int64)
         )
