@@ -155,21 +155,24 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
 
 
-def test_unfinished_output_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_output_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
     """
-    A folder with only the unfinished files of a killed job is replaced, and no other folder.
+    An output folder is not replaced. The message says so of one with only Spark's unfinished files, which a job that is
+    still running would miss.
     """
     from whorl.cli.main import main
 
     file, out = tmp_path / "rows.jsonl", tmp_path / "out"
     file.write_text(json.dumps({"id": "a", "text": "one two three four five"}) + "\n")
-    (out / "_temporary" / "0").mkdir(parents=True)
+    unfinished = out / "_temporary" / "0"
+    unfinished.mkdir(parents=True)
     command = [*COMMAND, str(file), "-o", str(out)]
     done = CliRunner().invoke(main, command)
-    assert done.exit_code == 0, done.output
-    assert (out / "_SUCCESS").is_file()
-    assert f"{out} is there already" in CliRunner().invoke(main, command).output
-    assert (out / "_SUCCESS").is_file()
+    assert done.exit_code == 2
+    assert f"{out} is there and unfinished; if no job is writing it, delete it, or name" in done.stderr
+    assert unfinished.is_dir()
+    (out / "_SUCCESS").touch()
+    assert f"{out} is there already; name" in CliRunner().invoke(main, command).stderr
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])

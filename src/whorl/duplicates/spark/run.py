@@ -155,15 +155,18 @@ def _session() -> SparkSession:
 
 
 def _require_new(session: SparkSession, target: str) -> None:
-    """Raise ParameterError if an output folder exists, unless a killed job has left only Spark's unfinished files."""
+    """Raise ParameterError if an output folder exists.
+
+    Unfinished files may be those of a running job: without them, it would succeed with an incomplete output.
+    """
     # Use Spark's Java API, because the folder may be on any of its file systems.
     path = session.sparkContext._jvm.org.apache.hadoop.fs.Path(target)  # type: ignore[union-attr]
     files = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
     if not files.exists(path):
         return
-    if {str(status.getPath().getName()) for status in files.listStatus(path)} != {_UNFINISHED}:
-        raise ParameterError(f"{target} is there already; name a folder that is not")
-    files.delete(path, True)
+    is_unfinished = [str(status.getPath().getName()) for status in files.listStatus(path)] == [_UNFINISHED]
+    left = " and unfinished; if no job is writing it, delete it, or" if is_unfinished else " already;"
+    raise ParameterError(f"{target} is there{left} name a folder that is not")
 
 
 def _write(rows: DataFrame, form: str, output: str) -> int:
