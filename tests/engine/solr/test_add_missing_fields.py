@@ -461,6 +461,10 @@ def test_init_uses_the_users_names(collections: Collections) -> None:
         text = "one two three four five six seven"
         store.index([Document("a", text, properties={"nr": 12}), Document("b", f"{text} eight")])
         assert [hit.id for hit in store.search("FINGERPRINT:12_20").hits] == ["a", "b"]
+        # Quotations are looked up in the user's field, although the collection also has an empty field `content`.
+        quotes = ["four five six seven eight", "two three four six seven five", "字 three four five six seven eight"]
+        verified = store.verify(quotations=[{"quote": quote} for quote in quotes]).quotations
+        assert [quotation.verdict.value for quotation in verified] == ["exact", "absent", "absent"]
 
 
 def test_init_leaves_what_a_dynamic_field_holds(collections: Collections) -> None:

@@ -166,6 +166,8 @@ class _Documents:
         # If the store keeps no texts, this call raises an error.
         engine.texts(())
         self.count, self.profile = engine.count(), engine.scheme.profile
+        #: The engine's name of the field of texts.
+        self.content_field = engine.fields().called.get("content", "content")
         self.without_text: set[str] = set()
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
@@ -181,9 +183,14 @@ class _Documents:
             self._characters -= len(self._cached.popitem(last=False)[1].text)
         return found
 
+    def any_of(self, texts: Iterable[str], weight: float = 1.0) -> Bool[BoundLeaf]:
+        """Return a clause for documents that contain at least one of the phrases."""
+        phrases = tuple(Words(text, self.content_field, weight) for text in dict.fromkeys(texts))
+        return Bool(should=phrases, min_should_match=1)
+
     def find_with_phrases(self, phrases: Collection[str]) -> list[str]:
         """Return the ids of the documents that contain the most phrases, the best document first."""
-        hits = self._engine.search(BoundPlan(_any_of(phrases)), start=0, rows=_ROWS + len(self.own_ids)).hits
+        hits = self._engine.search(BoundPlan(self.any_of(phrases)), start=0, rows=_ROWS + len(self.own_ids)).hits
         self._names |= {hit.id: hit.name for hit in hits}
         return [hit.id for hit in hits if hit.id not in self.own_ids][:_ROWS]
 
@@ -462,14 +469,14 @@ class _Verifier:
         if not words and self._is_complete:
             return []
         phrases = [
-            _any_of(_spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))
+            self._store.any_of(_spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))
             for part in self._parts[:_RANKING_PHRASES]
         ]
         seen = {match.id for match in read}
         most = max(0, MOST_READ - len(seen))
         pairs = sorted({at for word in words for at in (word - 1, word) if self._is_pair(at)})
         if len(pairs) < _FEWEST_PAIRS:
-            required = Bool(must=_clauses_of_all_spellings(self._words, words, self._store.profile))
+            required = Bool(must=_clauses_of_all_spellings(self._words, words, self._store))
             clause: Bool[BoundLeaf] = Bool(should=(required, *phrases), min_should_match=1)
             ids, left = self._store.find_with_words(clause, seen, most)
         else:
@@ -512,14 +519,14 @@ class _Verifier:
         pair = " ".join(self._words[at : at + 2])
         others = (text for word in (at, at + 1) for text in _other_spellings(self._words, word, self._store.profile))
         footnoted = (pair.replace(" ", f" {number} ") for number in range(1, _MOST_FOOTNOTES + 1))
-        return _any_of((*_spellings(pair), *others, *footnoted), 0.0)
+        return self._store.any_of((*_spellings(pair), *others, *footnoted), 0.0)
 
     def _clause_of_intact_pairs(self, pairs: Sequence[int]) -> Bool[BoundLeaf]:
         """Return a clause for documents that have the share `_INTACT` of the pairs of neighbouring words.
 
         In the document, a blank or a full stop may separate the words of a pair.
         """
-        phrases = _any_of(sign.join(self._words[at : at + 2]) for at in pairs for sign in " .")
+        phrases = self._store.any_of(sign.join(self._words[at : at + 2]) for at in pairs for sign in " .")
         return replace(phrases, min_should_match=math.ceil(_INTACT * len(pairs)))
 
     def _first_exact(self, ids: Sequence[str]) -> _Match | None:
@@ -603,28 +610,28 @@ def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
     return [*numbers, *others][:_MOST_REQUIRED], not any(map(is_unspaced, words)) and bool(spaced)
 
 
-def _any_of(texts: Iterable[str], weight: float = 1.0) -> Bool[BoundLeaf]:
-    """Return a clause for documents that contain at least one of the phrases."""
-    return Bool(should=tuple(Words(text, "content", weight) for text in dict.fromkeys(texts)), min_should_match=1)
-
-
-def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int], profile: str) -> tuple[Bool[BoundLeaf], ...]:
+def _clauses_of_all_spellings(
+    words: Sequence[str], chosen: Sequence[int], store: _Documents
+) -> tuple[Bool[BoundLeaf], ...]:
     """Return clauses for the documents that have all chosen words, in any spelling.
 
     A document may break a word at the end of a line, join it to the next word by a full stop (`four.Five`), or
     emphasise it by underscores.
     """
-    clauses = [_any_of((*_spellings(words[at]), *_other_spellings(words, at, profile)), 0.0) for at in chosen]
+    clauses = [
+        store.any_of((*_spellings(words[at]), *_other_spellings(words, at, store.profile)), 0.0) for at in chosen
+    ]
     runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
     for run in runs[:_MOST_REQUIRED]:
         # The index splits a run of such characters into words by a dictionary. The first and the last word depend on
         # the characters around the run, so leave them out.
         inside = tokens(run[:_MOST_UNSPACED])[1:-1]
         if len(inside) > 1:
-            clauses.append(replace(_any_of(inside), min_should_match=len({*inside}) // 2))
+            clauses.append(replace(store.any_of(inside), min_should_match=len({*inside}) // 2))
         else:
             any_ = WildcardCharacter.ANY
-            clauses += [Bool(must=(InOrder(((any_, character, any_),), 0, "content", 0.0),)) for character in run[:3]]
+            patterns = ((any_, character, any_) for character in run[:3])
+            clauses += [Bool(must=(InOrder((pattern,), 0, store.content_field, 0.0),)) for pattern in patterns]
     return tuple(clauses)
 
 
