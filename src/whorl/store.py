@@ -358,15 +358,13 @@ class Store:
         if quotations is not None:
             if source is not None or reference != SOURCE:
                 raise ParameterError("give quotations, or a text that has some")
-            verification = verify_quotations(self.engine, self.references, "", read_given_quotations(quotations))
-        else:
-            self._require_named(reference, source, "the id of a document, a text as source, or quotations")
-            options = operation_of(VerifyOperation, options, keywords)
-            text, own_id = self._text_and_id(reference, source)
-            if own_id is None and reference != SOURCE:
-                own_id = reference
-            verification = verification_of(self.engine, self.references, text, own_id, options)
-        return replace(verification, warnings=(*verification.warnings, *gap_warnings(self.engine, "sketches")))
+            return verify_quotations(self.engine, self.references, "", read_given_quotations(quotations))
+        self._require_named(reference, source, "the id of a document, a text as source, or quotations")
+        options = operation_of(VerifyOperation, options, keywords)
+        text, own_id = self._text_and_id(reference, source)
+        if own_id is None and reference != SOURCE:
+            own_id = reference
+        return verification_of(self.engine, self.references, text, own_id, options)
 
     def _require_named(
         self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"

@@ -24,8 +24,7 @@ class Remembering:
 
     def refresh(self) -> None: ...
 
-    def index_lag(self) -> int:
-        return 0
+    def index_lag(self) -> None: ...
 
     def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         yield dict(self.there)

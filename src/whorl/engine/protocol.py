@@ -269,6 +269,28 @@ class ClusterLabels(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class IndexLag:
+    """Changes that are stored, but not in the index, so that searches miss them.
+
+    Args:
+        changes: Number of stored or deleted documents; a document that was stored twice counts twice.
+        is_pending: Whether a writer is at work and will add them; otherwise, the index could not be written.
+    """
+
+    changes: int
+    is_pending: bool
+
+    def __str__(self) -> str:
+        changes = f"{self.changes:,} stored or deleted {'document is' if self.changes == 1 else 'documents are'}"
+        if self.is_pending:
+            return f"{changes} not in the index yet, because a writer is at work"
+        return (
+            f"{changes} missing from the index, which could not be written: free some room on the disk, and it is "
+            "brought up to date by itself"
+        )
+
+
 class Engine(Protocol):
     """Search engine of a store.
 
@@ -431,9 +453,9 @@ class Engine(Protocol):
     def size(self) -> int | None:
         """Return the size of the store in bytes, or None if its server does not report it."""
 
-    def index_lag(self) -> int:
-        """Return the number of changed documents that the index lacks: 0 for a server, and while a writer is active."""
-        return 0
+    def index_lag(self) -> IndexLag | None:
+        """Return the stored changes that the index lacks; None if it has all, as always for a server."""
+        return None
 
     def gaps(self, by: LookUp) -> tuple[str, ...]:
         """Return warnings about documents that a search misses, each with a remedy.
@@ -456,20 +478,16 @@ def gap_warnings(engine: Engine, by: LookUp) -> tuple[str, ...]:
     call makes the engine try to update its index.
     """
     lag = engine.index_lag()
-    return (*([f"{lag_message(lag)}; this answer leaves them out"] if lag else []), *engine.gaps(by))
+    return (*([f"{lag}; this answer leaves them out"] if lag else []), *engine.gaps(by))
 
 
 def require_current_index(engine: Engine, operation: str) -> None:
-    """Raise StoreError if the index lacks some stored documents: the operation would then give wrong results."""
-    if lag := engine.index_lag():
-        raise StoreError(f"{lag_message(lag)}; {operation} would be wrong without them")
-
-
-def lag_message(lag: int) -> str:
-    return (
-        f"{lag:,} stored or deleted {'document is' if lag == 1 else 'documents are'} missing from the index, which "
-        "could not be written: free some room on the disk, and it is brought up to date by itself"
-    )
+    """Make all stored documents searchable; raise StoreError if the operation would give wrong results without them."""
+    lag = engine.index_lag()
+    if lag and lag.is_pending:
+        engine.refresh()
+    elif lag:
+        raise StoreError(f"{lag}; {operation} would be wrong without them")
 
 
 #: Meaning of a reference: "key" is an id, "dbid" the property DBID, "noderef" the property LID.

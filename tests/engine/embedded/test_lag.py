@@ -10,7 +10,10 @@ from tests.engine.embedded import full_disk
 from tests.engine.embedded.conftest import ROOT
 from tests.engine.embedded.store_process import document
 from tests.engine.embedded.stores import matching_ids, opened
+from whorl import Document, Store, StoreError
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
+from whorl.engine.protocol import IndexLag
+from whorl.search.quotations.results import Verdict
 
 MISSING = "40 stored or deleted documents are missing from the index"
 
@@ -87,15 +90,40 @@ def test_an_index_is_completed_once_there_is_room(answers):
     assert answers[1]["/store"][1]["index_lag"] == 0
 
 
-def test_a_writer_at_work_is_no_lag(path):
+def test_a_search_beside_a_writer_counts_what_it_misses(path):
     """
-    Documents that wait for their commit are no lag, in this engine and in another one.
+    Documents that wait for their commit are counted in every answer, in the writer's engine and in another one.
     """
+    text = "the tenant keeps the garden and the fence in good order at all times"
     with opened(path) as engine, opened(path) as other:
-        engine.index([document("a", "s1")])
-        assert (engine.index_lag(), other.index_lag()) == (0, 0)
+        engine.index([Document("a", text), Document("b", text)])
+        assert engine.index_lag() == other.index_lag() == IndexLag(2, is_pending=True)
+        warning = f"{other.index_lag()}; this answer leaves them out"
+        for store in (Store(engine), Store(other)):
+            page = store.similar(source=text)
+            assert (page.total, page.is_total_exact, page.warnings) == (0, False, (warning,))
+            assert (store.search("tenant").total, store.search("tenant").warnings) == (0, (warning,))
+            sources = store.sources(source=text)
+            assert (sources.is_complete, sources.promise.words, sources.warnings) == (False, None, (warning,))
+            verification = store.verify(quotations=[{"quote": text}])
+            assert verification.warnings == (warning,)
+            assert [quotation.verdict for quotation in verification.quotations] == [Verdict.ABSENT]
+            assert not verification.quotations[0].look_up.is_complete
         engine.refresh()
-        assert (engine.index_lag(), other.index_lag()) == (0, 0)
+        assert engine.index_lag() is other.index_lag() is None
+        assert Store(other).verify(quotations=[{"quote": text}]).warnings == ()
+
+
+def test_a_count_includes_documents_that_wait_for_their_commit(path):
+    """
+    A count by a query makes them searchable first; if another process adds them, it fails instead of leaving them out.
+    """
+    with opened(path) as engine, opened(path, wait_seconds=0.1) as other:
+        engine.index([Document("a", "the tenant")])
+        with pytest.raises(StoreError, match="another process"):
+            Store(other).count("tenant")
+        assert Store(engine).count("tenant") == 1
+        assert Store(other).count("tenant") == 1
 
 
 def test_an_open_store_completes_the_index_of_a_writer_that_died(path, start):
@@ -106,7 +134,7 @@ def test_an_open_store_completes_the_index_of_a_writer_that_died(path, start):
         child = start("crash", path, "commit", "before", 0)
         assert child.wait(timeout=240) == -9
         assert matching_ids(reader) == []
-        assert reader.index_lag() == 0
+        assert reader.index_lag() is None
         assert len(matching_ids(reader)) == reader.count() > 0
 
 
@@ -129,8 +157,8 @@ def test_failed_attempts_are_not_repeated_at_once(path, monkeypatch):
             with pytest.raises(Exception, match="no room left"):
                 engine.refresh()
             count = len(attempts)
-            assert [engine.index_lag() for _ in range(3)] == [2, 2, 2]
+            assert [engine.index_lag() for _ in range(3)] == [IndexLag(2, is_pending=False)] * 3
             assert len(attempts) <= count + 1
         engine.delete(["a"])
-        assert engine.index_lag() == 0
+        assert engine.index_lag() is None
         assert matching_ids(engine) == ["b", "c"]

@@ -54,6 +54,7 @@ from whorl.engine.protocol import (
     Engine,
     Facet,
     FacetResult,
+    IndexLag,
     MinHashPart,
     PassageMatches,
     ScanBatch,
@@ -231,7 +232,7 @@ class EmbeddedEngine(Engine):
             self._read_minhash if preparation.minhash == "short" else None,
         )
         self._runner = PlanRunner(self._records, self._index, self._scheme.profile, preparation.words)
-        self._lag = IndexLag(self._records, self._index, self._catch_up)
+        self._lag = LagMonitor(self._records, self._index, self._catch_up)
 
     def _adopt_options(self) -> None:
         """If another process has changed the store's options since this engine read them, use the new options."""
@@ -717,10 +718,10 @@ class EmbeddedEngine(Engine):
     def size(self) -> int:
         return folder_size(self.path)
 
-    def index_lag(self) -> int:
+    def index_lag(self) -> IndexLag | None:
         self._require_usable()
         self._follow_index()
-        return self._lag.count_changes()
+        return self._lag.measure()
 
     def verify(self) -> bool:
         self._usable_records.verify()
@@ -813,8 +814,8 @@ class WriterRegister:
             self._changed.wait_for(lambda: self._registered.isdisjoint(first))
 
 
-class IndexLag:
-    """Counts changes that the index lacks after a crash or on a full disk, and tries to apply them.
+class LagMonitor:
+    """Counts changes that the index lacks, and applies those that no writer will add, as after a crash.
 
     `catch_up` applies the journal to the index unless a writer is active. It raises StoreError if this fails.
     """
@@ -827,22 +828,20 @@ class IndexLag:
     def note_failure(self) -> None:
         self._failed_at = time.monotonic()
 
-    def count_changes(self) -> int:
-        """Return the number of changed documents that the index lacks; 0 while a writer is active."""
+    def measure(self) -> IndexLag | None:
         if self._is_current():
-            return 0
+            return None
         if self._failed_at is None or time.monotonic() - self._failed_at >= RETRY_SECONDS:
             self._failed_at = None
             try:
                 self._catch_up()
             except StoreError:
                 self.note_failure()
-        if self._failed_at is None or self._is_current():
-            return 0
+        if self._is_current():
+            return None
         reached = self._index.read_applied_numbers()
-        changed = self._records.find_changed_since(reached[0]) if reached else None
-        # If journal entries are missing, the whole index must be rebuilt, so count all documents.
-        return self._records.count() if changed is None else len(changed)
+        changes = self._records.last_change() - reached[0] if reached else self._records.count()
+        return IndexLag(changes, is_pending=self._failed_at is None) if changes > 0 else None
 
     def _is_current(self) -> bool:
         last = self._records.last_change()

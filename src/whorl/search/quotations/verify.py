@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Engine, gap_warnings
 from whorl.errors import ParameterError, format_names, shorten_repr
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.operations import VerifyOperation
@@ -151,8 +151,10 @@ def verify_quotations(
         require_time()
         report_progress("verifying quotations", number - 1, len(quotations))
         verified.append(_Verifier(store, quotation, ids, number).verify())
-    warning = f"{len(store.without_text):,} documents were not read: the store keeps no text of them"
-    return Verification(text, tuple(verified), store.count, (warning,) if store.without_text else ())
+    warnings = store.gaps
+    if store.without_text:
+        warnings = (f"{len(store.without_text):,} documents were not read: the store keeps no text of them", *warnings)
+    return Verification(text, tuple(verified), store.count, warnings)
 
 
 class _Documents:
@@ -168,6 +170,8 @@ class _Documents:
         self.count, self.profile = engine.count(), engine.scheme.profile
         #: The engine's name of the field of texts.
         self.content_field = engine.fields().called.get("content", "content")
+        #: Warnings about documents that the look-ups miss.
+        self.gaps = gap_warnings(engine, "words")
         self.without_text: set[str] = set()
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
@@ -300,7 +304,8 @@ class _Verifier:
                 others += self._find_exact_by_words([*([own] if own else []), *others])
         verdict, places = self._verdict(own, others)
         read = len({*self._read_by_words, *(match.id for match in others)})
-        looked_up = LookUp(tuple(self._runs), self._store.count, read, self._is_complete) if self._runs else None
+        is_complete = self._is_complete and not self._store.gaps
+        looked_up = LookUp(tuple(self._runs), self._store.count, read, is_complete) if self._runs else None
         notes = []
         if verdict is Verdict.EXACT and any(match.ignores_numbers for match in (own, *others) if match):
             notes.append("numbers in brackets after words were taken for footnote marks")
@@ -308,7 +313,7 @@ class _Verifier:
             notes.append(
                 f"{self._unread:,} more documents with its words were not read; one of them may have it word for word"
             )
-        elif not self._is_complete and verdict is Verdict.ABSENT:
+        elif not is_complete and verdict is Verdict.ABSENT:
             notes.append("its words cannot all be looked up, so its absence is not proved")
         if self._names_itself:
             notes.append("the named source is the text itself")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from typing_extensions import TypedDict
 
-from whorl.engine.protocol import MinHashPart, lag_message
+from whorl.engine.protocol import MinHashPart
 from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
 from whorl.service.middleware.logs_and_metrics import LOGGER, Metrics
@@ -57,10 +57,10 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
             _log.warning("not ready", extra={"fields": {"reason": str(error)}})
             raise HTTPException(status_of(error), "the store does not answer; the service's log says why") from None
         documents, lag = state
-        if lag:
+        if lag and not lag.is_pending:
             trace().error = "StoreError"
-            _log.warning("not ready", extra={"fields": {"reason": lag_message(lag)}})
-            raise HTTPException(503, lag_message(lag))
+            _log.warning("not ready", extra={"fields": {"reason": str(lag)}})
+            raise HTTPException(503, str(lag))
         return {"status": "ok", "documents": documents}
 
     @router.get("/metrics", include_in_schema=False)
@@ -98,15 +98,15 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
     def describe_store() -> StoreValues:
         """The number of documents, the fields that queries can name, and the features of the store.
 
-        `index_lag` counts stored or deleted documents that are missing from the index, for example after the disk was
-        full. `keeps_passages` says whether common text can be detected, `has_sketches` whether near-duplicates can be
-        found, and `minhash` whether FINGERPRINT can look up whole tokens, only short ones, or none.
+        `index_lag` counts stored or deleted documents that searches miss, because a writer is adding them or the disk
+        was full. `keeps_passages` says whether common text can be detected, `has_sketches` whether near-duplicates can
+        be found, and `minhash` whether FINGERPRINT can look up whole tokens, only short ones, or none.
         """
         engine = store.engine
-        fields = engine.fields().known
+        fields, lag = engine.fields().known, engine.index_lag()
         return {
             "documents": store.count(),
-            "index_lag": engine.index_lag(),
+            "index_lag": lag.changes if lag else 0,
             "is_read_only": is_read_only,
             "keeps_passages": engine.passage_scheme is not None,
             "has_sketches": engine.sketch_scheme is not None,
