@@ -16,7 +16,7 @@ from tests import opensearch_runtime
 from tests.cli.running import own_collection
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.engine.protocol import Statistics, lag_message, reference_meanings
+from whorl.engine.protocol import IndexLag, Statistics, reference_meanings
 
 NUMBERS = st.lists(st.integers(-1000, 1000).map(float), max_size=8)
 
@@ -74,9 +74,11 @@ def test_the_message_about_a_lag_has_its_number() -> None:
     """
     One document and several, with a remedy.
     """
-    assert lag_message(1).startswith("1 stored or deleted document is missing from the index, which")
-    assert lag_message(1536).startswith("1,536 stored or deleted documents are missing from the index, which")
-    assert "free some room on the disk" in lag_message(2)
+    one, several = str(IndexLag(1, is_pending=False)), str(IndexLag(1536, is_pending=False))
+    assert one.startswith("1 stored or deleted document is missing from the index, which")
+    assert several.startswith("1,536 stored or deleted documents are missing from the index, which")
+    assert "free some room on the disk" in several
+    assert str(IndexLag(2, is_pending=True)).startswith("2 stored or deleted documents are not in the index yet")
 
 
 TEXT = " ".join(f"word{number}" for number in range(400))
@@ -123,7 +125,6 @@ def test_a_document_that_another_client_has_changed(server: tuple[str, str, Chan
     backfill.
     """
     url, command, change = server
-    other = " ".join(f"else{number}" for number in range(60))
     with open_store(url) as store:
         store.index(NEAR)
         similar = store.similar("A1")
@@ -139,7 +140,15 @@ def test_a_document_that_another_client_has_changed(server: tuple[str, str, Chan
         assert (similar.total, similar.promised) == (0, False)
         attribution = store.sources("A1")
         assert (attribution.promise.words, attribution.promise.certain_words) == (None, None)
-        for warnings in (similar.warnings, attribution.warnings, store.verify(source=f'"{other}"').warnings):
+        verification = store.verify(quotations=[{"quote": " ".join([*TEXT.split()[-8:], "two"])}])
+        warned = [similar.warnings, attribution.warnings]
+        if command == "opensearch":
+            warned.append(verification.warnings)
+        else:
+            # Solr itself indexes the words, and quotations are found by words.
+            assert [quotation.verdict.value for quotation in verification.quotations] == ["exact"]
+            assert verification.warnings == ()
+        for warnings in warned:
             assert [warning for warning in warnings if said in warning and f"whorl {command} backfill" in warning]
     status, output = run("similar", "--store", url, "A1")
     assert status == 0

@@ -108,7 +108,7 @@ def test_a_search_beside_a_writer_counts_what_it_misses(path):
             verification = store.verify(quotations=[{"quote": text}])
             assert verification.warnings == (warning,)
             assert [quotation.verdict for quotation in verification.quotations] == [Verdict.ABSENT]
-            assert not verification.quotations[0].look_up.is_complete
+            assert [each.look_up and each.look_up.is_complete for each in verification.quotations] == [False]
         engine.refresh()
         assert engine.index_lag() is other.index_lag() is None
         assert Store(other).verify(quotations=[{"quote": text}]).warnings == ()
