@@ -815,7 +815,7 @@ class WriterRegister:
 
 
 class LagMonitor:
-    """Counts changes that the index lacks, and applies those that no writer will add, as after a crash.
+    """Counts the changes that the index lacks, and applies them if no writer is active, for example after a crash.
 
     `catch_up` applies the journal to the index unless a writer is active. It raises StoreError if this fails.
     """
