@@ -70,16 +70,16 @@ _ADDED, _ENTRY = 85, 11
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Node:
     """A list or text in an answer; `path` has the keys that lead to it, without indices: `sources.passages`."""
 
-    holder: Any
+    parent: Any
     key: Any
     path: str
 
     @property
     def value(self) -> Any:
-        return self.holder[self.key]
+        return self.parent[self.key]
 
 
 def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
@@ -110,11 +110,11 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     return left_out
 
 
-def _most_saved(texts: Iterable[_Part], left_out: Counter[str]) -> int:
+def _most_saved(texts: Iterable[_Node], left_out: Counter[str]) -> int:
     """Return the number of characters that shortening all texts to their minimum removes from an answer."""
-    longer = [part for part in texts if len(part.value) > _SHORT_TEXT]
-    entries = sum(_size_of_entry(path, left_out) for path in {part.path for part in longer})
-    return sum(len(part.value) - _SHORT_TEXT for part in longer) - entries
+    longer = [node for node in texts if len(node.value) > _SHORT_TEXT]
+    entries = sum(_size_of_entry(path, left_out) for path in {node.path for node in longer})
+    return sum(len(node.value) - _SHORT_TEXT for node in longer) - entries
 
 
 def _shorten_outermost(answer: dict[str, Any], least: int, surplus: int, left_out: Counter[str]) -> int:
@@ -122,39 +122,39 @@ def _shorten_outermost(answer: dict[str, Any], least: int, surplus: int, left_ou
     outer = list(_find_outermost(list, answer))
     while outer and surplus > 0:
         surplus = _shorten(outer, least, surplus, left_out)
-        outer = [inner for part in outer for inner in _find_outermost(list, part.value, part.path)]
+        outer = [inner for node in outer for inner in _find_outermost(list, node.value, node.path)]
     return surplus
 
 
-def _shorten(parts: Iterable[_Part], least: int, surplus: int, left_out: Counter[str]) -> int:
-    """Halve the largest part again and again until `surplus` characters of JSON are gone; return the remaining surplus.
+def _shorten(nodes: Iterable[_Node], least: int, surplus: int, left_out: Counter[str]) -> int:
+    """Halve the largest node again and again until `surplus` characters of JSON are gone; return the remaining surplus.
 
-    The result is 0 or less if the answer fits. Each part keeps at least `least` items or characters. No part may
-    contain another part: then the answer shrinks by exactly the JSON of the removed items.
+    The result is 0 or less if the answer fits. Each node keeps at least `least` items or characters. No node may
+    contain another node: then the answer shrinks by exactly the JSON of the removed items.
     """
     if surplus <= 0:
         return surplus
-    largest = [(-_size(part.value), number, part) for number, part in enumerate(parts) if len(part.value) > least]
+    largest = [(-_size(node.value), number, node) for number, node in enumerate(nodes) if len(node.value) > least]
     heapify(largest)
     while largest and surplus > 0:
-        negative_size, number, part = heappop(largest)
-        count = len(part.value)
-        surplus += _size_of_entry(part.path, left_out)
+        negative_size, number, node = heappop(largest)
+        count = len(node.value)
+        surplus += _size_of_entry(node.path, left_out)
         # Keep more than half if the answer then fits.
         remaining = min(max(least, count // 2, int(count * (1 + surplus / negative_size))), count - 1)
-        removed = part.value[remaining:]
+        removed = node.value[remaining:]
         # The two brackets or quotes in the JSON of `removed` stay in the answer. But if other items of the list remain,
         # the answer also loses two characters, a comma and a space.
         saved = _size(removed) - (2 if isinstance(removed, str) or not remaining else 0)
-        part.holder[part.key] = part.value[:remaining]
-        left_out[part.path] += count - remaining
+        node.parent[node.key] = node.value[:remaining]
+        left_out[node.path] += count - remaining
         surplus -= saved
         if remaining > least:
-            heappush(largest, (negative_size + saved, number, part))
+            heappush(largest, (negative_size + saved, number, node))
     return surplus
 
 
-def _remove(parts: Iterable[_Part], surplus: int, left_out: Counter[str], path: str = "") -> int:
+def _remove(nodes: Iterable[_Node], surplus: int, left_out: Counter[str], path: str = "") -> int:
     """Remove whole values of objects, the largest first; return the remaining surplus, as `_shorten` does.
 
     `left_out` counts the removed characters under the path of each value. If `path` is given, `left_out` counts the
@@ -162,14 +162,14 @@ def _remove(parts: Iterable[_Part], surplus: int, left_out: Counter[str], path: 
     """
     if surplus <= 0:
         return surplus
-    for part in sorted(parts, key=lambda part: -_size(part.value)):
+    for node in sorted(nodes, key=lambda node: -_size(node.value)):
         if surplus <= 0:
             break
-        if path and left_out.pop(part.path, 0):
-            surplus -= _size_of_entry(part.path, left_out)
-        surplus += _size_of_entry(path or part.path, left_out) - _size({part.key: part.value})
-        left_out[path or part.path] += 1 if path else len(part.value)
-        del part.holder[part.key]
+        if path and left_out.pop(node.path, 0):
+            surplus -= _size_of_entry(node.path, left_out)
+        surplus += _size_of_entry(path or node.path, left_out) - _size({node.key: node.value})
+        left_out[path or node.path] += 1 if path else len(node.value)
+        del node.parent[node.key]
     return surplus
 
 
@@ -182,52 +182,52 @@ def _size(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False))
 
 
-def _items(holder: Any, path: str) -> Iterator[_Part]:
-    if isinstance(holder, dict):
-        for key in holder:
-            yield _Part(holder, key, f"{path}.{key}".lstrip("."))
-    elif isinstance(holder, list):
-        for index in range(len(holder)):
-            yield _Part(holder, index, path)
+def _items(parent: Any, path: str) -> Iterator[_Node]:
+    if isinstance(parent, dict):
+        for key in parent:
+            yield _Node(parent, key, f"{path}.{key}".lstrip("."))
+    elif isinstance(parent, list):
+        for index in range(len(parent)):
+            yield _Node(parent, index, path)
 
 
-def _find_outermost(kind: type, holder: Any, path: str = "") -> Iterator[_Part]:
+def _find_outermost(kind: type, parent: Any, path: str = "") -> Iterator[_Node]:
     """Yield the outermost values of a type in an object, or in the items of a list."""
-    for part in _items(holder, path):
-        if isinstance(part.value, kind):
-            yield part
+    for node in _items(parent, path):
+        if isinstance(node.value, kind):
+            yield node
         else:
-            yield from _find_outermost(kind, part.value, part.path)
+            yield from _find_outermost(kind, node.value, node.path)
 
 
-def _is_text(part: _Part) -> bool:
+def _is_text(node: _Node) -> bool:
     """Check whether a string may be cut: the text of a document, or a property value."""
-    return (part.key in _TEXTS and isinstance(part.holder, dict)) or part.path.startswith(f"{_PROPERTIES}.")
+    return (node.key in _TEXTS and isinstance(node.parent, dict)) or node.path.startswith(f"{_PROPERTIES}.")
 
 
-def _texts(answer: dict[str, Any]) -> Iterator[_Part]:
+def _texts(answer: dict[str, Any]) -> Iterator[_Node]:
     return filter(_is_text, _find_outermost(str, answer))
 
 
-def _labels(answer: dict[str, Any], longer_than: int) -> list[_Part]:
+def _labels(answer: dict[str, Any], longer_than: int) -> list[_Node]:
     """Return the strings that may be removed but not cut, such as names."""
     return [
-        part
-        for part in _find_outermost(str, answer)
-        if len(part.value) > longer_than
-        and isinstance(part.holder, dict)
-        and not _is_text(part)
-        and part.path != "untrusted_content"
+        node
+        for node in _find_outermost(str, answer)
+        if len(node.value) > longer_than
+        and isinstance(node.parent, dict)
+        and not _is_text(node)
+        and node.path != "untrusted_content"
     ]
 
 
-def _innermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:
+def _innermost_lists(parent: Any, path: str = "") -> Iterator[_Node]:
     """Yield the lists that contain no other list."""
-    for part in _items(holder, path):
-        inner = list(_innermost_lists(part.value, part.path))
+    for node in _items(parent, path):
+        inner = list(_innermost_lists(node.value, node.path))
         yield from inner
-        if isinstance(part.value, list) and not inner:
-            yield part
+        if isinstance(node.value, list) and not inner:
+            yield node
 
 
 _INSTRUCTIONS = """\

@@ -9,9 +9,9 @@ import pytest
 from whorl.engine.configured_fields import (
     FieldNames,
     TextField,
+    describe_fields,
     guess_name_field,
     init_command,
-    listing,
     rank_text_fields,
     require_named_text,
 )
@@ -20,10 +20,13 @@ from whorl.errors import SchemaError
 
 def test_a_listing_names_the_first() -> None:
     """
-    A listing names at most ten fields.
+    A description names at most ten fields.
     """
-    assert listing([TextField("body", 1), TextField("title", 1234)]) == "body (1 document), title (1,234 documents)"
-    assert listing([TextField(f"f{number}", 2) for number in range(12)]).endswith("f9 (2 documents) and 2 more")
+    assert (
+        describe_fields([TextField("body", 1), TextField("title", 1234)])
+        == "body (1 document), title (1,234 documents)"
+    )
+    assert describe_fields([TextField(f"f{number}", 2) for number in range(12)]).endswith("f9 (2 documents) and 2 more")
 
 
 def test_the_field_with_most_text_comes_first() -> None:

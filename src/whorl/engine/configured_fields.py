@@ -76,7 +76,7 @@ def rank_text_fields(
     return [*sorted(measured, key=lambda field: (-amounts[field], field.name)), *others]
 
 
-def listing(texts: Sequence[TextField]) -> str:
+def describe_fields(texts: Sequence[TextField]) -> str:
     """Return the first ten fields with their document counts, as text for an error message."""
     return format_names([*map(str, texts)], 10)
 
@@ -115,7 +115,7 @@ def require_named_text(
     """
     if guess_text_field(texts, names) is not None:
         raise SchemaError(
-            f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "
-            f"{init_command(command, texts, names, likely)}, or --content {names.content} to have a field for texts "
-            "that come later"
+            f"no document of {url} has a text in {names.content!r}; stored texts are in {describe_fields(texts)}. "
+            f"Say which: {init_command(command, texts, names, likely)}, or --content {names.content} to have a field "
+            "for texts that come later"
         )

@@ -21,10 +21,10 @@ from whorl.engine.check_findings import (
 from whorl.engine.configured_fields import (
     FieldNames,
     TextField,
+    describe_fields,
     guess_name_field,
     guess_text_field,
     init_command,
-    listing,
 )
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.create_index import (
@@ -137,7 +137,7 @@ def _fields(mapping: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
 
 def _texts(texts: Sequence[TextField], init: str, names: FieldNames) -> Iterator[Finding]:
     if texts:
-        yield Finding.note("text-fields", f"texts are in {listing(texts)}")
+        yield Finding.note("text-fields", f"texts are in {describe_fields(texts)}")
     if guess_text_field(texts, names):
         yield Finding.warning("no-text", f"no document has a text in {names.content!r}, where whorl looks for it", init)
 

@@ -21,10 +21,10 @@ from whorl.engine.check_findings import (
 from whorl.engine.configured_fields import (
     FieldNames,
     TextField,
+    describe_fields,
     guess_name_field,
     guess_text_field,
     init_command,
-    listing,
 )
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, escape_field_names, term_vectors, texts
@@ -105,7 +105,7 @@ def _texts(
     """Report the fields with stored texts, and problems that prevent fingerprinting the texts."""
     name = wanted.content
     if text_fields:
-        yield Finding.note("text-fields", f"stored texts are in {listing(text_fields)}")
+        yield Finding.note("text-fields", f"stored texts are in {describe_fields(text_fields)}")
     field = schema.describe(name) or {}
     is_counted = field.get("indexed", True) or not schema.is_stored(name)
     if is_counted and all(field.name != name for field in text_fields) and client.count(EVERYTHING):

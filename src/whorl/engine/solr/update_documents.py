@@ -19,7 +19,7 @@ from typing import Any
 from whorl.arrays_and_batches import batches
 from whorl.engine.backfill_loop import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labels
-from whorl.engine.configured_fields import FieldNames, init_command, listing
+from whorl.engine.configured_fields import FieldNames, describe_fields, init_command
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.engine.solr.client import Json, SolrClient, escape_field_names, first_text, whole_text
@@ -97,7 +97,7 @@ def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames
     texts = find_stored_texts(client, collection.schema, wanted)
     if repair and not texts:
         return
-    others = f"stored texts are in {listing(texts)}" if texts else "no field with a stored text is there"
+    others = f"stored texts are in {describe_fields(texts)}" if texts else "no field with a stored text is there"
     raise SchemaError(
         f"{client.url} gives no texts back: {reason}, and {others}; where the texts are in another field, name it: "
         f"{init_command(f'whorl solr init {client.url}', texts, wanted)}. Else index again (whorl index --all)"
