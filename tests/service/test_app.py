@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from whorl import Store
@@ -31,6 +33,18 @@ def test_no_documentation_pages_or_redirects(embedded_service: TestClient, path:
     """
     answer = embedded_service.get(path, follow_redirects=False)
     assert (answer.status_code, answer.json()["error"]["message"]) == (404, f"there is nothing at {path}")
+
+
+def test_a_mounted_application(embedded_contracts: Store) -> None:
+    """
+    Mounted in another application, the service has the same routes and asks for the same credentials.
+    """
+    mounted = create_app(embedded_contracts, Credentials(api_keys=("key",)))
+    service = TestClient(Starlette(routes=[Mount("/whorl", app=mounted)]))
+    key = {"Authorization": "Bearer key"}
+    for path in ("/api/v1/documents/lease", "/api/v1/search?q=rent", "/api/v1/store"):
+        assert [service.get(f"/whorl{path}", headers=given).status_code for given in ({}, key)] == [401, 200]
+    assert [service.get(f"/whorl{path}").status_code for path in ("/", "/page/app.js", "/readyz")] == [200] * 3
 
 
 def test_credentials_are_checked_before_the_body(embedded_contracts: Store) -> None:

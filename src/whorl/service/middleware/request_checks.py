@@ -28,6 +28,18 @@ from whorl.settings.settings import LOOPBACK
 _log = logging.getLogger(LOGGER)
 
 
+class MountPrefix:
+    """Removes the prefix of an application that this one is mounted in, because all checks compare whole paths."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (prefix := scope.get("root_path")):
+            scope = {**scope, "path": scope["path"].removeprefix(prefix), "root_path": ""}
+        await self._app(scope, receive, send)
+
+
 class RequestSmugglingGuard:
     """Answers 400 to a request whose end is ambiguous, and closes the connection.
 
