@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -155,6 +156,56 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("text", ["body.doc.text", "turns.parts.text", "body.lines", "a.dot"])
+def test_nested_columns(spark: SparkSession, tmp_path: Path, form: str, text: str) -> None:
+    """
+    Columns named by their paths are the same as without Spark: clusters, names and rows that stay. A column that is
+    called like a path comes first.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from whorl.cli.main import main
+
+    file, words = tmp_path / f"rows.{form}", [f"w{number}" for number in range(60)]
+    texts = [" ".join(words), " ".join(words[::-1]), " ".join([*words[:30], "x", *words[31:]]), None, '["quoted"] {']
+    rows = [
+        {
+            "meta": {"key": f"k{number}", "quality": number, "name": f"n{number}"},
+            "body": {"doc": {"text": own}, "lines": ["title", own]},
+            "turns": [{"content": own, "parts": [{"text": own}, {"text": "end"}]}, {"content": None, "parts": []}],
+            "a.dot": own,
+            "a": {"dot": "another text"},
+        }
+        for number, own in enumerate(texts)
+    ]
+    if form == "parquet":
+        parquet.write_table(pa.Table.from_pylist(rows), file)
+    else:
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    columns = ["--id-column", "meta.key", "--text-column", text, "--keep", "largest:meta.quality"]
+    clusters, left = [], []
+    for engine in ("local", "spark"):
+        folder, out = tmp_path / f"left by {engine}", tmp_path / f"told by {engine}"
+        own_columns = ["--name-column", "meta.name"] if engine == "spark" else []
+        options = [*columns, *own_columns, "--engine", engine, "--format", "json", "-o", str(out)]
+        done = CliRunner().invoke(main, ["duplicates", str(file), *options, "--filtered", str(folder), "--strict"])
+        assert done.exit_code == 0, done.output
+        lines = [line for part in files_of(out) for line in part.read_text("utf-8").splitlines()]
+        assert engine == "local" or ('"n0"' in lines[0] and '"n2"' in lines[0])
+        clusters.append({cluster_of_line(re.sub(r'"n\d"', '""', line)) for line in lines})
+        parts = list(files_of(folder))
+        if form == "parquet":
+            left.append(sorted(str(row) for part in parts for row in parquet.ParquetFile(part).read().to_pylist()))
+        else:
+            left.append(sorted(line for part in parts for line in part.read_text("utf-8").splitlines()))
+    assert clusters[0] == clusters[1]
+    assert len(clusters[0]) == 1
+    assert left[0] == left[1]
+    assert len(left[0]) == 4
+
+
 def test_no_output_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
     """
     An output folder is not replaced. The message says so of one with only Spark's unfinished files, which a job that is
@@ -273,7 +324,9 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: 
         (["there.jsonl", "-o", "out", "--pairs", "--complete"], 2, "--complete"),
         (["there.jsonl", "-o", "out", "--threshold", "0"], 2, "threshold"),
         (["there.parquet", "-o", "out", "--text-column", "body"], 1, "(--text-column), of 'id', 'text'"),
-        (["there.jsonl", "-o", "out", "--text-column", "body"], 1, "body"),
+        (["there.jsonl", "-o", "out", "--text-column", "body"], 1, "(--text-column), of 'id', 'text'"),
+        (["there.jsonl", "-o", "out", "--text-column", "a.b"], 1, "no column 'a.b'; name the one of the text"),
+        (["there.parquet", "-o", "out", "--text-column", "a.b"], 1, "no column 'a.b'; name the one of the text"),
     ],
 )
 def test_invalid_options_are_refused(

@@ -5,6 +5,7 @@ For `--filtered`, the module reads the same files again, without the rows to rem
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -13,10 +14,12 @@ from pathlib import PurePath, PurePosixPath
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from whorl.duplicates.spark.arrow_blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import file_text
+from whorl.ingest.rows.protocol import RowColumns, column_paths, find_text, has_column
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
@@ -30,13 +33,18 @@ _PLACE, _SHOWN = "whorl_place", 60
 #: Columns of a document, and the column of its position. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content", _PLACE)
 _BROKEN = "whorl_broken_line"
+#: Replacement for the dots in names of columns, because Spark cannot send columns with dots to Python.
+_DOT = "\x1f"
 #: Prefix of local paths in Spark.
 _LOCAL = "^file:(//)?"
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of the input's columns or JSON fields. `worth` is the column that the retention policy ranks by."""
+    """Names of the input's columns or JSON fields. `worth` is the column that the retention policy ranks by.
+
+    A nested field is named by its path, as in `whorl.ingest.rows.protocol.find_value`.
+    """
 
     id: str = "id"
     text: str = "text"
@@ -87,14 +95,14 @@ def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
 
     A position is the file and the number of the row (Parquet), or the file and the start of the row's line or text.
     """
-    if columns.id not in rows.columns:
+    if not has_column(_example(rows.schema), columns.id):
         return rows
     if _BROKEN in rows.columns:
-        line = f.coalesce(_BROKEN, f"`{columns.text}`")
+        line = f.coalesce(_BROKEN, _column(rows, columns.text))
         at = f.concat(f.lit(": "), f.substring(f.coalesce(line, f.lit("a row without text")), 1, _SHOWN))
     else:
         at = f.concat(f.lit(", row "), f.col("_metadata.row_index") + 1)
-    return rows.withColumn(_PLACE, f.when(rows[columns.id].isNull(), f.concat(_path(), at)))
+    return rows.withColumn(_PLACE, f.when(_column(rows, columns.id).isNull(), f.concat(_path(), at)))
 
 
 def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
@@ -117,49 +125,118 @@ def _format_of(path: str) -> str:
 
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
     """Return the documents of a data frame, in the same columns as `read`."""
-    missing = [column for column in (columns.id, columns.text, columns.worth) if column and column not in frame.columns]
+    row = _example(frame.schema)
+    missing = [path for path in (columns.id, columns.text, columns.worth) if path and not has_column(row, path)]
     if missing:
         error = ParameterError if missing == [columns.worth] else DocumentError
-        raise error(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")
-    name = frame[columns.name] if columns.name in frame.columns else f.lit(None)
+        raise error(f"there is no column {', '.join(missing)}; those there are: {', '.join(column_paths(row))}")
+    name = _column(frame, columns.name) if has_column(row, columns.name) else f.lit(None)
     return frame.select(
-        frame[columns.id].cast("string").alias("id"),
+        _column(frame, columns.id).cast("string").alias("id"),
         name.cast("string").alias("name"),
-        frame[columns.text].cast("string").alias("text"),
+        _text_column(frame, columns.text).alias("text"),
         f.lit(None).cast("binary").alias("content"),
         *([_cast_comparable(frame, columns.worth)] if columns.worth else []),
         *([frame[_PLACE]] if _PLACE in frame.columns else []),
     )
 
 
-def _cast_comparable(frame: DataFrame, name: str) -> Column:
+def _example(schema: StructType) -> dict[str, object]:
+    """Return a row with all nested fields, whose other values are None."""
+
+    def value(kind: DataType) -> object:
+        if isinstance(kind, ArrayType):
+            return [value(kind.elementType)]
+        return _example(kind) if isinstance(kind, StructType) else None
+
+    return {field.name: value(field.dataType) for field in schema}
+
+
+def _column(frame: DataFrame, path: str) -> Column:
+    """Return a column of a data frame, or a nested field named by its path."""
+    return frame[_quote(path)] if path in frame.columns else frame[".".join(map(_quote, path.split(".")))]
+
+
+def _quote(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _text_column(frame: DataFrame, path: str) -> Column:
+    """Return a column of texts; if a path leads through a list, or to one, join its texts with blank lines."""
+    if path in frame.columns:
+        return _column(frame, path).cast("string")
+    name, *names = path.split(".")
+    return f.array_join(_nested_texts(frame[_quote(name)], frame.schema[name].dataType, names), "\n\n")
+
+
+def _nested_texts(value: Column, kind: DataType, names: Sequence[str]) -> Column:
+    """Return the array of the values that a path of `names` leads to."""
+    if isinstance(kind, ArrayType):
+        inner = f.transform(value, lambda item: _nested_texts(item, kind.elementType, names))
+        return f.flatten(f.coalesce(inner, f.array()))
+    if names and isinstance(kind, StructType):
+        return _nested_texts(value[names[0]], kind[names[0]].dataType, names[1:])
+    return f.array(value.cast("string"))
+
+
+def _cast_comparable(frame: DataFrame, path: str) -> Column:
     """Cast a column for comparisons: dates to strings, numbers to floats."""
-    kind = frame.schema[name].dataType.typeName()
-    return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)
+    column = _column(frame, path)
+    kind = frame.select(column).schema[0].dataType.typeName()
+    return column.cast("string" if kind in ("string", "date") else "double").alias(path.replace(".", _DOT))
 
 
 def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> DataFrame:
     own = [columns.worth] if columns.worth else []
-    names = list(dict.fromkeys([columns.id, columns.text, columns.name, *own, _BROKEN]))
-    schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in names)
-    return session.read.schema(schema).option("columnNameOfCorruptRecord", _BROKEN).json(list(paths))
+    names = [columns.id, columns.text, columns.name, *own]
+    read = session.read.schema(_json_schema([*names, _BROKEN])).option("columnNameOfCorruptRecord", _BROKEN)
+    rows = read.json(list(paths))
+    for name in dict.fromkeys(names):
+        rows = rows.withColumn(name, _json_value(partial(_column, rows), name))
+    return rows
 
 
 def _require_text(session: SparkSession, path: str, form: str, column: str) -> None:
     """Raise DocumentError if a file or folder lacks the text column; its rows would be documents without a text."""
-    known = list[str]()
     if form == "parquet":
-        known = session.read.parquet(path).columns
-        is_missing = column not in known
+        row = _example(session.read.parquet(path).schema)
     else:
-        name = f"`{column.replace('`', '``')}`"
-        is_missing = session.read.schema(f"{name} string").json(path).where(f"{name} is not null").isEmpty()
-        if is_missing:
-            keys = session.read.text(path).select(f.json_object_keys("value").alias("keys")).where("keys is not null")
-            is_missing = keys.where(f.array_contains("keys", column)).isEmpty() and not keys.isEmpty()
-    if is_missing:
-        among = f", of {', '.join(map(repr, known))}" if known else ""
-        raise DocumentError(f"{path}: there is no column {column!r}; name the one of the text (--text-column){among}")
+        rows = _json(session, [path], ColumnNames(text=column))
+        if not rows.where(_column(rows, column).isNotNull()).isEmpty():
+            return
+        # Spark also reads JSON with single quotes; `get_json_object` returns it with double quotes.
+        lines = session.read.text(path).where(f.json_object_keys("value").isNotNull())
+        line = lines.select(f.get_json_object("value", "$").alias("object")).first()
+        if line is None:
+            return
+        row = json.loads(line.object)
+    try:
+        RowColumns(column).require(row)
+    except DocumentError as error:
+        raise DocumentError(f"{path}: {error}") from None
+
+
+def _json_schema(paths: Sequence[str]) -> str:
+    """Return the schema of JSON with these columns, and with the columns that contain nested fields."""
+    names = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
+    return ", ".join(f"{_quote(name)} string" for name in names)
+
+
+def _json_value(column: Callable[[str], Column], path: str) -> Column:
+    """Return the value of a column of JSON, or of a nested field named by its path."""
+    name, dot, _ = path.partition(".")
+    # Spark warns if a function has annotations that it does not know, so pass it a lambda.
+    nested = f.udf(lambda value: _nested_json_value(value, path), "string")
+    return f.coalesce(column(path), nested(column(name))) if dot else column(path)
+
+
+def _nested_json_value(value: str | None, path: str) -> str | None:
+    """Return the value of a nested field as text, given the JSON of the column that contains it."""
+    try:
+        found = find_text({path.partition(".")[0]: json.loads(value or "null")}, path)
+    except json.JSONDecodeError:
+        return None
+    return found if found is None or isinstance(found, str) else json.dumps(found)
 
 
 def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]) -> DataFrame:
@@ -193,10 +270,12 @@ def read_without(
     Lines of JSON are returned unchanged, as text. All paths have one format. The other arguments are as for `read`.
     """
     if "parquet" in {form or _format_of(path) for path in paths}:
-        rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
+        rows = session.read.parquet(*paths)
+        own = _column(rows, columns.id).cast("string")
     else:
         rows = session.read.text(list(paths))
-        own = f.from_json("value", f"`{columns.id}` string")[columns.id]
+        members = f.from_json("value", _json_schema([columns.id]))
+        own = _json_value(lambda name: members[name], columns.id)
     rows = _without_files(rows, excluded)
     removed = ids.select(f.col("id").alias("whorl_id")).distinct()
     written = "text" if rows.columns == ["value"] else "parquet"
@@ -224,7 +303,7 @@ def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None])
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
     places = columns.get(_PLACE)
-    own = {name: values for name, values in columns.items() if name not in _COLUMNS}
+    own = {name.replace(_DOT, "."): values for name, values in columns.items() if name not in _COLUMNS}
     properties = [
         {name: value for name, value in zip(own, values, strict=True) if value is not None and value == value}
         for values in zip(*own.values(), strict=True)
