@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from whorl import Document, Store, open_store
 from whorl.engine.protocol import ValueFacet
 from whorl.errors import ParameterError, QueryError
-from whorl.search.prepared_search import PreparedQuery
-from whorl.service.alfresco.facets import Bucket, FacetCounter, FieldStatistics
+from whorl.search.prepared_search import PreparedQuery, engine_facets
+from whorl.service.alfresco.facets import Bucket, FacetRequest, FacetRequests, FieldStatistics
 from whorl.service.alfresco.request import FacetField, Stats
+
+Answer = TypeVar("Answer")
 
 VALUES: list[dict[str, Any]] = [
     {"n": 10, "k": "a b", "cm:creator": "ann"},
@@ -36,25 +38,22 @@ def facet(field: str, **options: Any) -> FacetField:
     return FacetField(field=field, **options)
 
 
-def values_of(store: Store, *facets: FacetField | Stats) -> tuple[Bucket, ...]:
-    counter = FacetCounter(store.prepare("*"))
-    read = counter.values(*facets)  # type: ignore[arg-type]  # the first is a FacetField
-    counter.request()
-    return read(counter.results)
+def answer_of(prepared: PreparedQuery, request: FacetRequest[Answer], without: tuple[int, ...] = ()) -> Answer:
+    return request.read(engine_facets(prepared, request.facets, without))
+
+
+def values_of(store: Store, first: FacetField, *inner: FacetField | Stats) -> tuple[Bucket, ...]:
+    prepared = store.prepare("*")
+    return answer_of(prepared, FacetRequests(prepared).values(first, *inner))
 
 
 def count_of(prepared: PreparedQuery, chosen: str, without: tuple[int, ...] = ()) -> int:
-    counter = FacetCounter(prepared)
-    read = counter.count(chosen)
-    counter.request(without)
-    return read(counter.results)
+    return answer_of(prepared, FacetRequests(prepared).count(chosen), without)
 
 
 def statistics_of(store: Store, field: str) -> FieldStatistics:
-    counter = FacetCounter(store.prepare("*"))
-    read = counter.statistics(field)
-    counter.request()
-    return read(counter.results)
+    prepared = store.prepare("*")
+    return answer_of(prepared, FacetRequests(prepared).statistics(field))
 
 
 def buckets(store: Store, field: str, **options: Any) -> list[tuple[str | None, int]]:
@@ -118,9 +117,8 @@ def test_additional_values_to_merge(store: Store, fields: list[str], expected: l
     """
     More values than the limit are requested to merge integers and floats, but not within the values of a pivot.
     """
-    counter = FacetCounter(store.prepare("*"))
-    counter.values(*(facet(field, limit=5) for field in fields))
-    requested, within = [], counter._facets
+    request = FacetRequests(store.prepare("*")).values(*(facet(field, limit=5) for field in fields))
+    requested, within = [], [*request.facets]
     while within:
         values = within[0]
         assert isinstance(values, ValueFacet)
@@ -133,14 +131,14 @@ def test_a_missing_field(store: Store) -> None:
     """
     Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """
-    counter = FacetCounter(store.prepare("*"))
-    values, numbers = counter.values(facet("gone")), counter.statistics("gone")
-    count, other = counter.count("gone:x"), counter.count("n:10")
-    counter.request()
-    assert (values(counter.results), count(counter.results), other(counter.results)) == ((), 0, 2)
-    figures = numbers(counter.results)
+    prepared = store.prepare("*")
+    requests = FacetRequests(prepared)
+    values, numbers = requests.values(facet("gone")), requests.statistics("gone")
+    count, other = requests.count("gone:x"), requests.count("n:10")
+    assert [answer_of(prepared, values), answer_of(prepared, count), answer_of(prepared, other)] == [(), 0, 2]
+    figures = answer_of(prepared, numbers)
     assert (figures.numbers.count, figures.missing) == (0, len(VALUES))
-    warnings = set(counter.warnings)
+    warnings = set(requests.warnings)
     assert len(warnings) == 2
     assert all("'gone'" in warning for warning in warnings)
     with pytest.raises(ParameterError, match="'content' holds words"):

@@ -8,12 +8,12 @@ warning instead of an error, so that pages with facets still work. Ranges are di
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from whorl.engine.protocol import (
     Facet,
@@ -70,29 +70,22 @@ class FieldStatistics:
     missing: int
 
 
-class FacetCounter:
-    """Counts facets of all hits of a query, with one request to the engine.
+@dataclass(frozen=True, slots=True)
+class FacetRequest(Generic[_Answer]):
+    """A facet of the client: the facets to request from the engine, and a function that reads its answer from them."""
 
-    The methods `count`, `values` and `statistics` add the engine's facets to the request, and return a function that
-    reads the answer from the engine's results.
-    """
+    facets: Sequence[Facet]
+    read: Callable[[Sequence[FacetResult]], _Answer]
 
-    def __init__(self, prepared: PreparedQuery, *, is_nested: bool = False, is_merged: bool = False) -> None:
+
+class FacetRequests:
+    """Makes the requests for facets of all hits of a query, and collects warnings."""
+
+    def __init__(self, prepared: PreparedQuery) -> None:
         self._prepared = prepared
-        self._is_nested = is_nested
-        # Whether the facets are nested within values whose results are merged.
-        self._is_merged = is_merged
-        self._facets: list[Facet] = []
         self.warnings: list[str] = []
-        #: The engine's results, one for each facet of the request; set by `request`.
-        self.results: Sequence[FacetResult] = ()
 
-    def request(self, without: Collection[int] = ()) -> None:
-        """Send the request. `without` has the positions of filters that do not apply to the counts."""
-        self.warnings += gap_warnings(self._prepared.engine, self._prepared.looked_up)
-        self.results = engine_facets(self._prepared, self._facets, without)
-
-    def count(self, chosen: Filter) -> Callable[[Sequence[FacetResult]], int]:
+    def count(self, chosen: Filter) -> FacetRequest[int]:
         """Count the hits that match a filter; a filter on an unknown field counts nothing.
 
         Raise QueryError if the filter is invalid.
@@ -101,59 +94,61 @@ class FacetCounter:
             bound = bound_filter(self._prepared, chosen)
         except UnknownFieldError as error:
             self.warnings.append(f"{error.message}, so {error.query!r:.100} counts nothing")
-            return lambda _: 0
+            return FacetRequest((), lambda _: 0)
         self.warnings += bound.warnings
-        return self._count_matches(MatchCount(bound.root))
+        return FacetRequest([MatchCount(bound.root)], lambda results: _count(results[0]))
 
     def values(
-        self, facet: FacetField, *inner: FacetField | Stats
-    ) -> Callable[[Sequence[FacetResult]], tuple[Bucket, ...]]:
+        self, facet: FacetField, *inner: FacetField | Stats, is_nested: bool = False, is_merged: bool = False
+    ) -> FacetRequest[tuple[Bucket, ...]]:
         """Count the values of a field; `inner` has the facets nested within each value, the outermost first.
 
         Raise ParameterError if a field holds words, which cannot be counted.
+
+        Args:
+            is_nested: Whether the facet is nested within the values of another facet.
+            is_merged: Whether the results of these values are merged.
         """
         by_kind = self._whole_value_fields(facet.field)
         if facet.prefix:
             by_kind = {kind: field for kind, field in by_kind.items() if kind is Kind.KEYWORD}
         # A number may be an integer in one document and a float in another, and the minimum count applies to the sum of
         # both counts. So request all counts of both types, also in nested facets.
-        is_merged = self._is_merged or by_kind.keys() >= {*_NUMBERS}
-        least = 1 if is_merged else facet.mincount
-        nested = FacetCounter(self._prepared, is_nested=True, is_merged=is_merged)
-        read_within = nested._nested_facet(*inner) if inner else None
-        self.warnings += nested.warnings
+        is_merged = is_merged or by_kind.keys() >= {*_NUMBERS}
+        nested = self._nested(*inner, is_merged=is_merged) if inner else None
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
-        is_by_value, within = facet.sort == "INDEX", tuple(nested._facets)
+        is_by_value = facet.sort == "INDEX"
         requested = most
         # A rare integer may be a frequent number together with its floats, and the reverse. In a pivot, request fewer
         # additional values: OpenSearch limits the number of outer values times inner values.
-        if is_merged and not is_by_value and not self._is_nested:
+        if is_merged and not is_by_value and not is_nested:
             requested = max(most, _MOST_OUTER_VALUES if inner else MOST_VALUES)
-        first = len(self._facets)
-        self._facets += [
-            ValueFacet(kind, field, requested, least, is_by_value, facet.prefix, within)
+        least, subfacets = 1 if is_merged else facet.mincount, tuple(nested.facets) if nested else ()
+        facets: list[Facet] = [
+            ValueFacet(kind, field, requested, least, is_by_value, facet.prefix, subfacets)
             for kind, field in by_kind.items()
         ]
-        read_missing = self._count_matches(_missing(by_kind)) if facet.missing else None
+        if facet.missing:
+            facets.append(_missing(by_kind))
 
         def bucket(kind: Kind, counted: ValueCount) -> Bucket:
             query = value_query(facet.field, kind, counted.value)
-            within = None if read_within is None else read_within(counted.subfacets)
+            within = nested.read(counted.subfacets) if nested else None
             return Bucket(_text(kind, counted.value), query, counted.count, within)
 
         def read(results: Sequence[FacetResult]) -> tuple[Bucket, ...]:
-            counts = zip(by_kind, results[first:], strict=False)
+            counts = zip(by_kind, results, strict=False)
             merged = _merge_kinds([(kind, values) for kind, values in counts if isinstance(values, tuple)])
             counted = [pair for pair in merged if pair[1].count >= facet.mincount]
             counted.sort(key=_value_sort_key if is_by_value else _count_sort_key)
             buckets = [bucket(*pair) for pair in counted[facet.offset : most]]
-            if read_missing is not None:
-                buckets.append(Bucket(None, f'ISNULL:"{facet.field}"', read_missing(results)))
+            if facet.missing:
+                buckets.append(Bucket(None, f'ISNULL:"{facet.field}"', _count(results[-1])))
             return tuple(buckets)
 
-        return read
+        return FacetRequest(facets, read)
 
-    def statistics(self, field: str) -> Callable[[Sequence[FacetResult]], FieldStatistics]:
+    def statistics(self, field: str) -> FacetRequest[FieldStatistics]:
         """Compute the statistics of a numeric field; raise ParameterError if the field holds no numbers."""
         by_kind = self._whole_value_fields(field)
         numbers = {kind: own for kind, own in by_kind.items() if kind in _NUMBERS}
@@ -162,33 +157,22 @@ class FacetCounter:
             raise ParameterError(
                 f"field {field!r:.80} holds {held}, of which there are no statistics; name one of numbers"
             )
-        first = len(self._facets)
-        self._facets += [StatisticsFacet(kind, own) for kind, own in numbers.items()]
-        read_missing = self._count_matches(_missing(numbers))
 
         def read(results: Sequence[FacetResult]) -> FieldStatistics:
             merged = Statistics()
-            for _, statistics in zip(numbers, results[first:], strict=False):
+            for statistics in results[:-1]:
                 if isinstance(statistics, Statistics):
                     merged = merged.merge(statistics)
-            return FieldStatistics(merged, read_missing(results))
+            return FieldStatistics(merged, _count(results[-1]))
 
-        return read
+        return FacetRequest([*(StatisticsFacet(*own) for own in numbers.items()), _missing(numbers)], read)
 
-    def _nested_facet(
-        self, facet: FacetField | Stats, *inner: FacetField | Stats
-    ) -> Callable[[Sequence[FacetResult]], tuple[Bucket, ...] | FieldStatistics]:
-        return self.values(facet, *inner) if isinstance(facet, FacetField) else self.statistics(facet.field)
-
-    def _count_matches(self, facet: MatchCount) -> Callable[[Sequence[FacetResult]], int]:
-        at = len(self._facets)
-        self._facets.append(facet)
-
-        def read(results: Sequence[FacetResult]) -> int:
-            count = results[at]
-            return count if isinstance(count, int) else 0
-
-        return read
+    def _nested(
+        self, facet: FacetField | Stats, *inner: FacetField | Stats, is_merged: bool
+    ) -> FacetRequest[tuple[Bucket, ...]] | FacetRequest[FieldStatistics]:
+        if isinstance(facet, Stats):
+            return self.statistics(facet.field)
+        return self.values(facet, *inner, is_nested=True, is_merged=is_merged)
 
     def _whole_value_fields(self, field: str) -> dict[Kind, str]:
         by_kind = self._prepared.reader.fields_by_kind(field)
@@ -199,6 +183,10 @@ class FacetCounter:
         if not whole:
             raise ParameterError(f"field {field!r:.80} holds words, which are not counted; name one with whole values")
         return whole
+
+
+def _count(result: FacetResult) -> int:
+    return result if isinstance(result, int) else 0
 
 
 def value_query(field: str, kind: Kind, value: Value) -> str:
@@ -385,38 +373,42 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
     Raises:
         ParameterError: A field or a range cannot be counted; the message names it.
     """
-    #: Counters by the positions of the filters that their facets ignore.
-    counters: dict[frozenset[int], FacetCounter] = {}
+    requests = FacetRequests(prepared)
+    #: The engine's facets and their results, by the positions of the filters that the facets ignore.
+    facets_without: dict[frozenset[int], list[Facet]] = {}
+    results_without: dict[frozenset[int], Sequence[FacetResult]] = {}
 
-    def ask(
-        tags: Sequence[str], add: Callable[..., Callable[[Sequence[FacetResult]], _Answer]], *facets: Any
-    ) -> Callable[[], _Answer]:
-        """Add facets that ignore the filters with these tags; return a function for the answer."""
-        without = (number for number, query in enumerate(body.filter_queries) if not {*tags}.isdisjoint(query.tags))
-        counter = counters.setdefault(frozenset(without), FacetCounter(prepared))
-        read = add(counter, *facets)
-        return lambda: read(counter.results)
+    def ask(tags: Sequence[str], request: FacetRequest[_Answer]) -> Callable[[], _Answer]:
+        """Request a facet that ignores the filters with these tags; return a function for the answer."""
+        without = frozenset(
+            number for number, query in enumerate(body.filter_queries) if not {*tags}.isdisjoint(query.tags)
+        )
+        engine_requests = facets_without.setdefault(without, [])
+        first, end = len(engine_requests), len(engine_requests) + len(request.facets)
+        engine_requests += request.facets
+        return lambda: request.read(results_without[without][first:end])
 
     fields = {facet.name: facet for facet in body.facet_fields.facets}
     named: dict[str, FacetField | Stats] = {**{stats.name: stats for stats in body.stats}, **fields}
-    queries = [(facet, ask((), FacetCounter.count, facet.query)) for facet in body.facet_queries]
-    values = [(facet, ask(facet.exclude_filters, FacetCounter.values, facet)) for facet in fields.values()]
+    queries = [(facet, ask((), requests.count(facet.query))) for facet in body.facet_queries]
+    values = [(facet, ask(facet.exclude_filters, requests.values(facet))) for facet in fields.values()]
     ranges = [
-        (kind, facet.name, [(*bucket, ask(tags, FacetCounter.count, bucket[1])) for bucket in buckets])
+        (kind, facet.name, [(*bucket, ask(tags, requests.count(bucket[1]))) for bucket in buckets])
         for kind, facet, tags, buckets in _ranges(body)
     ]
     paths = [[named[key] for key in pivot.keys] for pivot in body.pivots]
     pivots = [
-        (path, ask(fields[pivot.key].exclude_filters, FacetCounter.values, *path))
+        (path, ask(fields[pivot.key].exclude_filters, requests.values(fields[pivot.key], *path[1:])))
         for pivot, path in zip(body.pivots, paths, strict=True)
     ]
     # Statistics named by a pivot belong to this pivot.
     inner = {path[-1].name for path in paths}
     outer_stats = [stats for stats in body.stats if stats.name not in inner]
-    statistics = [(stats, ask(stats.exclude_filters, FacetCounter.statistics, stats.field)) for stats in outer_stats]
-    for without, counter in counters.items():
-        counter.request(without)
-    warnings = tuple(dict.fromkeys(warning for counter in counters.values() for warning in counter.warnings))
+    statistics = [(stats, ask(stats.exclude_filters, requests.statistics(stats.field))) for stats in outer_stats]
+    gaps = gap_warnings(prepared.engine, prepared.looked_up) if facets_without else ()
+    for without, engine_requests in facets_without.items():
+        results_without[without] = engine_facets(prepared, engine_requests, without)
+    warnings = tuple(dict.fromkeys((*requests.warnings, *gaps)))
 
     context: _Json = {}
     facets = list[_Json]()
