@@ -82,7 +82,6 @@ def test_pairs_of_passages_and_a_reference(tmp_path: Path) -> None:
         (["--threshold", "80"], "--threshold is not for passages"),
         (["--keep", "longest"], "--keep is not for passages"),
         (["--state", "x"], "--state is not for passages"),
-        (["--level", "line", "--words", "5"], "--level passage"),
         (["--annotated", "x"], "--annotated is for documents"),
     ],
 )

@@ -41,6 +41,7 @@ def command(*arguments: str) -> DuplicatesCommand:
         (["a.txt", "--pairs", "--complete"], "--complete"),
         (["a.txt", "--pairs", "--versions"], "--versions"),
         (["a.txt", "--write-ids"], "no PATHs"),
+        (["a.txt", "--level", "line", "--words", "5"], "--level passage"),
         (["--store", "s", "--write-ids", "--state", "x", "--new"], "--new"),
         (["a.txt", "--threshold", "0"], "threshold"),
         (["a.txt", "--recall", "many"], "recall"),

@@ -11,6 +11,7 @@ from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.terminal import console, print_notes
 from whorl.cli.shared.flags import STORE, operation_options, with_boilerplate_texts
 from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
+from whorl.cli.shared.single_value_options import Command
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare_texts import Comparison, rejoin_pair, words_of
 from whorl.fingerprint.shingling import Scheme
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.store import Store
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @STORE

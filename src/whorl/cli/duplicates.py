@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
-from whorl.cli.shared.flags import STORE_OPTION, operation_options
+from whorl.cli.shared.flags import operation_options
+from whorl.cli.shared.single_value_options import Command
 from whorl.operations import DuplicatesOperation
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("paths", nargs=-1, metavar="[PATH…]")
-@click.option("--store", **STORE_OPTION, help="The store to search if no PATH is given, as in other commands.")
+@click.option("--store", metavar="STORE", help="The store to search if no PATH is given, as in other commands.")
 @operation_options(DuplicatesOperation)
 def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOperation) -> None:
     """Find all near-duplicates in a store, or among the documents in PATHs, without a store.

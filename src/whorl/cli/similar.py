@@ -13,6 +13,7 @@ from whorl.cli.render.result_tables import similar_table
 from whorl.cli.render.terminal import console, explanation, print_notes
 from whorl.cli.shared.flags import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.shared.open_store_and_documents import Searched, add_search_options, open_store_or_files, referent
+from whorl.cli.shared.single_value_options import Command
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation
@@ -26,7 +27,7 @@ _ONE_PERCENT = 0.01
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("document", required=False, metavar="[SOURCE]")
 @add_search_options
 @click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")

@@ -12,6 +12,7 @@ from whorl.cli.render.terminal import console, print_notes, show_progress
 from whorl.cli.shared.flags import HTML, operation_options, with_boilerplate_texts
 from whorl.cli.shared.open_store_and_documents import Searched, add_search_options, open_store_or_files, referent
 from whorl.cli.shared.output_files import open_output, report_file
+from whorl.cli.shared.single_value_options import Command
 from whorl.operations import SourcesOperation
 from whorl.output.compare_documents import ReadText
 from whorl.output.formatting import as_json as json_text
@@ -22,7 +23,7 @@ from whorl.search.similar.fetch_query_sources import SOURCE
 _LEVELS: tuple[Level, ...] = get_args(Level)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("named", metavar="TEXT")
 @add_search_options
 @operation_options(SourcesOperation)

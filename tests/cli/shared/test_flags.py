@@ -22,17 +22,6 @@ def test_the_default_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (folder / "other").is_dir()
 
 
-@pytest.mark.parametrize("command", [["search", "x"], ["status"], ["duplicates"], ["index", "a.txt"]])
-def test_two_stores(folder: Path, command: list[str]) -> None:
-    """
-    A second --store is an error, and no store is opened.
-    """
-    result = whorl(*command, "--store", "one", "--store", "two")
-    assert result.exit_code == 2
-    assert "one store can be given, got one and two" in result.stderr
-    assert not (folder / "two").exists()
-
-
 def test_a_missing_store(folder: Path) -> None:
     """
     A search does not create a store: a mistyped --store is an error with exit code 1, and no folder is created.

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from whorl.cli.shared.single_value_options import Command
 from whorl.errors import ParameterError, without_login
 from whorl.operations import Boilerplate, OptionField, changed_options, options_of
 
@@ -20,23 +21,9 @@ _Boilerplate = TypeVar("_Boilerplate", bound=Boilerplate)
 WORDS = "whorl.words"
 
 
-def _only_value(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """Return the option's only value, or None if it is not given.
-
-    Raise BadParameter if it is given more than once, because click would use only the last value.
-    """
-    if len(values) > 1:
-        raise click.BadParameter(
-            f"one store can be given, got {' and '.join(map(without_login, values))}", context, parameter
-        )
-    return values[0] if values else None
-
-
-#: Arguments of `click.option` for an option that names a store.
-STORE_OPTION: dict[str, Any] = {"metavar": "STORE", "multiple": True, "callback": _only_value}
 STORE = click.option(
     "--store",
-    **STORE_OPTION,
+    metavar="STORE",
     help="A Solr URL (http://host:8983/solr/NAME), one of an index (opensearch+http://host:9200/NAME), or a folder. "
     "Default: WHORL_STORE, or a folder of your own.",
 )
@@ -64,7 +51,7 @@ def store_flag(name: str | None) -> str:
     return "" if name is None else f" --store {shlex.quote(without_login(name))}"
 
 
-class PassagesCommand(click.Command):
+class PassagesCommand(Command):
     """Click command that reads `--passages` without a number as `--passages=20`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
