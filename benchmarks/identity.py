@@ -34,7 +34,7 @@ from whorl.engine.server_engine import ServerAccess
 from whorl.engine.solr.client import SolrClient, term_vectors
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import definitions
-from whorl.engine.solr.inspect_collection import Collection, inspect
+from whorl.engine.solr.inspect_collection import SolrCollection, inspect
 from whorl.engine.solr.request_body import vector_parameters
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.shingling import well_formed
@@ -55,7 +55,7 @@ class Comparison:
 
     def __init__(self, client: SolrClient) -> None:
         self._client, self._store = client, Store(SolrEngine(client))
-        self._collection: Collection = inspect(client, FieldNames())
+        self._collection: SolrCollection = inspect(client, FieldNames())
         self.compared, self.ordered, self.differing, self.known = 0, 0, list[str](), 0
 
     def compare(self, texts: Iterable[tuple[str, str]]) -> None:

@@ -33,8 +33,8 @@ from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import (
     MINHASH,
     TRUNCATE,
-    Collection,
     Schema,
+    SolrCollection,
     TokenSource,
     analyzer,
     find_filter,
@@ -135,7 +135,7 @@ def _texts(
             )
 
 
-def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+def _no_minhash(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     # The token field is optional, so a missing field is an error only if the user has configured it.
     is_named = collection.names.minhash != FieldNames().minhash
     yield Finding(
@@ -148,7 +148,7 @@ def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]
     )
 
 
-def _minhash(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
+def _minhash(client: SolrClient, collection: SolrCollection, wanted: FieldNames) -> Iterator[Finding]:
     yield from _token_source(client, collection)
     yield from _field(collection)
     yield from _analysis(collection)
@@ -156,7 +156,7 @@ def _minhash(client: SolrClient, collection: Collection, wanted: FieldNames) -> 
     yield from _without_fingerprint(client, collection)
 
 
-def _token_source(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+def _token_source(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     name = collection.names.minhash
     known = "as its analysis of a text shows" if collection.profile_is_seen else "by its version"
     yield Finding.ok(
@@ -198,7 +198,7 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
         )
 
 
-def _field(collection: Collection) -> Iterator[Finding]:
+def _field(collection: SolrCollection) -> Iterator[Finding]:
     name = collection.names.minhash
     described = collection.schema.fields[name]
     is_text = collection.schema.is_text(name)
@@ -224,7 +224,7 @@ def _field(collection: Collection) -> Iterator[Finding]:
         )
 
 
-def _analysis(collection: Collection) -> Iterator[Finding]:
+def _analysis(collection: SolrCollection) -> Iterator[Finding]:
     name = collection.names.minhash
     field_type = collection.schema.types[collection.schema.fields[name]["type"]]
     if not collection.schema.is_text(name):
@@ -265,7 +265,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
         )
 
 
-def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
+def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
     name = collection.names.minhash
     normalizer = find_filter(chain, _NORMALIZER)
     # The parameter is `name` in Solr 8, and `form` in later versions. Its default is nfkc_cf.
@@ -306,7 +306,7 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
         yield Finding.note("buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
 
 
-def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
+def _content(client: SolrClient, collection: SolrCollection, wanted: FieldNames) -> Iterator[Finding]:
     name = collection.names.minhash
     if not collection.schema.is_text(name):
         return
@@ -331,7 +331,7 @@ def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> 
         )
 
 
-def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
+def _identifiers(collection: SolrCollection, wanted: FieldNames) -> Iterator[Finding]:
     if collection.dbid is None:
         yield Finding.note(
             "no-dbid",
@@ -345,7 +345,7 @@ def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding
         )
 
 
-def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+def _without_fingerprint(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     bare = without_tokens(collection.names.minhash)
     without = client.count(bare)
     if not without:
@@ -367,7 +367,7 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
     )
 
 
-def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> Iterator[Finding]:
+def _sketches(client: SolrClient, collection: SolrCollection, *, has_text: bool) -> Iterator[Finding]:
     missing = ", ".join(repr(name) for name in SKETCH_FIELDS if name not in collection.schema.fields)
     can_be_made = has_text or not client.count(EVERYTHING)
     if missing:
@@ -424,7 +424,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
         )
 
 
-def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+def _passages(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     scheme = collection.schema.passage_scheme
     if scheme is None:
         return
@@ -436,7 +436,7 @@ def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
     yield missing_passages_warning(unread, remedy)
 
 
-def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> Iterator[Finding]:
+def _empty_sketches(client: SolrClient, collection: SolrCollection, scheme: str) -> Iterator[Finding]:
     remedy = f"whorl solr backfill {client.url} --repair"
     wrong = client.count(empty_sketches(scheme, collection.names.minhash)) if collection.has_minhash else 0
     if wrong:
@@ -509,7 +509,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     return _sample_finding(collection, compared, differing)
 
 
-def _shared(client: SolrClient, collection: Collection, document_id: str, tokens: set[int]) -> int:
+def _shared(client: SolrClient, collection: SolrCollection, document_id: str, tokens: set[int]) -> int:
     """Count how many of the given tokens a document has in the index."""
     if not tokens:
         return 0
@@ -520,7 +520,7 @@ def _shared(client: SolrClient, collection: Collection, document_id: str, tokens
 
 
 def _sample_finding(
-    collection: Collection, compared: int, differing: list[tuple[str, int, int, int | None]]
+    collection: SolrCollection, compared: int, differing: list[tuple[str, int, int, int | None]]
 ) -> Finding:
     if not differing:
         return Finding.ok(
@@ -539,7 +539,9 @@ def _sample_finding(
     )
 
 
-def _sample_documents(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[Json, set[str] | None]]:
+def _sample_documents(
+    client: SolrClient, collection: SolrCollection, count: int
+) -> Iterator[tuple[Json, set[str] | None]]:
     """Yield documents, each with its distinct indexed tokens, or None if the tokens are unreadable."""
     names, source = collection.names, collection.sources[0]
     has_vectors = source is TokenSource.TERM_VECTORS

@@ -11,8 +11,7 @@ document with a stored text has no `whorl_sketch`, because whorl computes its sk
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Collection as Sized
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import SAMPLE, SAMPLE_MARK, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, scheme_value
-from whorl.engine.solr.inspect_collection import Collection, Schema, field_use, names_in_use
+from whorl.engine.solr.inspect_collection import Schema, SolrCollection, field_use, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     lost_sketches,
@@ -87,7 +86,7 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
         return None
 
 
-def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
+def fields_of(collection: SolrCollection, wanted: FieldNames, used: Collection[str] | None) -> Fields:
     """Return a collection's fields; if `used` is None, also all names that match a dynamic field."""
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
@@ -117,7 +116,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     return Fields(known, patterns if used is None else {}, called, collection.scheme.profile, split)
 
 
-def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
+def whole_values(values: list[tuple[str, Kind, Value]], collection: SolrCollection) -> dict[str, list[Any]]:
     """Return a document's dynamic fields for whole (not tokenized) values, by name, with the values to send."""
     fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
@@ -130,7 +129,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
     return fields
 
 
-def as_typed(name: str, text: str, collection: Collection) -> str:
+def as_typed(name: str, text: str, collection: SolrCollection) -> str:
     """Return a property's value as text for its field; for a date field, in Solr's date format."""
     described = collection.schema.describe(name)
     moment = date_of(text)
@@ -146,7 +145,7 @@ _READERS: Mapping[Kind, Callable[[str], PropertyValue]] = {
 }
 
 
-def fields_of_types(by_kind: FieldsByKind) -> Sized[str]:
+def fields_of_types(by_kind: FieldsByKind) -> Collection[str]:
     """Return the fields that show the type of each value of a property; none if all values have one type."""
     return by_kind.values() if len(by_kind.keys() - {Kind.TEXT}) > 1 else ()
 
@@ -182,13 +181,13 @@ def _encode_value(kind: Kind, value: Value) -> Value:
             return value
 
 
-def _is_hidden(name: str, collection: Collection) -> bool:
+def _is_hidden(name: str, collection: SolrCollection) -> bool:
     """Check whether a field belongs to whorl, so that queries cannot name it."""
     is_ours = name.startswith(("whorl_", "_")) and name not in (CLUSTER, IS_PRINCIPAL)
     return is_ours or name == collection.names.minhash
 
 
-def _whole_value_fields(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
+def _whole_value_fields(used: Collection[str]) -> Iterator[tuple[str, Kind, str]]:
     """Yield the property, the type and the name of each dynamic field of whole values."""
     for field in used:
         for kind, beginning in WHOLE_PREFIXES.items():
@@ -218,7 +217,7 @@ def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
     }
 
 
-def read_sketches(client: SolrClient, collection: Collection, documents: Sequence[Json]) -> list[Sketch | None]:
+def read_sketches(client: SolrClient, collection: SolrCollection, documents: Sequence[Json]) -> list[Sketch | None]:
     """Return the sketch of each document, or None if it is missing, malformed or of another scheme.
 
     The documents must contain the fields key, SKETCH and SCHEME. Texts of short documents that they lack are fetched.
@@ -273,7 +272,7 @@ class Coverage:
 
 
 def token_warnings(
-    client: SolrClient, collection: Collection, covered: Coverage | None, count: Callable[[], int]
+    client: SolrClient, collection: SolrCollection, covered: Coverage | None, count: Callable[[], int]
 ) -> tuple[str, ...]:
     """Return a warning about documents that a search by MinHash tokens misses, because they have no tokens.
 

@@ -7,8 +7,7 @@ fields and term vectors of the shards.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Collection as Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -66,7 +65,7 @@ from whorl.engine.solr.document_fields import (
     whole_values,
 )
 from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION
-from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
+from whorl.engine.solr.inspect_collection import SolrCollection, TokenSource, inspect
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     documents_request,
@@ -152,7 +151,7 @@ class SolrEngine(ServerEngine):
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
 
     @property
-    def collection(self) -> Collection:
+    def collection(self) -> SolrCollection:
         """The collection's description, at most a minute old."""
         return self._collection()
 
@@ -177,14 +176,14 @@ class SolrEngine(ServerEngine):
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
             raise
 
-    def delete(self, ids: Sized[str]) -> int:
+    def delete(self, ids: Collection[str]) -> int:
         key = self.collection.names.key
         stored = [str(document[key]) for document in self._documents(ids, [key])]
         if stored:
             self._client.post("update", {"delete": stored}, commit="true")
         return len(stored)
 
-    def digests(self, ids: Sized[str], *, of_texts: bool = False) -> Mapping[str, str]:
+    def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         if DIGEST not in self.collection.schema.fields:
             return {}
         key = self.collection.names.key
@@ -234,7 +233,7 @@ class SolrEngine(ServerEngine):
     def close(self) -> None:
         self._client.close()
 
-    def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
+    def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         names, fields = self.collection.names, self.fields().known
         wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._configured.content})
         stored = {}
@@ -248,10 +247,10 @@ class SolrEngine(ServerEngine):
             stored[document_id] = Stored(document_id, name, properties)
         return stored
 
-    def names(self, ids: Sized[str]) -> Mapping[str, str]:
+    def names(self, ids: Collection[str]) -> Mapping[str, str]:
         return {document_id: name for document_id, name, _ in self._fetch_fields(ids, [])}
 
-    def _fetch_fields(self, ids: Sized[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
+    def _fetch_fields(self, ids: Collection[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
         """Yield the id and the name of each document, and the document with the requested fields."""
         names = self.collection.names
         for document in self._documents(ids, [*filter(None, [names.key, names.name]), *fields]):
@@ -277,14 +276,14 @@ class SolrEngine(ServerEngine):
         is_searched = not self.collection.has_minhash or self.collection.sketch_schemes in self._coverage().searchable
         return SketchScheme() if is_searched else None
 
-    def resolve(self, references: Sized[str]) -> Mapping[str, str]:
+    def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         key = self.collection.names.key
         return {
             reference: str(document[key])
             for reference, document in self._match_references(references, partial(self._fetch_documents, fields=()))
         }
 
-    def resolve_sketches(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+    def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         collection, key = self.collection, self.collection.names.key
         # Read the text too: references are few, and a short document has no stored sketch.
         wanted = filter(None, (SKETCH, SCHEME, VERSION, collection.content))
@@ -371,7 +370,7 @@ class SolrEngine(ServerEngine):
             return None
         return self._largest()
 
-    def sketches(self, ids: Sized[str]) -> Mapping[str, Sketch]:
+    def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         if not self.collection.schema.has_sketches:
             return {}
         key = self.collection.names.key
@@ -379,7 +378,7 @@ class SolrEngine(ServerEngine):
         sketches = zip(documents, self._sketches(documents), strict=True)
         return {str(document[key]): sketch for document, sketch in sketches if sketch is not None}
 
-    def sizes(self, ids: Sized[str]) -> Mapping[str, int]:
+    def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         if not self.collection.schema.has_sketches:
             return {}
         key, scheme = self.collection.names.key, self.collection.sketch_schemes
@@ -457,7 +456,7 @@ class SolrEngine(ServerEngine):
     def keeps_texts(self) -> bool:
         return self.collection.content is not None
 
-    def texts(self, ids: Sized[str]) -> Mapping[str, str]:
+    def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         collection = self.collection
         if collection.content is None:
             raise SchemaError(
@@ -572,7 +571,7 @@ class SolrEngine(ServerEngine):
             (field, value) for field, value in fields if field is not None and _can_hold(field, value, self.collection)
         ]
 
-    def _documents(self, ids: Sized[str], fields: list[str]) -> list[Json]:
+    def _documents(self, ids: Collection[str], fields: list[str]) -> list[Json]:
         """Return the searchable documents with the given ids, each with the requested fields."""
         key = self.collection.names.key
         requests = (documents_request({key: batch}, fields) for batch in batches(ids, _FETCHED_AT_ONCE))
@@ -673,7 +672,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     return results
 
 
-def _can_hold(field: str, value: str, collection: Collection) -> bool:
+def _can_hold(field: str, value: str, collection: SolrCollection) -> bool:
     """Check whether a field can hold a value; Solr refuses other values for an integer field."""
     described = collection.schema.describe(field)
     if described is None:

@@ -137,7 +137,7 @@ def read_schema(client: SolrClient) -> Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class SolrCollection:
     """Description of a core or collection, returned by `inspect`.
 
     The word-break profile comes from the collection's analysis of a sample text if `profile_is_seen`. Otherwise it is
@@ -184,7 +184,7 @@ class Collection:
 
 
 @guard_response
-def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = None) -> Collection:
+def inspect(client: SolrClient, wanted: FieldNames, known: SolrCollection | None = None) -> SolrCollection:
     """Read the schema and the configuration of a collection, and describe how to search it by fingerprint.
 
     If the type of the token field has not changed, the word-break profile of the previous description `known` is kept.
@@ -213,7 +213,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
         elif _is_usual(chain):
             seen = detect_profile(client, schema.key, wanted.minhash, scheme.shingle_size, scheme.profile)
             scheme, is_seen = replace(scheme, profile=seen or scheme.profile), bool(seen)
-    return Collection(
+    return SolrCollection(
         names=SolrFields(
             key=schema.key,
             minhash=wanted.minhash,
@@ -234,7 +234,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     )
 
 
-def _has_same_analysis(known: Collection, minhash: str, version: SolrVersion, schema: Schema) -> bool:
+def _has_same_analysis(known: SolrCollection, minhash: str, version: SolrVersion, schema: Schema) -> bool:
     if not known.has_minhash or (known.names.minhash, known.version) != (minhash, version):
         return False
     return known.schema.types.get(known.schema.fields[minhash]["type"]) == schema.types[schema.fields[minhash]["type"]]

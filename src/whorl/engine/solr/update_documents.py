@@ -37,7 +37,7 @@ from whorl.engine.solr.field_definitions import (
     SKETCH_FIELDS,
     definitions,
 )
-from whorl.engine.solr.inspect_collection import Collection, find_stored_texts, inspect, names_in_use
+from whorl.engine.solr.inspect_collection import SolrCollection, find_stored_texts, inspect, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,
@@ -61,7 +61,7 @@ _ANY_VERSION = 1
 
 
 @guard_response
-def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
+def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[SolrCollection, int]:
     """Return the collection and the number of documents to process, without changing anything.
 
     If `repair`, also count documents with empty sketches, which are computed again.
@@ -82,7 +82,7 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
-def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
+def _require_text(client: SolrClient, collection: SolrCollection, wanted: FieldNames, *, repair: bool) -> None:
     """Raise SchemaError if no document has a stored text in the configured field.
 
     If `repair`, the collection need not have any texts: the run then only removes empty sketches.
@@ -132,7 +132,7 @@ def backfill(
     )
 
 
-def _fill(client: SolrClient, collection: Collection, documents: list[Json]) -> BackfillReport:
+def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json]) -> BackfillReport:
     """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
     unreadable = _find_unreadable(client, collection, documents)
     name, key = collection.sketch_schemes, collection.names.key
@@ -169,7 +169,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[Json]) -> 
     )
 
 
-def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[Json]]:
+def _pages(client: SolrClient, collection: SolrCollection, batch: int, *, repair: bool) -> Iterator[list[Json]]:
     """Yield batches of the documents to process, roughly ordered by id.
 
     Each document has its text, the size of its sketch, and its version.
@@ -184,7 +184,7 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
                 yield client.fetch(still_lacking, fields, len(ids))
 
 
-def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
+def _queries(collection: SolrCollection, *, repair: bool) -> list[dict[str, Any]]:
     """Return one query for each reason to process a document: no sketch, no tokens, no passages, or an empty sketch."""
     name = collection.sketch_schemes
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
@@ -195,7 +195,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     return [*queries, *([empty_sketches(name)] if repair else [])]
 
 
-def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequence[Json]) -> set[str]:
+def _find_unreadable(client: SolrClient, collection: SolrCollection, documents: Sequence[Json]) -> set[str]:
     """Return the ids of documents that may have a text, although Solr returns none."""
     key, content = collection.names.key, collection.content
     bare = [str(document[key]) for document in documents if content not in document]
@@ -207,7 +207,7 @@ def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequ
     return {str(hit[key]) for hit in client.fetch(query, [key], len(bare))}
 
 
-def update(collection: Collection, document: Json, fields: Json) -> Json:
+def update(collection: SolrCollection, document: Json, fields: Json) -> Json:
     """Return the update that sets fields, or removes those with the value None; Solr skips a changed document."""
     key = collection.names.key
     # To remove a field, Solr needs null, not an empty list.
@@ -248,7 +248,7 @@ _PART_OF_A_FIELD = "___"
 _MOST_SUSPECTS = 1000
 
 
-def require_safe(client: SolrClient, collection: Collection) -> None:
+def require_safe(client: SolrClient, collection: SolrCollection) -> None:
     """Raise SchemaError if atomic updates would lose fields, or if the schema has no `_version_`.
 
     The check can miss one loss: a copyField destination may have other values in addition to the copied values.
@@ -269,7 +269,7 @@ def require_safe(client: SolrClient, collection: Collection) -> None:
 class _Losses:
     """Describes, for error messages, the fields of a collection whose values an atomic update would lose."""
 
-    def __init__(self, client: SolrClient, collection: Collection) -> None:
+    def __init__(self, client: SolrClient, collection: SolrCollection) -> None:
         self._client, self._schema, self._key = client, collection.schema, collection.names.key
         self._sources: dict[str, list[str]] = {}
         for source, destination in self._schema.copies:
@@ -391,7 +391,7 @@ class SolrLabels(ServerLabels):
     """
 
     def __init__(
-        self, client: SolrClient, collection: Callable[[], Collection], request: Callable[[BoundPlan], Json]
+        self, client: SolrClient, collection: Callable[[], SolrCollection], request: Callable[[BoundPlan], Json]
     ) -> None:
         super().__init__(client.url)
         self._client, self._collection, self._request = client, collection, request
@@ -447,7 +447,7 @@ class SolrLabels(ServerLabels):
                 updates.append(update(collection, document, labels | unreadable))
         return send_updates(self._client, updates, key)
 
-    def _unreadable_fields(self, documents: list[Json], collection: Collection) -> Iterator[Json]:
+    def _unreadable_fields(self, documents: list[Json], collection: SolrCollection) -> Iterator[Json]:
         """Yield for each document the fields that Solr cannot read, and would lose in an atomic update."""
         if scheme := collection.schema.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
