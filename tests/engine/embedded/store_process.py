@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 from whorl.engine.embedded import database
 from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded import text_and_token_index as inverted
-from whorl.engine.embedded import text_and_token_index as words
+from whorl.engine.embedded import inverted_index as inverted
+from whorl.engine.embedded import inverted_index as words
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import WhorlError
 from whorl.fingerprint.shingling import Scheme

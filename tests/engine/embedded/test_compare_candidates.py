@@ -12,8 +12,8 @@ from tests.families import shingles
 from whorl.engine.embedded import search as stored_candidates
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
+from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.engine.embedded.search import FEW, StoredCandidates
-from whorl.engine.embedded.text_and_token_index import InvertedIndex
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, lookup_numbers
 from whorl.model import Document

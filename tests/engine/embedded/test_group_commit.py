@@ -9,7 +9,7 @@ import pytest
 from whorl import Document
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.engine import EmbeddedEngine, WriterRegister
-from whorl.engine.embedded.text_and_token_index import IndexWriter
+from whorl.engine.embedded.inverted_index import IndexWriter
 from whorl.errors import StoreError
 from whorl.store import Store
 

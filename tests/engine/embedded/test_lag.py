@@ -152,7 +152,7 @@ def test_failed_attempts_are_not_repeated_at_once(path, monkeypatch):
         engine.index([document("a", "s1")])
         engine.refresh()
         with monkeypatch.context() as patch:
-            patch.setattr("whorl.engine.embedded.text_and_token_index.IndexWriter.commit", full)
+            patch.setattr("whorl.engine.embedded.inverted_index.IndexWriter.commit", full)
             engine.index([document("b", "s1"), document("c", "s1")])
             with pytest.raises(Exception, match="no room left"):
                 engine.refresh()

@@ -257,7 +257,7 @@ def test_an_interrupted_write_is_caught_up(path, monkeypatch):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("whorl.engine.embedded.text_and_token_index.IndexWriter.replace", interrupted)
+            patch.setattr("whorl.engine.embedded.inverted_index.IndexWriter.replace", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 engine.index([document("a", "s1"), Document("b", "")])
         assert engine.count() == 2

@@ -12,8 +12,8 @@ from tests.candidate_pages import candidate_page
 from tests.engine.embedded.store_process import SCHEME, document
 from tests.engine.embedded.stores import matching_ids, opened
 from tests.oracle import Oracle
-from whorl.engine.embedded import text_and_token_index as inverted
-from whorl.engine.embedded import text_and_token_index as words
+from whorl.engine.embedded import inverted_index as inverted
+from whorl.engine.embedded import inverted_index as words
 from whorl.engine.embedded.folder_and_sqlite import INDEX, IndexBrokenError
 from whorl.errors import StoreError
 from whorl.model import Document

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
-from whorl.engine.embedded.text_and_token_index import InvertedIndex
+from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.errors import ParameterError, SchemaError, StoreError
 
 WORDS = [f"w{number}" for number in range(300)]

@@ -40,12 +40,12 @@ from whorl.engine.embedded.folder_and_sqlite import (
     mirror,
     prepare_folder,
 )
+from whorl.engine.embedded.inverted_index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
 from whorl.engine.embedded.shared_tokens import document_frequencies
 from whorl.engine.embedded.tantivy_query import translate
-from whorl.engine.embedded.text_and_token_index import IndexWriter, InvertedIndex
 from whorl.engine.index_terms import engine_fields_by_name
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,

@@ -170,7 +170,7 @@ def _schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
     # Ids of changed or deleted documents. Only the small part of the index, for recent documents, uses this field (see
-    # `text_and_token_index`).
+    # `inverted_index`).
     builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the identifier of the store and the range of applied journal numbers.
     builder.add_bytes_field("store", indexed=True)

@@ -18,6 +18,7 @@ from tantivy import Query
 from whorl.arrays_and_batches import batches, sort_distinct
 from whorl.engine.embedded.database import Head, Records, SketchedDocument
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
+from whorl.engine.embedded.inverted_index import InvertedIndex, ScoredId
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import PASSAGES, SKETCH, Numbers
@@ -30,7 +31,6 @@ from whorl.engine.embedded.shared_tokens import (
     token_document_pairs,
 )
 from whorl.engine.embedded.tantivy_query import IndexReader, TantivyQuery, any_of, phrase_query, translate
-from whorl.engine.embedded.text_and_token_index import InvertedIndex, ScoredId
 from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import (
     CandidatePage,

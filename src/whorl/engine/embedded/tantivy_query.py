@@ -19,10 +19,10 @@ import numpy as np
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.database import Records
+from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.shared_tokens import Combine, ScoredDocuments, has_only_tokens, match_tokens, regroup
-from whorl.engine.embedded.text_and_token_index import InvertedIndex
 from whorl.engine.index_terms import (
     OWN_FIELDS,
     clause_fields,
