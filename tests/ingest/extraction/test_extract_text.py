@@ -111,6 +111,41 @@ def test_mail(raw: bytes, expected: str) -> None:
     assert str(text).split() == expected.split()
 
 
+PLAIN, FOOTER = "Content-Type: text/plain\n\nplain", "Content-Type: text/plain\n\nfooter"
+PAGE, EMPTY = "Content-Type: text/html\n\n<p>page</p>", "Content-Type: text/plain\n\n \n"
+PICTURE = "Content-Type: image/png\nContent-Disposition: inline\n\nAAAA"
+ATTACHED = "Content-Type: text/plain\nContent-Disposition: attachment\n\nattached"
+
+
+def multipart(kind: str, *parts: str) -> str:
+    inside = "".join(f"--{kind}\n{part}\n" for part in parts)
+    return f"Content-Type: multipart/{kind}; boundary={kind}\n\n{inside}--{kind}--\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (multipart("mixed", PLAIN, PICTURE, FOOTER, ATTACHED), "plain footer"),
+        (multipart("mixed", PAGE, FOOTER), "page footer"),
+        (multipart("alternative", PLAIN, PAGE), "plain"),
+        (multipart("alternative", EMPTY, PAGE), "page"),
+        (multipart("alternative", PAGE, PLAIN), "plain"),
+        (
+            multipart("mixed", multipart("alternative", EMPTY, multipart("related", PAGE, PICTURE)), FOOTER),
+            "page footer",
+        ),
+        (multipart("mixed", "Content-Type: message/rfc822\n\nSubject: other\n\nforwarded", FOOTER), "footer"),
+    ],
+)
+def test_parts_of_a_mail(body: str, expected: str) -> None:
+    """
+    All texts that a mail program shows are read: several texts in a row, and the first alternative with a word.
+    """
+    text = TextBuffer(1000)
+    read_mail(f"Subject: S\n{body}".encode(), text)
+    assert str(text).split() == ["S", *expected.split()]
+
+
 def test_a_word_parted_at_the_end_of_a_line_is_one() -> None:
     """
     A word hyphenated at the end of a line is joined; a hyphen within a line stays.

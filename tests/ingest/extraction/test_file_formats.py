@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import PurePath
 
 import pytest
@@ -19,6 +21,16 @@ from whorl.ingest.extraction.file_formats import (
     format_of,
 )
 
+
+def archive(kind: str) -> bytes:
+    """Return a ZIP archive like those of OpenDocument and EPUB, whose first file names the type."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        made.writestr("mimetype", kind)
+        made.writestr("content.xml", "<p>text</p>")
+    return packed.getvalue()
+
+
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -35,6 +47,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         (b"<p>page", "a.HTM", HTML),
         (b"<p>page", "a.txt", None),
         (b"Subject: mail", "a.eml", MAIL),
+        (b"Subject: page", "a.mhtml", MAIL),
         (b"", "a.docx", DOCX),
     ],
 )
@@ -53,7 +66,13 @@ def test_bytes_count_before_names(raw: bytes, name: str, form: FileFormat | None
         (OLE, "a.msg", "Outlook's .msg is not read; save it as .eml"),
         (b"{\\rtf1\\ansi Hello}", "a.rtf", "RTF is not read; save it as DOCX, PDF or text"),
         (b"{\\rtf1\\ansi Hello}", "a.doc", "RTF is not read; save it as DOCX, PDF or text"),
-        (b"PK\x03\x04", "a.odt", "this is an archive (ZIP), or of a format that is one and is not read"),
+        (archive("application/epub+zip"), "a.epub", "EPUB is not read; save it as DOCX, PDF or text"),
+        (
+            archive("application/vnd.oasis.opendocument.text"),
+            "a.odt",
+            "OpenDocument is not read; save it as DOCX, PDF or text",
+        ),
+        (b"PK\x03\x04", "a.zip", "this is an archive (ZIP), or of a format that is one and is not read"),
     ],
 )
 def test_formats_that_are_known_and_not_read(raw: bytes, name: str, reason: str) -> None:

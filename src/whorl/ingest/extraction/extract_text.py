@@ -9,8 +9,9 @@ import io
 import re
 import warnings
 import zipfile
+from collections.abc import Iterator
 from contextlib import closing
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whorl.errors import DocumentError
@@ -114,10 +115,11 @@ _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Ver
 #: the blank before it. A line of two hyphens and a blank begins a signature.
 _FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
 _SOFT_BREAK = re.compile(r" \n ?")
+_WORD = re.compile(r"\w")
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
-    """Append an e-mail's subject, and its plain text or the text of its HTML; raise DocumentError for other files."""
+    """Append an e-mail's subject and the texts that a mail program shows; raise DocumentError for other files."""
     from email import message_from_bytes
     from email.policy import default
 
@@ -126,12 +128,31 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
         raise DocumentError("this is no e-mail: it does not begin with the headers of one")
     if subject := message.get("Subject"):
         text.add(f"{subject}\n\n")
-    body = message.get_body(preferencelist=("plain", "html"))
-    if body is not None:
-        content = _content(body)
-        if [str(body.get_param(name, "")).lower() for name in ("format", "delsp")] == ["flowed", "yes"]:
+    text.add("\n\n".join(_shown_texts(message)))
+
+
+def _shown_texts(part: MIMEPart) -> Iterator[str]:
+    """Yield the texts of a part of an e-mail that a mail program shows: no attachments, and the best alternative."""
+    kind = part.get_content_type()
+    if part.is_attachment():
+        return
+    if kind == "multipart/alternative":
+        # The plain text of a newsletter may be empty.
+        alternatives = sorted(part.iter_parts(), key=lambda own: own.get_content_type() != "text/plain")
+        texts = map("\n\n".join, map(_shown_texts, alternatives))
+        yield next(filter(_WORD.search, texts), "")
+    elif kind == "multipart/related":
+        # The first part is the text; the others are its pictures and styles.
+        yield from chain.from_iterable(map(_shown_texts, islice(part.iter_parts(), 1)))
+    elif kind.startswith("multipart/"):
+        yield from chain.from_iterable(map(_shown_texts, part.iter_parts()))
+    elif kind == "text/html":
+        yield html_text(_content(part))
+    elif kind == "text/plain":
+        content = _content(part)
+        if [str(part.get_param(name, "")).lower() for name in ("format", "delsp")] == ["flowed", "yes"]:
             content = _FLOWED.sub(lambda lines: _SOFT_BREAK.sub("", lines[0]), content)
-        text.add(html_text(content) if body.get_content_subtype() == "html" else content)
+        yield content
 
 
 def _content(part: MIMEPart) -> str:

@@ -30,12 +30,17 @@ DOCX = FileFormat("DOCX", frozenset({".docx", ".docm", ".dotx", ".dotm"}), "docx
 PPTX = FileFormat("PPTX", frozenset({".pptx", ".pptm"}), "pptx", "ppt/presentation.xml")
 XLSX = FileFormat("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "openpyxl", "xl/workbook.xml")
 HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
-MAIL = FileFormat("e-mail", frozenset({".eml"}))
+#: A web page that a browser saves in one file (`.mht`) is an e-mail with the page as its text.
+MAIL = FileFormat("e-mail", frozenset({".eml", ".mht", ".mhtml"}))
 #: All formats. Requests to the worker contain their names.
 FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
+#: The first file in an archive of these formats is called `mimetype`, and contains the type.
+_OTHER_ARCHIVE = re.compile(rb"mimetypeapplication/(epub|vnd\.oasis\.opendocument)")
+_OTHER_ARCHIVES = {b"epub": "EPUB", b"vnd.oasis.opendocument": "OpenDocument"}
+_ZIP_HEADER = 200
 #: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, encrypted newer Office files.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
@@ -56,6 +61,8 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
         # Names in an archive are not compressed, so this search works even if the archive has no valid index.
         held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
         if held is None:
+            if other := _OTHER_ARCHIVE.search(raw, 0, _ZIP_HEADER):
+                raise DocumentError(f"{_OTHER_ARCHIVES[other[1]]} is not read; save it as DOCX, PDF or text")
             raise DocumentError("this is an archive (ZIP), or of a format that is one and is not read")
         return held
     return by_name
