@@ -149,7 +149,10 @@ def ranks_and_dates(
 
 
 def seconds_of(value: object) -> float | None:
-    """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date."""
+    """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date.
+
+    A number is already seconds, also as text: CSV has only text, and Spark reads all values of JSON as text.
+    """
     first = _first_of(value)
     if isinstance(first, date):
         first = first.isoformat()
@@ -158,7 +161,7 @@ def seconds_of(value: object) -> float | None:
     try:
         return read_date(first, datetime.now(UTC)).first / 1000
     except UnreadableError:
-        return None
+        return _number(first)
 
 
 def _number(value: object) -> float | None:

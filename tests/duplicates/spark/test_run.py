@@ -234,12 +234,13 @@ def test_unread_dates_are_reported(spark: SparkSession, tmp_path: Path, form: st
     from whorl.cli.main import main
 
     text, file = "one two three four five six seven eight nine ten", tmp_path / f"rows.{form}"
-    dates = ["2024-03-01", "soon", None, "", "later", "soon"]
+    dates = ["2024-03-01", "soon", None, "", "later", "soon", "1750000000"]
     rows = [{"id": str(at), "text": text, "day": day} for at, day in enumerate(dates)]
     if form == "parquet":
         spark.createDataFrame(rows, "id string, text string, day string").coalesce(1).write.parquet(str(file))
     else:
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        # JSON also has the number itself, which is no text.
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows).replace('"1750000000"', "1750000000"))
     state = ["--state", str(tmp_path / "state")]
     for number, strict in enumerate(([], ["--strict"])):
         options = ["duplicates", str(file), "--keep", "newest:day", *strict]
@@ -252,6 +253,9 @@ def test_unread_dates_are_reported(spark: SparkSession, tmp_path: Path, form: st
         assert "could not be read, among them" not in done.stderr
         assert ("failed: 3 values could not be read as a date or number" in done.stderr) == bool(strict)
         assert done.exit_code == local.exit_code == len(strict)
+        on_spark = "".join(part.read_text("utf-8") for part in (tmp_path / f"out{number}").glob("*.json"))
+        for cluster in (local.stdout, on_spark):
+            assert [member["id"] for member in json.loads(cluster)["members"] if member["is_principal"]] == ["6"]
 
 
 def test_rows_of_parquet_without_a_text(spark: SparkSession, tmp_path: Path) -> None:
