@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
@@ -26,13 +26,17 @@ def total(body: Sum) -> Json:
     return Json(body.a + body.b)
 
 
+def address(parameters: Annotated[Sum, Query()]) -> Json:
+    return Json(parameters.a)
+
+
 async def path_of(request: Request) -> Json:
     return Json(request.url.path)
 
 
 def client_of(*, direct: bool) -> TestClient:
     router = APIRouter(route_class=DirectRoute if direct else APIRoute)
-    for path, endpoint in (("/ping", ping), ("/path", path_of)):
+    for path, endpoint in (("/ping", ping), ("/path", path_of), ("/address", address)):
         router.add_api_route(path, endpoint, response_model=None)
     router.add_api_route("/sum", total, methods=["POST"], response_model=None)
     app = FastAPI()
@@ -48,6 +52,7 @@ def client_of(*, direct: bool) -> TestClient:
         ("POST", "/ping", b"", 405),
         ("GET", "/path", None, 200),
         ("GET", "/none", None, 404),
+        ("GET", "/address", b'{"a": 2}', 422),
         ("GET", "/sum", None, 405),
         ("POST", "/sum", b'{"a": 2, "b": 3}', 200),
         ("POST", "/sum?x=1", b'{"a": 2, "b": 3}', 200),

@@ -156,7 +156,7 @@ class DirectRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer_by_fastapi, endpoint = super().get_route_handler(), self.endpoint
-        match [*get_type_hints(endpoint).values()]:
+        match [*get_type_hints(endpoint, include_extras=True).values()]:
             case [type() as model, type() as result] if issubclass(model, RequestBody) and issubclass(result, Response):
                 body_type: type[RequestBody] = model
             case _:
