@@ -27,6 +27,7 @@ import numpy as np
 from sources import collection
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.search.quotations.named_sources import NamedSource
 from whorl.search.quotations.results import Quotation, Verdict
 from whorl.search.quotations.verify import verify_quotations
 
@@ -222,7 +223,7 @@ def measured(many: int, count: int, wrong: Path | None) -> Iterator[tuple[str, s
         store.index(Document(name, text) for name, text in documents.items())
         for case in Maker(documents, chance).cases(count):
             begin = time.process_time()
-            quotation = Quotation(case.quote, None, case.source, (case.source,))
+            quotation = Quotation(case.quote, None, (NamedSource(case.source, (case.source,)),))
             (verified,) = verify_quotations(store.engine, store.references, "", [quotation]).quotations
             took.append((time.process_time() - begin) * 1000)
             verdict, right = verified.verdict, case.right

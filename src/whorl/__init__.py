@@ -19,8 +19,9 @@ Similar         the results of a search for similar documents, each a SimilarHit
                 Branch, ResidualPlan and MinHashPlan, its search plans
 Attribution     the documents that a text comes from, each a TextSource, with a Promise of the recall; SourcesOptions;
                 HashedPassage, a passage in a store without texts; CommonOptions, options for common text
-Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, a Verdict, each QuotedPlace with
-                every Difference, and the LookUp of its words; VerifyOptions; GivenQuotation, given without a text
+Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, each NamedSource of it, a Verdict,
+                each QuotedPlace with every Difference, and the LookUp of its words; VerifyOptions; GivenQuotation,
+                given without a text
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
 Comparison      two texts compared exactly, with CompareOptions, their shared Passages, each a Passage, the Size of
                 both, and the ResidualOverlap without Common text
@@ -163,6 +164,7 @@ if TYPE_CHECKING:
     from whorl.search.prepared_search import QueryOptions as QueryOptions
     from whorl.search.prepared_search import SearchOptions as SearchOptions
     from whorl.search.prepared_similar import PreparedSimilar as PreparedSimilar
+    from whorl.search.quotations.named_sources import NamedSource as NamedSource
     from whorl.search.quotations.results import Difference as Difference
     from whorl.search.quotations.results import GivenQuotation as GivenQuotation
     from whorl.search.quotations.results import LookUp as LookUp

@@ -97,6 +97,19 @@ class References:
         ids = ((name, self.id_by_path(name) or self._id_by_name(name)) for name in references)
         return {name: document_id for name, document_id in ids if document_id is not None}
 
+    def ids_of_files(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return a dict from paths to the ids of the documents of the same file name, in any folder and any case.
+
+        Omit a path if no document or several documents have its file name.
+        """
+        ids = {}
+        for path in paths:
+            name = PurePosixPath(path.replace("\\", "/")).name
+            found = self._find_by_name(name, ignores_case=True)
+            if len(found) == 1:
+                ids[path] = found[0].id
+        return ids
+
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
         """Return a dict from each reference to a document's id.
 
@@ -284,9 +297,12 @@ class References:
         names = self._find_by_name(reference)
         return names[0].id if len(names) == 1 else None
 
-    def _find_by_name(self, name: str) -> list[Hit]:
+    def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
+        query = f"{'' if ignores_case else '='}name:{quote(name)}"
         with suppress(QueryError, ParameterError, SchemaError):
-            hits = self._engine.search(self._bound(f"=name:{quote(name)}"), start=0, rows=10 * _NAMES_SHOWN).hits
+            hits = self._engine.search(self._bound(query), start=0, rows=10 * _NAMES_SHOWN).hits
+            if ignores_case:
+                return [hit for hit in hits if hit.name.casefold() == name.casefold()]
             return [hit for hit in hits if hit.name == name]
         return []
 

@@ -15,6 +15,7 @@ from whorl.search.quotations.extract_quotations import (
     quotations_of,
     read_given_quotations,
 )
+from whorl.search.quotations.named_sources import NamedSource
 from whorl.search.quotations.results import Quotation
 
 
@@ -76,7 +77,7 @@ def test_sources(text: str, source: str | None) -> None:
     ((quote, named),) = quotes(text)
     assert (quote, named) == ("the rent", source)
     (quotation,) = quotations_of(text)[1]
-    assert source is None or {"lease.txt", "docs/lease.md"} & {*quotation.references}
+    assert source is None or {"lease.txt", "docs/lease.md"} & {*quotation.sources[0].names}
 
 
 def test_a_name_in_quotation_marks() -> None:
@@ -85,7 +86,7 @@ def test_a_name_in_quotation_marks() -> None:
     """
     (quotation,) = quotations_of('> the rent\n\n— "Lease", page 3\n')[1]
     assert quotation.quote == "the rent"
-    assert "Lease" in quotation.references
+    assert "Lease" in quotation.sources[0].parts[0]
 
 
 def test_places() -> None:
@@ -166,7 +167,7 @@ def test_json() -> None:
     """
     listed = quotations_in_json(' [{"quote": "a", "source": "b"}, {"quote": "c", "source": null}]')
     assert listed is not None
-    assert read_given_quotations(listed) == [Quotation("a", None, "b", ("b",)), Quotation("c")]
+    assert read_given_quotations(listed) == [Quotation("a", None, (NamedSource("b", ("b",)),)), Quotation("c")]
     assert [quotations_in_json(text) for text in ("[1] lease", "{}", "[" * 100_000, "")] == [None] * 4
 
 

@@ -386,7 +386,7 @@ def test_a_source_in_prose(store: Store) -> None:
         (" [x](nowhere)", "[x](nowhere)", "exact", ("the store has no document '[x](nowhere)'",)),
         # Brackets often hold something else than a source.
         (" (see above)", None, "exact", ()),
-        (" [1]", None, "exact", ()),
+        (" [1]", None, "exact", ("the text has no footnote [1]",)),
         (" [sic]", None, "exact", ()),
     ],
 )

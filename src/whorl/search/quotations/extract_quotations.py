@@ -1,7 +1,7 @@
-"""Finds the quotations in a text, and the source that the text names for each quotation.
+"""Finds the quotations in a text, and the sources that the text names for each quotation.
 
-A text can name a source in a footnote (`[^1]`, `[1]`, `¹`), in a line that begins with a dash after a block quote, in
-brackets or a link after the quotation, or in the HTML attribute `cite`.
+A text can name sources in footnotes (`[^1]`, `[1, 2]`, `¹`) or a numbered list of sources, in a line that begins with a
+dash after a block quote, in brackets or links after the quotation, or in the HTML attribute `cite`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
@@ -25,6 +25,7 @@ from whorl.search.attribution.excluded_parts import (
     quotations_between_marks,
     unify_marks,
 )
+from whorl.search.quotations.named_sources import LINK, NamedSource, read_source
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
 #: Maximum number of quotations in one request, and of characters in a quotation.
@@ -53,12 +54,33 @@ _SENTENCE_MARKS = "。！？｡‼⁇-⁉؟۔।॥։።፧།။។"
 _SENTENCE = re.compile(
     rf"\S.*?(?:[.!?]{_AFTER_SENTENCE}(?=\s|\Z)|[{_SENTENCE_MARKS}]+{_AFTER_SENTENCE}|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL
 )
-_FOOTNOTE_MARK = re.compile(r"[ \t.,;:!?)]{0,3}(?:\[\^?([\w.-]{1,40})\]|([¹²³⁰⁴-⁹]{1,3}))")
-_FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1,3}))[ \t]+(\S.*)$", re.MULTILINE)
+#: A footnote mark, or several in one pair of brackets.
+_FOOTNOTE_MARK = re.compile(r"\[(\^?[\w.-]{1,40}(?:[ \t]?[,;][ \t]?\^?[\w.-]{1,40}){0,20})\](?!\()|([¹²³⁰⁴-⁹]{1,3})")
+_BULLET = r"[ \t]*(?:[-*+][ \t]+)?"
+_FOOTNOTE = re.compile(rf"^{_BULLET}(?:\[\^?([\w.-]{{1,40}})\][.:]?|([¹²³⁰⁴-⁹]{{1,3}}))[ \t]+(\S.*)$", re.MULTILINE)
+#: The heading of a list of sources.
+_SOURCES = re.compile(
+    r"^[ \t#*_]*(?:Bibliography|Citations|Footnotes|Notes|References|Sources(?: cited)?|Works cited|Belege|Fußnoten|"
+    r"Literatur|Nachweise|Quellen|Références|Fuentes|Referencias|Notas|Fonti|Riferimenti|Note|Bronnen|Referências|"
+    r"Fontes|Źródła|Источники|Ссылки|参考文献|参考资料|来源|出典)[ \t:：*_]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LISTED_SOURCE = re.compile(rf"\s*?^{_BULLET}(\d{{1,4}})[.):][ \t]+(\S.*)$", re.MULTILINE)
 #: A name in brackets. A number in square brackets is a footnote mark instead, and square brackets before a parenthesis
 #: are the label of a link.
-_BRACKETS = re.compile(r"[ \t.,;:]{0,3}(?:\(([^()\n]{1,300})\)|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\())")
-_LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
+_NAME_IN_BRACKETS = (
+    r"(?:\(([^()\n]{1,300})\)|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\()|【(?:\d[\d:]{0,9}†)?([^【】\n]{1,300})】)"
+)
+_BRACKETS = re.compile(_NAME_IN_BRACKETS)
+#: Brackets alone on a line below the quotation.
+_NEXT_LINE = re.compile(rf"[ \t.]{{0,3}}\n\n?[ \t]*{_NAME_IN_BRACKETS}[ \t.]*$", re.MULTILINE)
+#: Marks between a quotation and its first source, and between two sources.
+_BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
+    re.compile(rf"[{marks}]{{0,{most}}}")
+    for marks, most in ((r" \t.,;:!?)", 3), (r" \t.,;:", 3), (" .,;:—–(-", 9), (r" \t,;", 3))
+)
+#: Maximum number of sources and missing footnotes of a quotation.
+_MOST_SOURCES = 20
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
@@ -95,7 +117,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         sentences = (found.span() for found in timely(_SENTENCE.finditer(text)))
         return text, [Quotation(text[start:end], (start, end)) for start, end in sentences]
     footnotes = [*timely(_FOOTNOTE.finditer(text))]
-    notes = {note[1] or note[2]: note[3] for note in footnotes}
+    notes = {**_listed_sources(text), **{note[1] or note[2]: note[3] for note in footnotes}}
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
     # Quotation marks in footnotes and in lines that name a source do not mark a quotation, so ignore them.
@@ -114,7 +136,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         start, end = quotation.place or (0, 0)
         if kept and start < (kept[-1].place or (0, 0))[1]:
             continue
-        kept.append(quotation if quotation.source else _with_source(quotation, text, end, notes))
+        kept.append(quotation if quotation.sources else _with_sources(quotation, text, end, notes))
     return text, kept
 
 
@@ -202,7 +224,7 @@ def read_given_quotations(listed: object) -> list[Quotation]:
         quote, source = item["quote"], item.get("source") or None
         if not isinstance(quote, str) or not isinstance(source, str | None):
             raise ParameterError(f"quotation {number}: quote and source are texts, got {item!r:.80}")
-        quotations.append(Quotation(quote, None, source, () if source is None else (source,)))
+        quotations.append(Quotation(quote, None, () if source is None else (NamedSource(source, (source,)),)))
     return quotations
 
 
@@ -247,29 +269,53 @@ def _without_marks(quote: str) -> str:
     return quote[1:-1] if places == [(0, len(quote))] else quote
 
 
-def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, str]) -> Quotation:
-    """Return a quotation with the source that the text names after it, if any."""
-    if (mark := _FOOTNOTE_MARK.match(text, end)) and (note := notes.get(mark[1] or mark[2])):
-        return _add_source(quotation, note)
-    rest = text[end : end + 1_000]
-    if brackets := _BRACKETS.match(rest):
-        return _add_source(quotation, brackets[1] or brackets[2], is_certain=False)
-    link = _LINK.match(rest.lstrip(" .,;:—–(-"))
-    return _add_source(quotation, link[0]) if link else quotation
+def _listed_sources(text: str) -> dict[str, str]:
+    """Return the numbered lines below the headings of lists of sources, by their numbers."""
+    sources = {}
+    for heading in timely(_SOURCES.finditer(text)):
+        at = heading.end()
+        while line := _LISTED_SOURCE.match(text, at):
+            sources[line[1]] = line[2]
+            at = line.end()
+    return sources
 
 
-def _add_source(quotation: Quotation, source: str | None, *, is_certain: bool = True) -> Quotation:
-    """Return a quotation with its source, and with the names that the source may have in a store."""
-    if source is None:
-        return quotation
-    names: list[str] = []
-    for label, target in _LINK.findall(source):
-        names += [target, target.partition("#")[0], label]
-    names += [source.strip(), source, source.partition(",")[0], source.rpartition(",")[2]]
-    names += [word for word in source.split() if "/" in word or "." in word.strip(".")]
-    plain = (name.strip(' \t*_`<>()[]"“”.,;:') for name in names[1:])
-    references = tuple(dict.fromkeys(name for name in (*names[:1], *plain) if name))
-    return Quotation(quotation.quote, quotation.place, source.strip(), references, is_certain)
+def _with_sources(quotation: Quotation, text: str, end: int, notes: Mapping[str, str]) -> Quotation:
+    """Return a quotation with the sources that the text names right after it."""
+    sources: dict[NamedSource, None] = {}
+    missing: list[str] = []
+    at, is_first = end, True
+    while len(sources) + len(missing) < _MOST_SOURCES:
+        before = (_BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK) if is_first else (_BETWEEN,) * 3
+        starts = [marks.match(text, at).end() for marks in before]  # type: ignore[union-attr] # it matches ""
+        if (mark := _FOOTNOTE_MARK.match(text, starts[0])) and (labels := _labels(mark, notes)):
+            sources |= {read_source(notes[label]): None for label in labels if label in notes}
+            missing += [mark[0] if mark[2] else f"[{label}]" for label in labels if label not in notes]
+            at = mark.end()
+        elif brackets := _BRACKETS.match(text, starts[1]) or (_NEXT_LINE.match(text, at) if is_first else None):
+            sources[read_source(next(filter(None, brackets.groups())), is_certain=False)] = None
+            at = brackets.end()
+        elif link := LINK.match(text, starts[2]):
+            sources[read_source(link[0])] = None
+            at = link.end()
+        else:
+            break
+        is_first = False
+    return replace(quotation, sources=tuple(sources), missing_footnotes=tuple(missing))
+
+
+def _labels(mark: re.Match[str], notes: Mapping[str, str]) -> list[str]:
+    """Return the labels in a footnote mark; empty if it holds another label than a number, `^…` or that of a note."""
+    if mark[2]:
+        return [mark[2]]
+    labels = re.split(r"[ \t]?[,;][ \t]?", mark[1])
+    plain = [label.removeprefix("^") for label in labels]
+    is_mark = all(label[0] == "^" or label.isdecimal() or label in notes for label in labels)
+    return plain if is_mark else []
+
+
+def _add_source(quotation: Quotation, source: str | None) -> Quotation:
+    return quotation if source is None else replace(quotation, sources=(read_source(source),))
 
 
 def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import ClassVar, TypedDict
 
 from whorl.errors import ParameterError
+from whorl.search.quotations.named_sources import NamedSource
 
 
 class VerifyOptions(TypedDict, total=False):
@@ -41,17 +42,19 @@ class Quotation:
         quote: The quotation, without its quotation marks.
         place: Half-open range of characters in the text, including the quotation marks; None if the quotation was given
             without a text.
-        source: Name of the source in the text; None if the text names no source.
-        references: Names that the source may have in a store, the likeliest first.
-        is_certain: Whether `source` certainly names a document. Then the user gets a note if the store lacks this
-            document.
+        sources: Sources that the text names for the quotation.
+        missing_footnotes: Marks of footnotes that the text does not have.
     """
 
     quote: str
     place: tuple[int, int] | None = None
-    source: str | None = None
-    references: tuple[str, ...] = ()
-    is_certain: bool = True
+    sources: tuple[NamedSource, ...] = ()
+    missing_footnotes: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str | None:
+        """The named sources as the text has them; None if it names none."""
+        return "; ".join(source.text for source in self.sources) or None
 
 
 class Verdict(Enum):
@@ -134,7 +137,8 @@ class VerifiedQuotation:
     """A quotation with its verdict.
 
     Args:
-        source_id: Id of the named source; None if the text names no source, or the store lacks this source.
+        source_id: Id of the named source, or of the one that is most like the quotation; None if the text names no
+            source, or the store lacks this source.
         places: Places in documents, the best first; empty for `Verdict.ABSENT`.
         look_up: Runs that were looked up in the store; None if the named source has the quotation.
     """

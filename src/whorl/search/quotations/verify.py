@@ -42,6 +42,7 @@ from whorl.search.quotations.extract_quotations import (
     count_unpaired_marks,
     quotations_of,
 )
+from whorl.search.quotations.named_sources import NamedDocuments
 from whorl.search.quotations.results import (
     Difference,
     LookUp,
@@ -144,13 +145,13 @@ def verify_quotations(
     """
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
-    ids = references.ids(name for quotation in quotations for name in quotation.references)
+    named = NamedDocuments(references, (source for quotation in quotations for source in quotation.sources))
     store = _Documents(engine, own_ids)
     verified = []
     for number, quotation in enumerate(quotations, 1):
         require_time()
         report_progress("verifying quotations", number - 1, len(quotations))
-        verified.append(_Verifier(store, quotation, ids, number).verify())
+        verified.append(_Verifier(store, quotation, named, number).verify())
     warnings = store.gaps
     if store.without_text:
         warnings = (f"{len(store.without_text):,} documents were not read: the store keeps no text of them", *warnings)
@@ -254,7 +255,7 @@ class _Match:
 class _Verifier:
     """Compares a quotation with documents, and determines the verdict."""
 
-    def __init__(self, store: _Documents, quotation: Quotation, ids: Mapping[str, str], number: int) -> None:
+    def __init__(self, store: _Documents, quotation: Quotation, documents: NamedDocuments, number: int) -> None:
         if len(quotation.quote) > MOST_CHARACTERS:
             raise ParameterError(
                 f"quotation {number} has {len(quotation.quote):,} characters; a quotation has at most "
@@ -273,16 +274,29 @@ class _Verifier:
         self._words = [word for part in self._parts for word in part.words]
         #: Index of the first word of each part, and at the end the number of all words.
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
-        named = next((ids[name] for name in quotation.references if name in ids), None)
-        self._names_itself = named in store.own_ids
-        self._named = None if self._names_itself else named
-        if self._named is None and not quotation.is_certain:
-            # The brackets after the quotation name no other document, so they probably contain no source; drop them.
-            self._quotation = replace(quotation, source=None, references=())
+        self._notes: list[str] = []
+        self._named = self._find_named(documents)
         self._runs: dict[str, None] = {}
         self._unread = 0
         self._read_by_words: set[str] = set()
         self._is_complete = True
+
+    def _find_named(self, documents: NamedDocuments) -> list[str]:
+        """Return the ids of the documents that the sources name, and note the names that are unknown."""
+        named: dict[str, None] = {}
+        sources = []
+        for source in self._quotation.sources:
+            ids, notes = documents.find(source)
+            others = [key for key in ids if key not in self._store.own_ids]
+            if ids and not others:
+                notes = [*notes, "the named source is the text itself"]
+            named |= dict.fromkeys(others)
+            self._notes += notes
+            if others or notes or source.is_certain:
+                # Other brackets probably hold something else than a source.
+                sources.append(source)
+        self._quotation = replace(self._quotation, sources=tuple(sources))
+        return [*named]
 
     @property
     def _is_long(self) -> bool:
@@ -290,24 +304,24 @@ class _Verifier:
 
     @property
     def _is_of_unknown_source(self) -> bool:
-        return bool(self._quotation.references) and self._named is None
+        return bool(self._quotation.sources) and not self._named
 
     def verify(self) -> VerifiedQuotation:
-        own = next(self._compare_documents([] if self._named is None else [self._named]), None)
+        named = sorted(self._compare_documents(self._named), key=_rank)
         others: list[_Match] = []
-        if own is None or not self._decides_verdict(own):
-            for match in self._documents_with_runs(own):
+        if not named or not self._decides_verdict(named[0]):
+            for match in self._documents_with_runs(named):
                 others.append(match)
                 if self._decides_verdict(match):
                     break
             if not any(match.at for match in others):
-                others += self._find_exact_by_words([*([own] if own else []), *others])
-        verdict, places = self._verdict(own, others)
+                others += self._find_exact_by_words([*named, *others])
+        verdict, places = self._verdict(named, others)
         read = len({*self._read_by_words, *(match.id for match in others)})
         is_complete = self._is_complete and not self._store.gaps
         looked_up = LookUp(tuple(self._runs), self._store.count, read, is_complete) if self._runs else None
         notes = []
-        if verdict is Verdict.EXACT and any(match.ignores_numbers for match in (own, *others) if match):
+        if verdict is Verdict.EXACT and any(match.ignores_numbers for match in (*named[:1], *others)):
             notes.append("numbers in brackets after words were taken for footnote marks")
         if self._unread:
             notes.append(
@@ -315,12 +329,11 @@ class _Verifier:
             )
         elif not is_complete and verdict is Verdict.ABSENT:
             notes.append("its words cannot all be looked up, so its absence is not proved")
-        if self._names_itself:
-            notes.append("the named source is the text itself")
-        elif self._is_of_unknown_source:
-            notes.append(f"the store has no document {self._quotation.source!r:.200}")
+        notes += self._notes
+        notes += [f"the text has no footnote {mark}" for mark in self._quotation.missing_footnotes]
+        source_id = named[0].id if named else next(iter(self._named), None)
         return VerifiedQuotation(
-            self._quotation, len(self._words), verdict, self._named, places[:_MOST_PLACES], looked_up, tuple(notes)
+            self._quotation, len(self._words), verdict, source_id, places[:_MOST_PLACES], looked_up, tuple(notes)
         )
 
     def _decides_verdict(self, match: _Match) -> bool:
@@ -330,24 +343,25 @@ class _Verifier:
     def _is_near(self, match: _Match) -> bool:
         return match.distance <= MOST_EDITED * len(self._words)
 
-    def _verdict(self, own: _Match | None, others: Sequence[_Match]) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
-        everything = [*([own] if own else []), *others]
+    def _verdict(self, named: Sequence[_Match], others: Sequence[_Match]) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
+        """Return the verdict and the places; `named` are the named sources, the most similar first."""
+        everything = [*named, *others]
         unexplained = self._count_unexplained(everything)
-        if own is not None:
-            alone = self._count_unexplained([own])
+        if named:
+            own, alone = named[0], self._count_unexplained(named)
             if (placed := self._judge_match(own, min(alone, unexplained))) is not None:
                 return placed
             is_elsewhere = any(len(match.at) == 1 for match in others)
             if self._is_near(own) and not is_elsewhere:
                 return Verdict.STITCHED, self._find_stitches(everything)
             if alone <= MOST_UNEXPLAINED * len(self._words) and not is_elsewhere:
-                return Verdict.STITCHED, self._find_stitches([own])
-        best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
+                return Verdict.STITCHED, self._find_stitches(named)
+        best = min(others, key=_rank, default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
             # If a quotation names a source that the store lacks, it is misattributed if it was given alone; a quotation
             # in a text keeps its verdict.
             is_given = self._is_of_unknown_source and self._quotation.place is None
-            return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
+            return (Verdict.MISATTRIBUTED if named or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
             return Verdict.STITCHED, self._find_stitches(everything)
         return Verdict.ABSENT, ()
@@ -427,10 +441,10 @@ class _Verifier:
     def _count_unexplained(self, matches: Iterable[_Match]) -> int:
         return len(self._words) - int(np.count_nonzero(self._mask_covered(matches)))
 
-    def _documents_with_runs(self, own: _Match | None) -> Iterator[_Match]:
+    def _documents_with_runs(self, named: Sequence[_Match]) -> Iterator[_Match]:
         """Yield documents with runs of the quotation's words; each look-up yields the best documents first."""
-        seen = {self._named}
-        matches = [] if own is None else [own]
+        seen = {*self._named}
+        matches = [*named]
         for round_ in range(_ROUNDS):
             require_time()
             if round_ == 0:
@@ -597,6 +611,11 @@ class _Verifier:
                 yield run
             # The next run may begin inside this run, so do not skip the whole run.
             start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
+
+
+def _rank(match: _Match) -> tuple[bool, int, float]:
+    """Return a sort key of documents: the most similar to the quotation first."""
+    return not match.at, len(match.at), match.distance
 
 
 def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:

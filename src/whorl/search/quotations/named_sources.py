@@ -1,0 +1,119 @@
+"""Reads the sources that a text names for a quotation, and finds the documents that they mean.
+
+A source means one document (`lease.txt, p. 3`) or several (`lease.txt; minutes.txt`). First the whole source is taken
+for a name, then each part between commas and semicolons, then the words of a part that look like names of files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whorl.search.document_references import References
+
+LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
+_DECORATION = ' \t*_`<>()[]"“”.,;:'
+#: The path of a file. Its folders have no blanks, because those are prose.
+_FILE_NAME = re.compile(
+    r"(?:[^\s,;]*[/\\])?[^/\\]+\.(?:csv|docx?|eml|epub|html?|json|jsonl|log|md|mbox|msg|ndjson|od[pst]|parquet|pdf|pptx?|rst|rtf|tex|tsv|txt|"
+    r"xhtml|xlsx?|xml)",
+    re.IGNORECASE,
+)
+#: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
+_POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
+#: Maximum number of parts of a source, and of words of a part that has an unknown name of a file.
+_MOST_PARTS, _MOST_WORDS = 10, 4
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSource:
+    """A source that a text names for a quotation.
+
+    Args:
+        text: The source as the text has it.
+        names: Names that the whole source may have in a store, the likeliest first.
+        parts: Parts between commas and semicolons, each with its words that look like names.
+        is_certain: Whether the text certainly names a document; brackets after a quotation often hold something else.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    parts: tuple[tuple[str, ...], ...] = ()
+    is_certain: bool = True
+
+
+def read_source(text: str, *, is_certain: bool = True) -> NamedSource:
+    """Return a named source with the names that it and its parts may have in a store."""
+    names = [name for label, target in LINK.findall(text) for name in (target, target.partition("#")[0], label)]
+    names += [text.strip(), _without_decoration(text)]
+    pieces = [*filter(None, map(_without_decoration, re.split("[,;]", text)))][:_MOST_PARTS]
+    if not all(map(str.isdecimal, pieces)):
+        # Numbers next to names are years or pages, not ids of documents.
+        pieces = [piece for piece in pieces if not piece.isdecimal()]
+    parts = [
+        (piece, *map(_without_decoration, (word for word in piece.split() if "/" in word or "." in word.strip("."))))
+        for piece in pieces
+    ]
+    return NamedSource(text.strip(), tuple(dict.fromkeys(filter(None, names))), tuple(parts), is_certain)
+
+
+class NamedDocuments:
+    """The documents of a store that named sources mean."""
+
+    def __init__(self, references: References, sources: Iterable[NamedSource]) -> None:
+        names = {name for source in sources for name in _names_in(source)}
+        self._ids = references.ids(sorted(names))
+        unknown = [name for name in sorted(names - self._ids.keys()) if _FILE_NAME.fullmatch(name)]
+        #: Documents by the name of a file that differs in its folder or in upper and lower case.
+        self._similar = references.ids_of_files(unknown)
+
+    def find(self, source: NamedSource) -> tuple[list[str], list[str]]:
+        """Return the ids of the documents that a source means, and notes about the other names in it."""
+        notes: dict[str, None] = {}
+        whole = next(filter(None, (self._find(name, notes) for name in source.names)), None)
+        if whole is not None:
+            return [whole], [*notes]
+        ids: dict[str, None] = {}
+        for part, *words in source.parts:
+            found = self._find(part, notes)
+            in_words = {} if found else {word: self._find(word, notes) for word in words}
+            ids.update(dict.fromkeys(filter(None, (found, *in_words.values()))))
+            missing = [word for word, document_id in in_words.items() if document_id is None and _is_file(word)]
+            if missing and any(in_words.values()):
+                notes.update((_unknown_note(word), None) for word in missing)
+            elif missing and len(part.split()) <= _MOST_WORDS:
+                notes[_unknown_note(part)] = None
+        if not ids and source.is_certain:
+            return [], [_unknown_note(source.text)]
+        return [*ids], [*notes]
+
+    def _find(self, name: str, notes: dict[str, None]) -> str | None:
+        """Return the id of the document of a name, and add a note if the names differ."""
+        for key in (name, _POSITION.sub("", name)):
+            if key in self._ids:
+                return self._ids[key]
+            if key in self._similar:
+                notes[f"took {key!r:.200} for {self._similar[key]!r:.200}"] = None
+                return self._similar[key]
+        return None
+
+
+def _names_in(source: NamedSource) -> Iterator[str]:
+    for name in (*source.names, *(name for part in source.parts for name in part)):
+        yield name
+        yield _POSITION.sub("", name)
+
+
+def _is_file(name: str) -> bool:
+    return _FILE_NAME.fullmatch(_POSITION.sub("", name)) is not None
+
+
+def _without_decoration(name: str) -> str:
+    return name.strip(_DECORATION)
+
+
+def _unknown_note(name: str) -> str:
+    return f"the store has no document {name!r:.200}"

@@ -1,0 +1,84 @@
+"""The documents that a text names as sources of its quotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from whorl import Document, Store, Verdict, open_store
+from whorl.search.quotations.extract_quotations import quotations_of
+from whorl.search.quotations.named_sources import NamedDocuments
+
+LEASE = "The tenant pays a rent of 1,450 a month. The landlord keeps the structure, the roof and the common parts."
+MINUTES = "The chair thanked the board and the chair promised a written answer by the end of the quarter."
+UNKNOWN = "the store has no document "
+#: What follows a quotation of the lease, the ids of the named documents, and the notes.
+NAMED: list[tuple[str, set[str], list[str]]] = [
+    (" (rules.txt; lease)", {"rules.txt", "lease"}, []),
+    (" (lease, rules.txt)", {"rules.txt", "lease"}, []),
+    (" (see rules.txt and a/minutes.md)", {"rules.txt", "a/minutes.md"}, []),
+    (" [rules.txt, a/minutes.md]", {"rules.txt", "a/minutes.md"}, []),
+    (" [rules.txt][lease]", {"rules.txt", "lease"}, []),
+    (" [Rules](rules.txt), [Lease](lease)", {"rules.txt", "lease"}, []),
+    (" [1, 2]\n\n[1]: rules.txt\n[2]: lease", {"rules.txt", "lease"}, []),
+    (" [1][2]\n\n[1] rules.txt\n[2] lease", {"rules.txt", "lease"}, []),
+    ("¹ ²\n\n¹ rules.txt\n² lease", {"rules.txt", "lease"}, []),
+    (" [^a][^b]\n\n[^a]: rules.txt\n[^b]: lease", {"rules.txt", "lease"}, []),
+    (" [2]\n\n**Sources:**\n\n1. lease\n2. `rules.txt`", {"rules.txt"}, []),
+    (" [2]\n\n## Quellen\n1) lease\n\n2) rules.txt, p. 7", {"rules.txt"}, []),
+    (" [1]\n\nReferences\n- [1] rules.txt", {"rules.txt"}, []),
+    (" [rules.txt:12]", {"rules.txt"}, []),
+    (" (rules.txt#page=3; a/minutes.md:7-9)", {"rules.txt", "a/minutes.md"}, []),
+    ("\n(rules.txt)\n\nMore.", {"rules.txt"}, []),
+    ("【rules.txt】", {"rules.txt"}, []),
+    ("【4:0†rules.txt】", {"rules.txt"}, []),
+    (" (docs/rules.txt)", {"rules.txt"}, ["took 'docs/rules.txt' for 'rules.txt'"]),
+    (" (Rules.TXT; lease)", {"rules.txt", "lease"}, ["took 'Rules.TXT' for 'rules.txt'"]),
+    (" (minutes.md)", {"a/minutes.md"}, []),
+    (" (nowhere.pdf)", set(), [f"{UNKNOWN}'nowhere.pdf'"]),
+    (" [nowhere.pdf, p. 3; lease]", {"lease"}, [f"{UNKNOWN}'nowhere.pdf'"]),
+    (" [3, 4]\n\n[3]: lease", {"lease"}, ["the text has no footnote [4]"]),
+    # Other brackets name no source.
+    *(
+        (f" {other}", set[str](), list[str]())
+        for other in ("(emphasis added)", "(2024)", "(e.g. the roof)", "(U.S., p. 3)")
+    ),
+    *(
+        (f" {other}", set[str](), list[str]())
+        for other in ("(Node.js 20)", "(see example.org)", "[the landlord]", "[…]")
+    ),
+    ("\n(see rules.txt) The board agreed.", set(), []),
+    (" (if it is as config.txt in the folder says)", set(), []),
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    rules = Document("rules.txt", "No music after ten at night, on any day.", "rules.txt")
+    with open_store(tmp_path_factory.mktemp("library") / "store") as opened:
+        opened.index([rules, Document("a/minutes.md", MINUTES, "minutes.md"), Document("lease", LEASE)])
+        yield opened
+
+
+@pytest.mark.parametrize(("after", "ids", "notes"), NAMED)
+def test_named_documents(library: Store, after: str, ids: set[str], notes: list[str]) -> None:
+    """
+    Each document that the text names right after a quotation is a source; an unknown file or footnote is noted.
+    """
+    text = f"“keeps the structure, the roof”{after}"
+    ((quotation,),) = quotations_of(text)[1:]
+    named = NamedDocuments(library.references, quotation.sources)
+    assert {found for source in quotation.sources for found in named.find(source)[0]} == ids
+    (verified,) = library.verify(source=text).quotations
+    assert (verified.verdict is Verdict.EXACT, list(verified.notes)) == (not ids or "lease" in ids, notes)
+    assert verified.source_id == ("lease" if "lease" in ids else min(ids, default=None))
+
+
+def test_a_quotation_stitched_from_two_named_documents(library: Store) -> None:
+    """
+    The parts of a quotation can be in several named documents.
+    """
+    parts = "The tenant pays a rent of 1,450 a month", "and the chair promised a written answer by the end"
+    (verified,) = library.verify(source=f"“{parts[0]} {parts[1]}” (lease; minutes.md)").quotations
+    assert (verified.verdict, [place.id for place in verified.places]) == (Verdict.STITCHED, ["lease", "a/minutes.md"])
