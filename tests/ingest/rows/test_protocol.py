@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -53,6 +54,32 @@ def test_a_row_becomes_a_document() -> None:
         assert RowColumns().document({"text": "t", "id": missing}, "file", 1) == Document("file:1", "t")
     # With a missing id, pandas writes the others as floats.
     assert RowColumns().document({"text": "t", "id": 7.0}, "file", 1) == Document("7", "t")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (uuid.UUID("c8316f1e-0000-4000-8000-000000000001"), "c8316f1e-0000-4000-8000-000000000001"),
+        (decimal.Decimal("1.50"), "1.50"),
+        (datetime.date(2020, 5, 1), "2020-05-01"),
+        (datetime.datetime(2020, 5, 1, 12), "2020-05-01 12:00:00"),
+        (2**64 - 1, "18446744073709551615"),
+    ],
+)
+def test_ids_of_other_types(value: object, expected: str) -> None:
+    """
+    The id of a row is the text of a UUID, of a date or of a number, as Spark writes it.
+    """
+    assert RowColumns().document({"text": "t", "id": value}, "file", 1).id == expected
+
+
+@pytest.mark.parametrize("value", [True, 1.5, [1], {"a": 1}])
+def test_ids_that_are_refused(value: object) -> None:
+    """
+    The error names the column, which the user need not have chosen, and the option.
+    """
+    with pytest.raises(DocumentError, match=r"in column 'id' must be text or a whole number.*--id-column"):
+        RowColumns().document({"text": "t", "id": value}, "file", 1)
 
 
 def test_unused_columns_may_hold_anything() -> None:
@@ -189,7 +216,7 @@ def test_a_column_named_like_a_path_comes_first() -> None:
         (RowColumns("turns"), NESTED, r"text must be text, got \[{'parts'"),
         (RowColumns(), {"text": None}, "text must be text, got None"),
         (RowColumns(), {"text": b"\xff"}, "no UTF-8"),
-        (RowColumns(), {"text": "x", "id": 1.5}, "id must be text, got 1.5"),
+        (RowColumns(), {"text": "x", "id": 1.5}, r"in column 'id' must be text or a whole number, got 1\.5"),
     ],
 )
 def test_rows_that_are_no_documents(columns: RowColumns, row: dict[str, object], message: str) -> None:

@@ -251,6 +251,11 @@ class RowColumns:
         self.require({self.text: None, **row} if self.is_text_optional else row)
         text, name = find_text(row, self.text), find_value(row, self.name)
         document_id = row_id(find_value(row, self.id_column))
+        if self.id is None and not isinstance(document_id, str | None):
+            raise DocumentError(
+                f"the id in column {self.id_column!r} must be text or a whole number, got {document_id!r:.80}; name "
+                "another column (--id-column COLUMN), or '' to know rows by their places"
+            )
         if self.properties is None:
             own = {self.text, self.id_column, self.name}
             properties = _flatten({key: value for key, value in row.items() if key not in own})
@@ -293,13 +298,17 @@ def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> I
 
 
 def row_id(value: object) -> object:
-    """Return the id of a row, a whole number as text; None if the row has none (an empty cell, or NaN)."""
+    """Return the id of a row, as text if it is a whole number, a decimal number, a date or a UUID.
+
+    Return None if the row has no id (an empty cell, or NaN), and other values unchanged.
+    """
     if value == "" or value != value:
         return None
     # If some ids are missing, pandas writes the other ids as floats, even if they are whole numbers.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    is_scalar = isinstance(value, int | decimal.Decimal | datetime.date | uuid.UUID) and not isinstance(value, bool)
+    return str(value) if is_scalar else value
 
 
 #: Value of a missing column; None is a missing value.
