@@ -166,7 +166,7 @@ def in_parts(batches: Any) -> dict[int, list[Any]]:
 def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[str, int]) -> None:
     """
     For each pair above the threshold a hash indexed for the smaller document is probed by the larger one, for any
-    division into blocks; a document without shared hashes sends no hashes of the second count.
+    division into blocks.
     """
     from whorl.duplicates.spark.arrow_blocks import (
         Block,
@@ -184,9 +184,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
     )
 
     chance, wanted = random.Random(seed), pair_options(*question, recall=100)
-    # Evenly distributed, so that the first count certainly has enough of them.
-    alone = {(number << 64) // 100 + chance.getrandbits(56) for number in range(100)}
-    sets = [family for family in families(chance, 4, 150) if family] + [alone]
+    sets = [family for family in families(chance, 4, 150) if family]
     sketches, parts = sketches_of(sets, COMPLETE), Partitioning.with_count(count)
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
@@ -211,11 +209,6 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
         ]
 
     known = frequencies([count for block in blocks.values() for count in looking.counts(iter([block]))])
-    if looking.first_pass_range < 1:
-        remainders = rows_of(looking.counts_of_remaining, known)
-        own = {number >> (64 - COMPLETE.bits) for number in alone}
-        assert own.isdisjoint(decode_columns(remainders, "tokens", COMPLETE.bits)[0].tolist())
-        known += frequencies(remainders)
     chosen = rows_of(looking.prefixes, known)
     tokens, of, flags = decode_columns(chosen, "tokens keys flags", COMPLETE.bits)
     by: dict[int, dict[int, set[int]]] = {IS_INDEXED: defaultdict(set), IS_PROBED: defaultdict(set)}

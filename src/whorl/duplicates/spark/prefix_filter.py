@@ -4,10 +4,8 @@ The search runs in rounds. Each round uses more hashes of a document than the pr
 that the previous one has deferred. Each partition holds a block of documents, and owns a part of all hash values. A
 round first counts the documents that have each hash (the document frequency of the hash). Each block sends its counts
 to the part that owns the hash. The part adds up the counts of each hash, and returns the sum if several documents have
-the hash. The documents are counted in two passes: first for the smallest hashes of all documents, then for the other
-hashes of the few documents that can still reach the threshold. The hashes that a round examines depend only on a
-document's sketch and the round (`whorl.duplicates.prefix_lengths`), so each step selects them again instead of storing
-the selection.
+the hash. The hashes that a round examines depend only on a document's sketch and the round
+(`whorl.duplicates.prefix_lengths`), so each step selects them again instead of storing the selection.
 
 Then each block sends the hashes that pass the prefix filter. The part that owns a hash sorts its documents by size and
 key, and pairs each document with all smaller documents that are large enough. The sorted positions give the number of
@@ -20,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -68,9 +65,6 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: The first pass counts the lowest fraction 1 - `_OF_THRESHOLD` * threshold of the hash values, the second pass counts
-#: the other hashes. If this fraction is at least `_MOST_AT_FIRST`, the first pass counts all hashes.
-_OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
 #: Size of a table that quickly excludes hashes of only one document. For n hashes, its index is the top
 #: log2(n) + `_SPARE_BITS` bits of a hash, but at most `_MOST_HEAD_BITS`.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
@@ -138,14 +132,6 @@ def find_candidates(
         counter = FrequencyCounter(scheme, parts, current_round, _smallest_sizes(blocks, scheme, current_round))
         counted = partition_by_part(map_batches(blocks, counter.counts, COUNTS), parts)
         frequencies = map_batches(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
-        if counter.first_pass_range < 1:
-            frequencies = documents.cache.materialise(frequencies)
-            remaining = partition_by_part(
-                cogroup_blocks(blocks, frequencies, counter.counts_of_remaining, COUNTS, parts), parts
-            )
-            frequencies = frequencies.unionByName(
-                map_batches(remaining, partial(frequencies_of, scheme=scheme), FREQUENCIES)
-            )
         rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, counter.prefixes, RAREST, parts), parts)
         finder = _PairFinder(scheme, parts, current_round, number, options, pivots)
         rows = documents.cache.materialise(map_batches(rarest_hashes, finder.pair, _CANDIDATES))
@@ -339,38 +325,19 @@ class _Entries(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LevelDocuments:
-    """Documents of a block that are compared at one level.
-
-    Args:
-        counts: Number of each document's hashes to examine.
-        first: Number of each document's smallest hashes that the first pass counts.
-    """
+    """Documents of a block that are compared at one level."""
 
     level: int
     sketches: Sketches
     indices: Numbers
     lengths: PrefixLengths
     is_larger: _Bools
-    counts: Numbers
-    first: Numbers
 
-    def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
-        tokens, owners = self.sketches.copy_hashes(self.indices, skipped, counts)
-        return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
-
-    def first_entries(self) -> _Entries:
-        return self.entries(np.zeros_like(self.first), self.first)
-
-    def reachable(self, known: _FrequencyTable) -> _Bools:
-        """Return a mask of the documents that could reach the threshold if they shared all uncounted hashes."""
-        if self.first is self.counts:
-            # The first pass has counted all hashes, so this pruning would save no work.
-            return np.ones(self.indices.size, np.bool_)
-        entries = self.first_entries()
-        shared, shared_indexable = self.counts_of(entries.select(known.frequencies(entries.tokens) > 0))
-        most = shared + self.counts - self.first
-        most_indexable = shared_indexable + np.maximum(0, self.lengths.indexable - self.first)
-        return self.lengths.can_reach_threshold(self.is_larger, most, most_indexable)
+    def entries(self) -> _Entries:
+        """Return the hashes to examine."""
+        counts = self.lengths.count_used_hashes(self.is_larger)
+        tokens, owners = self.sketches.copy_hashes(self.indices, 0, counts)
+        return _Entries(tokens, owners, spread(np.zeros_like(counts), counts) < self.lengths.indexable[owners])
 
     def counts_of(self, entries: _Entries) -> tuple[Numbers, Numbers]:
         owners = entries.owners
@@ -413,40 +380,14 @@ class FrequencyCounter:
     round: Round
     smallest: Mapping[int, int]
 
-    @property
-    def first_pass_range(self) -> Fraction:
-        """Fraction of the range of hash values, from 0 upwards, that the first pass counts; 1 for all hashes."""
-        if not self.round.is_jaccard:
-            # With other metrics, one shared hash can be enough for a pair, so the first pass could not prune any
-            # document.
-            return Fraction(1)
-        # If a document shares no hash of the first pass, its other hashes are too few to reach the threshold.
-        # `_OF_THRESHOLD` leaves a small margin.
-        share = 1 - self.round.pair_options.threshold * _OF_THRESHOLD
-        return share if share < _MOST_AT_FIRST else Fraction(1)
-
     def counts(self, batches: Batches) -> Batches:
-        """First pass: for each hash, count the documents of each block that have it."""
+        """For each hash, count the documents of each block that have it."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
                 by_source.setdefault(part, []).append(batch.slice(at, 1))
         for source, rows in by_source.items():
-            levels = self._levels(Block.from_rows(rows, self.scheme))
-            yield from self._count_frequencies(source, ((level, level.first_entries()) for level in levels))
-
-    def counts_of_remaining(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Second pass: count the other hashes of a block's documents that can still reach the threshold."""
-        if not block.num_rows:
-            return
-        known = self._tables_by_level(frequencies)
-
-        def remaining() -> Iterator[tuple[_LevelDocuments, _Entries]]:
-            for level in self._levels(Block.from_rows(block, self.scheme)):
-                is_open = level.reachable(known(level.level))
-                yield level, level.entries(level.first, np.where(is_open, level.counts - level.first, 0))
-
-        yield from self._count_frequencies(block["part"][0].as_py(), remaining())
+            yield from self._count_frequencies(source, self._levels(Block.from_rows(rows, self.scheme)))
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
         """Yield the hashes in the prefixes of a block's documents, as rows of RAREST; each row goes to one part."""
@@ -456,9 +397,8 @@ class FrequencyCounter:
         whole = Block.from_rows(block, self.scheme)
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level in self._levels(whole):
-            table, indices = known(level.level), level.indices
-            entries = level.entries(np.zeros_like(level.counts), np.where(level.reachable(table), level.counts, 0))
-            frequency = table.frequencies(entries.tokens)
+            entries, indices = level.entries(), level.indices
+            frequency = known(level.level).frequencies(entries.tokens)
             entries, frequency = entries.select(frequency > 0), frequency[frequency > 0]
             prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
             is_indexed, is_probed = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
@@ -478,16 +418,12 @@ class FrequencyCounter:
         for level, size in self.smallest.items():
             indices = np.flatnonzero(current_round.participants(sketches.sizes, home_levels, level, size))
             lengths = current_round.prefix_lengths(sketches, indices, level)
-            is_larger = home_levels[indices] == level
-            counts = first = lengths.count_used_hashes(is_larger)
-            if self.first_pass_range < 1:
-                last = int(self.scheme.bound(level) * self.first_pass_range) - 1
-                first = np.minimum(counts, sketches.count_upto(indices, np.full(indices.shape, last, np.uint64)))
-            yield _LevelDocuments(level, sketches, indices, lengths, is_larger, counts, first)
+            yield _LevelDocuments(level, sketches, indices, lengths, home_levels[indices] == level)
 
-    def _count_frequencies(self, source: int, several: Iterable[tuple[_LevelDocuments, _Entries]]) -> Batches:
+    def _count_frequencies(self, source: int, levels_of_block: Iterable[_LevelDocuments]) -> Batches:
         columns: list[tuple[npt.NDArray[Any], ...]] = []
-        for level, entries in several:
+        for level in levels_of_block:
+            entries = level.entries()
             order = order_of(entries.tokens, self.scheme.bits)
             tokens = entries.tokens[order]
             starts = run_starts(tokens)
