@@ -15,6 +15,7 @@ from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
 
+import mmh3
 import numpy as np
 import numpy.typing as npt
 import orjson
@@ -49,8 +50,8 @@ _ELEMENT_TYPES = {
     "document_counts": "u4",
 }  # fmt: skip
 _PACKED_COLUMNS = ("hashes", "tokens")
-#: Number of integers to try per partition, to find a part number for each partition (see `Partitioning`).
-_CANDIDATES_PER_PART = 32
+#: Seed of the 32-bit murmur3 hash that Spark uses to partition rows.
+_SPARK_SEED = 42
 #: Number of steps that this worker process has run; see `_freeze_imports`.
 _steps = count(1)
 
@@ -71,30 +72,12 @@ class Partitioning:
 
     @classmethod
     def with_count(cls, count: int) -> Partitioning:
-        names = np.full(count, -1, np.int32)
-        begin = 0
-        while (names < 0).any():
-            candidates = np.arange(begin, begin + _CANDIDATES_PER_PART * count, dtype=np.int32)
-            # If several candidates hash to one partition, numpy keeps the last, so assign in reverse to keep the first.
-            at = _hashes_of(candidates).astype(np.int64) % count
-            names[at[::-1]] = np.where(names[at[::-1]] < 0, candidates[::-1], names[at[::-1]])
-            begin += candidates.size
-        return cls(names)
-
-
-def _hashes_of(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return Spark's hash of each number: 32-bit murmur3 of four bytes, with seed 42."""
-    with np.errstate(over="ignore"):
-        mixed = _rotate(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-        hashes = _rotate(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-        hashes ^= np.uint32(4)
-        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-            hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
-    return hashes.view(np.int32)
-
-
-def _rotate(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
-    return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
+        names: dict[int, int] = {}
+        number = 0
+        while len(names) < count:
+            names.setdefault(mmh3.hash(number.to_bytes(4, "little"), _SPARK_SEED) % count, number)
+            number += 1
+        return cls(np.array([names[partition] for partition in range(count)], np.int32))
 
 
 class MaterialisedRows:
