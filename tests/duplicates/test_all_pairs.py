@@ -10,9 +10,9 @@ import pytest
 
 from tests.duplicates.sets import numbers, pair_options, sketches_of
 from tests.plain import sketch_of
+from whorl.connected_components import UnionFind
 from whorl.duplicates import all_pairs
 from whorl.duplicates.all_pairs import _SpanningPairs, find_pairs, first_of_equals
-from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions

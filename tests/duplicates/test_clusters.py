@@ -1,4 +1,4 @@
-"""Tests of connected components, complete clusters and stars, against plain definitions."""
+"""Tests of complete clusters and stars, against plain definitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.duplicates.clusters import (
-    UnionFind,
     complete_labels,
     groups_by_label,
     labels_around_kept,
@@ -25,41 +24,6 @@ def pairs_of(edges: list[tuple[int, int, int]]) -> Pairs:
     columns = np.array([(a, b, shared) for (a, b), shared in sorted(edges_by_pair.items())], np.int64).reshape(-1, 3).T
     sizes = np.full(columns.shape[1], 10)
     return Pairs(columns[0], columns[1], sizes, sizes, columns[2], columns[2], columns[2])
-
-
-def plain_labels(pairs: Pairs) -> list[int]:
-    labels = list(range(PLACES))
-    changed = True
-    while changed:
-        changed = False
-        for a, b in zip(pairs.a.tolist(), pairs.b.tolist(), strict=True):
-            if labels[a] != labels[b]:
-                labels[a] = labels[b] = min(labels[a], labels[b])
-                changed = True
-    return labels
-
-
-@given(EDGES)
-def test_components_equal_plain_connected_components(edges: list[tuple[int, int, int]]) -> None:
-    """
-    Labels are the smallest reachable indices, whether pairs are joined at once or one by one.
-    """
-    pairs = pairs_of(edges)
-    at_once, one_by_one = UnionFind(PLACES), UnionFind(PLACES)
-    at_once.join(pairs.a, pairs.b)
-    for at in range(len(pairs)):
-        one_by_one.join(pairs.a[at : at + 1], pairs.b[at : at + 1])
-    assert at_once.labels().tolist() == one_by_one.labels().tolist() == plain_labels(pairs)
-
-
-def test_a_long_chain_is_one_component() -> None:
-    """
-    A chain of 100,000 documents in random order is one component.
-    """
-    order = np.random.default_rng(2).permutation(100_000)
-    components = UnionFind(100_000)
-    components.join(order[:-1], order[1:])
-    assert not components.labels().any()
 
 
 @given(EDGES)

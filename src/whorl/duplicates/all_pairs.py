@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import run_starts
-from whorl.duplicates.clusters import UnionFind
+from whorl.connected_components import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import PAIRS_AT_ONCE, HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions

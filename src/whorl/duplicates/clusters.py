@@ -13,36 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import group_equals
+from whorl.connected_components import UnionFind
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verify_sketches import Pairs
-
-
-class UnionFind:
-    """Finds connected components of documents by union-find. The root of a component is its smallest document index."""
-
-    def __init__(self, count: int) -> None:
-        self._parents = np.arange(count)
-
-    def find(self, indices: Numbers) -> Numbers:
-        roots = self._parents[indices]
-        while (is_open := self._parents[roots] != roots).any():
-            roots = np.where(is_open, self._parents[roots], roots)
-        self._parents[indices] = roots
-        return roots
-
-    def join(self, a: Numbers, b: Numbers) -> None:
-        while a.size:
-            roots_a, roots_b = self.find(a), self.find(b)
-            is_apart = roots_a != roots_b
-            a, b = a[is_apart], b[is_apart]
-            low, high = np.minimum(roots_a, roots_b)[is_apart], np.maximum(roots_a, roots_b)[is_apart]
-            # If several pairs set the parent of one root, numpy keeps the last value, so write the smallest parent
-            # last.
-            order = np.argsort(-low, kind="stable")
-            self._parents[high[order]] = low[order]
-
-    def labels(self) -> Numbers:
-        return self.find(np.arange(self._parents.size))
 
 
 def groups_by_label(labels: Numbers) -> list[Numbers]:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, chunks, ranges_of
+from whorl.connected_components import UnionFind
 from whorl.duplicates.clusters import (
-    UnionFind,
     complete_labels,
     groups_by_label,
     labels_around_earlier,

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whorl.arrays_and_batches import expand_ranges, sort_distinct
+from whorl.connected_components import stars_of
 from whorl.hamming.codes_and_groups import (
     LARGEST,
     Codes,
@@ -228,38 +229,9 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
     """Return the connected components of pairs; keep at most about one pair per code in memory."""
-    forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
-    for batch in pairs:
-        waiting.append(batch)
-        size += len(batch)
-        if size > max(_AT_ONCE, len(forest)):
-            forest, size = _forest(np.concatenate((forest, *waiting))), 0
-            waiting.clear()
-    forest = _forest(np.concatenate((forest, *waiting)))
-    smallest, others = forest[:, 0], forest[:, 1]
+    nothing = np.empty((0, 2), np.uint64)
+    others, smallest = stars_of(((batch[:, 0], batch[:, 1]) for batch in chain([nothing], pairs)), _AT_ONCE)
     roots = sort_distinct([smallest])
     owners, members = np.concatenate((roots, smallest)), np.concatenate((roots, others))
     order = np.lexsort((members, owners))
     return Groups(members[order], _run_starts(owners[order], LARGEST))
-
-
-def _forest(pairs: Pairs) -> Pairs:
-    """Return the connected components of pairs as stars: pairs of a group's smallest code with each other code.
-
-    Each round links the roots of trees to smaller roots, and then links all nodes to their roots. The number of rounds
-    is logarithmic in a group's size.
-
-    Source: Y. Shiloach, U. Vishkin, An O(log n) parallel connectivity algorithm (Journal of Algorithms 3, 1982).
-    """
-    codes = sort_distinct([pairs.ravel()])
-    one, other = (np.searchsorted(codes, column) for column in (pairs[:, 0], pairs[:, 1]))
-    root = np.arange(codes.size)
-    while one.size:
-        one, other = root[one], root[other]
-        differs = one != other
-        one, other = np.minimum(one[differs], other[differs]), np.maximum(one[differs], other[differs])
-        root[other] = one
-        while not np.array_equal(above := root[root], root):
-            root = above
-    others = np.flatnonzero(root != np.arange(codes.size))
-    return np.stack((codes[root[others]], codes[others]), axis=1)

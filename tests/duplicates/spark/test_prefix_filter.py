@@ -17,8 +17,8 @@ from tests.duplicates.spark.made_blocks import SMALL, alike_sets, blocked
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.plain import sketch_of
 from tests.sampling import sample, thorough
+from whorl.connected_components import UnionFind
 from whorl.duplicates import ask_pairs
-from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions, rounds
 from whorl.duplicates.sketch_arrays import Sketches

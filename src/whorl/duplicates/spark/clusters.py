@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays_and_batches import run_starts
-from whorl.duplicates.clusters import UnionFind
+from whorl.connected_components import stars_of
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.spark.arrow_blocks import (
     Batches,
@@ -213,15 +214,9 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
 
 def _forest(batches: Batches) -> Batches:
     """Reduce the links of a partition: link each node to the smallest node of its component within the partition."""
-    nodes, to = np.empty(0, np.int64), np.empty(0, np.int64)
-    waiting: list[tuple[Numbers, Numbers]] = []
-    for batch in batches:
-        waiting.append((whole_numbers(batch[0]), whole_numbers(batch[1])))
-        if sum(one.size for one, _ in waiting) >= _PORTION:
-            nodes, to = _stars([(nodes, to), *waiting])
-            waiting = []
-    nodes, to = _stars([(nodes, to), *waiting])
-    yield batch_of({"node": nodes, "to": to})
+    nothing = np.empty(0, np.int64)
+    links = ((whole_numbers(batch[0]), whole_numbers(batch[1])) for batch in batches)
+    yield batch_of(dict(zip(("node", "to"), stars_of(chain([(nothing, nothing)], links), _PORTION), strict=True)))
 
 
 def _roots(batches: Batches) -> Batches:
@@ -230,16 +225,6 @@ def _roots(batches: Batches) -> Batches:
         nodes, to = (whole_numbers(column) for column in forest.columns)
         roots = np.unique(to)
         yield batch_of({"key": np.concatenate([nodes, roots]), "root": np.concatenate([to, roots])})
-
-
-def _stars(several: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
-    ends = [np.concatenate(side) for side in zip(*several, strict=True)]
-    nodes, indices = np.unique(np.concatenate(ends), return_inverse=True)
-    forest = UnionFind(nodes.size)
-    forest.join(*np.split(indices, 2))
-    labels = forest.labels()
-    is_leaf: npt.NDArray[np.bool_] = labels != np.arange(nodes.size)
-    return nodes[is_leaf], nodes[labels[is_leaf]]
 
 
 def _large_star(edges: DataFrame) -> DataFrame:
