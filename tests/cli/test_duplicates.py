@@ -603,6 +603,26 @@ def test_no_folder_of_nothing(lines: Path, tmp_path: Path, level: str) -> None:
     assert out.exists()
 
 
+@pytest.mark.parametrize("more", [[], ["--level", "passage"], ["--reference-only", "--reference"], ["--reference"]])
+@pytest.mark.parametrize("column", ["body", "n"])
+def test_a_run_without_a_readable_document_leaves_existing_files(tmp_path: Path, column: str, more: list[str]) -> None:
+    """
+    The output and the list of an earlier run stay if the text column is missing, or has no text in any row.
+    """
+    rows, items = tmp_path / "rows.jsonl", written(tmp_path / "items.jsonl", {"a": PAGE})
+    rows.write_text("".join(json.dumps({"id": name, "text": PAGE, "n": [{"a": 1}]}) + "\n" for name in "bc"))
+    output, listed = tmp_path / "out.jsonl", tmp_path / "list"
+    words: list[str | Path] = [rows, "--keep", "first", "-o", output, "--delete-list", listed]
+    words += [*more, items] if "--reference" in more else more
+    columns = ["--reference-column", "text"] if "--reference" in more else []
+    assert run(*words).exit_code == 0
+    before = output.read_text(), listed.read_text()
+    assert all(before)
+    assert run(*words, "--text-column", column, *columns, "--filtered", tmp_path / "clean").exit_code == 1
+    assert (output.read_text(), listed.read_text()) == before
+    assert not (tmp_path / "clean").exists()
+
+
 def test_the_input_without_its_duplicates(lines: Path, tmp_path: Path) -> None:
     """
     The filtered rows are the input without the delete list, unchanged; or all rows, with their clusters.

@@ -145,6 +145,10 @@ class DuplicatesCommand(DuplicatesOperation):
         delete_list = None if self.delete_file is not None and self.delete_file.is_file() else self.delete_list
         return replace(self, output=output, delete_list=delete_list)
 
+    def for_results_of(self, reading: InputReader) -> DuplicatesCommand:
+        """Return the command; if no document in PATHs could be read, return it without files that exist already."""
+        return self if reading.count_in_paths or not self.paths else self.without_existing_files()
+
     def require_consistent(self) -> None:
         """Raise ParameterError for flags that cannot be combined, or for an invalid value."""
         if self.paths and self.store is not None:
@@ -311,6 +315,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
         try:
             with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
+                command = command.for_results_of(reading)
                 if command.new and not result.new_documents:
                     # Without a new document, the lists of the run that has listed these documents would become empty.
                     command = command.without_existing_files()
@@ -348,7 +353,7 @@ def _write_extra_files(
     if command.delete_file is not None:
         lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
     # If no input is readable, create no folder, so that the user can correct the command and repeat it.
-    if command.folders and (reading.count or not reading.problems):
+    if command.folders and (reading.count_in_paths or not reading.problems):
         retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
         for folder, with_columns in command.folders.items():
             written, read = write_filtered(reading, retention, folder, with_columns=with_columns)
@@ -478,6 +483,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
         ) as result,
     ):
         report_progress("", 0)
+        command = command.for_results_of(reading)
         # Write files before printing, because the reader of standard output may have closed it.
         lines = _write_extra_files(command, reading, result.clusters)
         if result.too_short:
@@ -508,6 +514,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     with reading_bar(lambda: reading.byte_progress) as show, reporting(show):
         result = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
         report_progress("", 0)
+    command = command.for_results_of(reading)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
     # Write files before printing, because the reader of standard output may have closed it.

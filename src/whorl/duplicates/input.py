@@ -57,8 +57,8 @@ class InputReader:
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
-        #: Number of documents read, and number of documents with the id of an earlier one.
-        self.count = self.repeated = 0
+        #: Number of documents read, of these not from the reference, and number of documents with an earlier one's id.
+        self.count = self.count_in_paths = self.repeated = 0
         #: Number of values that cannot be read as the date or number that the retention policy or the versions need.
         self.unread_values = 0
         self.options, self._is_rewritten = options, is_rewritten
@@ -140,17 +140,17 @@ class InputReader:
         other. The `within` column may be empty, because the input of one day may lack values.
         """
         column, dates = self._keep.column, self.options.date
-        if column and (column, self._keep.sought) not in used and self.count:
+        if column and (column, self._keep.sought) not in used and self.count_in_paths:
             raise ParameterError(
                 f"no document has a {self._keep.sought} in the column {column!r}, so the "
                 f"{self._keep.by} is unknown; " + self._column_hint()
             )
-        if dates and (dates, "date") not in used and self.count:
+        if dates and (dates, "date") not in used and self.count_in_paths:
             raise ParameterError(
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
         within = self.options.within
-        is_unused = within is not None and (within, "value") not in used and self.count > 0
+        is_unused = within is not None and (within, "value") not in used and self.count_in_paths > 0
         if is_unused and not any(has_column(self.first_row(found), str(within)) for found in self.files):
             raise ParameterError(
                 f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
@@ -364,6 +364,7 @@ class InputDocuments:
         if self._is_reference:
             _require_no_loss(report.problems)
         self._reading.note(report)
+        self._reading.count_in_paths += 0 if self._is_reference else report.count
         self._used |= report.used
 
     def finish(self) -> None:
