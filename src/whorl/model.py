@@ -113,7 +113,7 @@ class Document:
 
     def values(self) -> dict[str, tuple[str, ...]]:
         """Return the values of each property as texts, by the name of the property."""
-        return {name: tuple(map(_text, values)) for name, values in self.contents().items()}
+        return {name: tuple(map(text_of_value, values)) for name, values in self.contents().items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def _to_plain(value: Any) -> Any:
     return value.tolist() if type(value) not in (str, int, float, bool) and hasattr(value, "tolist") else value
 
 
-def _text(value: PropertyValue) -> str:
+def text_of_value(value: PropertyValue) -> str:
     return json.dumps(value) if isinstance(value, bool) else str(value)
 
 

@@ -20,6 +20,7 @@ VALUES: dict[str, PropertyValue | tuple[PropertyValue, ...]] = {
     "truth": True,
     "hash": (14599063659027781382, 7),
     "large": -(1 << 64),
+    "texts and equal numbers": ("40", 40, "007", 7, "6.50", 6.5),
 }
 
 
@@ -53,7 +54,7 @@ def mixed(store: Store) -> Iterator[Store]:
         ("14599063659027781382", {"hash"}),
         ("14599063659027781383", set()),
         ('"-18446744073709551616"', {"large"}),
-        ("[6 TO 14599063659027781382]", {"hash"}),
+        ("[6 TO 14599063659027781382]", {"hash", "texts and equal numbers"}),
     ],
 )
 def test_numbers_and_words(mixed: Store, query: str, expected: set[str]) -> None:

@@ -32,7 +32,7 @@ from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, enco
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
-from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
+from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue, text_of_value
 from whorl.query.plan.fields_and_values import Fields, FieldsByKind, date_of, encode_keyword, format_date
 from whorl.query.plan.nodes import Kind, Value
 
@@ -150,19 +150,36 @@ def fields_of_types(by_kind: FieldsByKind) -> Collection[str]:
     return by_kind.values() if len(by_kind.keys() - {Kind.TEXT}) > 1 else ()
 
 
-def original_value(value: PropertyValue, by_kind: FieldsByKind, document: Json) -> PropertyValue:
-    """Convert a stored text to the property's value.
+def original_values(field: str, by_kind: FieldsByKind, document: Json) -> tuple[PropertyValue, ...]:
+    """Convert the stored texts of a field to the property's values.
+
+    If a document has a text and an equal number, such as "12" and 12, the text comes first.
 
     Args:
         by_kind: Names of the property's fields by the type of their values.
         document: The document's fields, with those of `fields_of_types`.
     """
+    keywords = by_kind.get(Kind.KEYWORD, field)
+    texts = {*listed(document.get(keywords))} if keywords != field else set()
+    values = []
+    for text in listed(document[field]):
+        value = _number_or_text(text, by_kind, document)
+        if value is not text and text in texts:
+            texts.remove(text)
+            value = text
+        values.append(value)
+    return tuple(values)
+
+
+def _number_or_text(value: PropertyValue, by_kind: FieldsByKind, document: Json) -> PropertyValue:
+    """Return the number or Boolean that a text was made from, if the document has it; otherwise the text."""
     if isinstance(value, str):
         is_certain = not fields_of_types(by_kind)
         for kind, read in _READERS.items():
             with suppress(ValueError, KeyError):
-                if kind in by_kind and (is_certain or read(value) in listed(document.get(by_kind[kind]))):
-                    return read(value)
+                number, own = read(value), by_kind[kind]
+                if is_certain or (text_of_value(number) == value and number in listed(document.get(own))):
+                    return number
     return value
 
 

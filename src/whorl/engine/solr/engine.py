@@ -57,8 +57,7 @@ from whorl.engine.solr.document_fields import (
     fields_of,
     fields_of_types,
     find_used_names,
-    listed,
-    original_value,
+    original_values,
     read_sketches,
     sketch_fields,
     token_warnings,
@@ -242,8 +241,7 @@ class SolrEngine(ServerEngine):
             properties = {}
             for field in wanted:
                 if field in document:
-                    values = listed(document[field])
-                    properties[field] = tuple(original_value(value, fields[field], document) for value in values)
+                    properties[field] = original_values(field, fields[field], document)
             stored[document_id] = Stored(document_id, name, properties)
         return stored
 
