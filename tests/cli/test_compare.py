@@ -183,11 +183,16 @@ def test_documents_of_a_store(store: str) -> None:
 
 def test_a_document_comes_before_a_file(store: str) -> None:
     """
-    A name that is both a path and an id means the document of a named store, and a note says that the file differs.
+    A name that is both a path and an id means the document of the store, however the store is named, and a note says
+    that the file differs.
     """
-    done = whorl("--store", store, "first", "b.txt", "--json")
-    assert json.loads(done.stdout)["b"]["kind"] == "document"
-    assert done.stderr.startswith("note: the file b.txt has changed since it was indexed")
+    for done in (
+        whorl("--store", store, "b.txt", "a.txt", "--json"),
+        whorl("b.txt", "a.txt", "--json", WHORL_STORE=store),
+    ):
+        read = json.loads(done.stdout)
+        assert (read["a"]["kind"], read["b"]["kind"]) == ("document", "file")
+        assert done.stderr.startswith("note: the file b.txt has changed since it was indexed")
     assert compare_json("b.txt", "a.txt")["a"]["kind"] == "file"
 
 
@@ -245,6 +250,8 @@ def test_two_files_need_no_store(folder: Path) -> None:
     the scheme.
     """
     assert whorl("a.txt", "b.txt", WHORL_STORE="tyop").exit_code == 0
+    unreachable = whorl("a.txt", "b.txt", WHORL_STORE="http://127.0.0.1:1/solr/x")
+    assert (unreachable.exit_code, "no Solr answers at" in unreachable.stderr) == (1, True)
     done = whorl("--store", "tyop", "a.txt", "b.txt")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("whorl: there is no store at tyop")

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 def compare(a: str, b: str, store: str | None, options: CompareOperation, as_json: bool) -> None:
     """Count exactly what two texts share, and show the passages.
 
-    A and B are documents of the store, by id, path or name, or files; one of them can be - for standard input. Without
-    --store, two files need no store.
+    A and B are documents of the store, by id, path or name, or else files; one of them can be - for standard input. If
+    there is no store, two files need none.
 
     \b
     jaccard  shared shingles (runs of words) as a share of those in either
@@ -60,8 +60,8 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
 def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[ReadText, ReadText, Scheme]:
     """Read two texts by their names, and choose the scheme for the comparison.
 
-    A name is a reference to a document, the path of a file, or `-` for standard input. The configured store is opened
-    only if a name is not a file. The scheme is the store's unless `scheme` is given.
+    A name is a reference to a document, the path of a file, or `-` for standard input. Two files need no store, if the
+    configured one is a folder that does not exist. The scheme is the store's unless `scheme` is given.
 
     Raises:
         ParameterError: A name is neither a file nor a document, a file is unreadable, or both are standard input.
@@ -69,12 +69,11 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
     """
     if a == b == STANDARD_INPUT:
         raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
-    files = {name: _file(name) for name in (a, b) if is_file(name) and (store is None or name == STANDARD_INPUT)}
-    if store is None and a in files and b in files:
-        return files[a], files[b], scheme or Scheme()
+    if store is None and is_file(a) and is_file(b) and not _is_store_configured():
+        return _file(a), _file(b), scheme or Scheme()
     try:
         with open_existing_store(store) as opened:
-            texts = {name: files.get(name) or _read_text(opened, name) for name in (a, b)}
+            texts = {name: _read_text(opened, name) for name in (a, b)}
             return texts[a], texts[b], scheme or opened.engine.scheme
     except (StoreError, EngineError) as error:
         name = next((name for name in (a, b) if not is_file(name)), None)
@@ -84,12 +83,20 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
         raise StoreError(f"{name!r} is {kind}, so it is an id, and the store says: {error}") from error
 
 
+def _is_store_configured() -> bool:
+    """Check whether the configured store is a server or an existing folder."""
+    from whorl.settings.settings import Settings
+
+    configured = Settings.load().store
+    return "://" in configured or os.path.isdir(configured)
+
+
 def _file(name: str) -> ReadText:
     return ReadText(name, "standard input" if name == STANDARD_INPUT else "file", source_text(name))
 
 
 def _read_text(opened: Store, name: str) -> ReadText:
-    if is_file(name) and not opened.references.ids([name]):
+    if name == STANDARD_INPUT or (is_file(name) and not opened.references.ids([name])):
         return _file(name)
     meant = referent(opened, name)
     if meant.text is not None:
