@@ -31,7 +31,7 @@ from whorl.duplicates.write_copies_of_files import (
     require_room,
     write_filtered,
 )
-from whorl.errors import ParameterError
+from whorl.errors import DocumentError, ParameterError
 
 WORDS = [f"w{at}" for at in range(60)]
 PAGE, OTHER = " ".join(WORDS), " ".join(reversed(WORDS))
@@ -74,6 +74,54 @@ def data(tmp_path: Path) -> Path:
     (folder / "d.txt").write_text(OTHER)
     (folder / "e.txt").write_text("and six words that stay here")
     return folder
+
+
+@pytest.mark.parametrize("change", ["append", "cut", "delete", "rewrite"])
+@pytest.mark.parametrize("is_during_copy", [False, True])
+def test_a_file_that_changes_before_the_copy_is_complete(tmp_path: Path, change: str, is_during_copy: bool) -> None:
+    """
+    If a file changes after the first reading, no folder is written, and the error names the file.
+    """
+    file = tmp_path / "rows.jsonl"
+    lines = [json.dumps({"text": text, "n": n}) + "\n" for n, text in enumerate([PAGE, NEAR, OTHER])]
+    file.write_text("".join(lines))
+    reading = InputReader([str(file)], is_rewritten=True)
+    assert len(list(reading.documents())) == 3
+
+    def change_file() -> None:
+        if change == "delete":
+            file.unlink(missing_ok=True)
+        else:
+            file.write_text("".join({"append": [*lines, lines[0]], "cut": lines[:2], "rewrite": lines[::-1]}[change]))
+
+    class Ids(set[str]):
+        def __contains__(self, document_id: object) -> bool:
+            change_file()
+            return super().__contains__(document_id)
+
+    if not is_during_copy:
+        change_file()
+    with pytest.raises(DocumentError, match=r"rows.jsonl was changed or deleted during the run"):
+        write_filtered(reading, RetentionDecisions(Ids() if is_during_copy else set()), tmp_path / "out")
+    assert {path.name for path in tmp_path.iterdir()} <= {"rows.jsonl"}
+
+
+def test_a_changed_file_leaves_no_delete_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A list of the rows to delete does not fit a file that has changed, so it is not written either.
+    """
+    file, listed = tmp_path / "rows.jsonl", tmp_path / "list"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in (PAGE, NEAR)))
+
+    def decide(*arguments: Any, **options: Any) -> RetentionDecisions:
+        file.write_text("")
+        return decide_retention(*arguments, **options)
+
+    monkeypatch.setattr("whorl.cli.run_duplicates.decide_retention", decide)
+    words = [file, "--keep", "first", "--delete-list", listed, "--filtered", tmp_path / "out", "-o", tmp_path / "o.csv"]
+    done = CliRunner().invoke(main, ["duplicates", *map(str, words)])
+    assert (done.exit_code, [path.name for path in tmp_path.iterdir()]) == (1, ["rows.jsonl"])
+    assert "rows.jsonl was changed or deleted during the run" in done.stderr
 
 
 @pytest.mark.process

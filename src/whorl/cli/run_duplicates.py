@@ -345,19 +345,19 @@ def _write_extra_files(
     clusters: Callable[[], Iterable[Cluster]],
     metric: Metric = Metric.JACCARD,
 ) -> list[str]:
-    """Write the delete list and the copies of the files, as requested; return lines to print.
+    """Write the copies of the files and the delete list, as requested; return lines to print.
 
     `metric` defines the similarity in annotated copies.
     """
     lines = []
-    if command.delete_file is not None:
-        lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
     # If no input is readable, create no folder, so that the user can correct the command and repeat it.
     if command.folders and (reading.count_in_paths or not reading.problems):
         retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
         for folder, with_columns in command.folders.items():
             written, read = write_filtered(reading, retention, folder, with_columns=with_columns)
             lines.append(f"{written:,} of {plural(read, 'document')} in {folder}")
+    if command.delete_file is not None:
+        lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
     return lines
 
 

@@ -74,6 +74,7 @@ class InputReader:
         self._reference = list(_skip_known(_find_reference(reference, follow_links=follow_links), known))
         #: Files to search, without files of the reference.
         self.files = list(_skip_known(find_files(named, self.problems.append, follow_links=follow_links), known))
+        self._versions = [found.version for found in self.files] if is_rewritten else []
         self._bytes = sum(found.size for found in [*self._reference, *self.files])
         self._done = self._at = 0
 
@@ -93,6 +94,15 @@ class InputReader:
 
     def documents(self) -> InputDocuments:
         return InputDocuments(self, self.files)
+
+    def require_unchanged(self) -> None:
+        """Raise DocumentError if a file has changed since the reader was made: copies would have other rows."""
+        for found, version in zip(self.files, self._versions, strict=bool(self._versions)):
+            if found.version != version:
+                raise DocumentError(
+                    f"{found.file} was changed or deleted during the run, so a copy would not have the rows that were "
+                    "compared; run the command again"
+                )
 
     def make_part(self, found: FoundFile, span: FileSpan | None, *, is_reference: bool) -> InputPart:
         columns, texts = self.columns_to_read(found, is_reference=is_reference)

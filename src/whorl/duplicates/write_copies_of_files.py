@@ -154,7 +154,9 @@ def write_filtered(
 
     Raises:
         ParameterError: The folder cannot be written.
+        DocumentError: An input file has changed since it was read for the first time.
     """
+    reading.require_unchanged()
     writing = _OutputWriter(reading, decisions, with_columns=with_columns)
     partial, unread = _partial(target), reading.unread
     try:
@@ -174,6 +176,7 @@ def write_filtered(
                     if all(known.where != problem.where for known in reading.problems):
                         reading.problems.append(problem)
             _write_notes(reading.files, partial, with_columns=with_columns)
+            reading.require_unchanged()
             lock.close()
             if target.exists():
                 target.rmdir()

@@ -351,6 +351,15 @@ class FoundFile:
         return self.file.address if isinstance(self.file, RemoteFile) else self.file.as_posix()
 
     @property
+    def version(self) -> tuple[int, int] | None:
+        """Size and time of the last change of a local file; None if it is missing, or not a local file."""
+        try:
+            status = self.file.stat() if isinstance(self.file, Path) else None
+        except OSError:
+            return None
+        return status and (status.st_size, status.st_mtime_ns)
+
+    @property
     def size(self) -> int:
         """Size in bytes; 0 if unknown."""
         if isinstance(self.file, Path):
