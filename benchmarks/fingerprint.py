@@ -29,6 +29,7 @@ from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import mmh3
@@ -280,7 +281,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
     def reduce() -> None:
         for words, starts, before in segmented:
             minima_[:], filled[:] = np.iinfo(np.uint64).max, False
-            one._loops.hashes.reduce(
+            one._loops.shingle_hashes.reduce(
                 words, starts, before, *one._hashing, minima_, filled, nothing, counts, one._scratch
             )
 
@@ -352,8 +353,12 @@ def min_locked(texts: Sequence[str], rounds: int) -> float:
 
         return call
 
-    names = ("scan", "divide", "put_in", "reduce", "rotate")
-    one._loops = one._loops._replace(**{name: timed(getattr(one._loops, name)) for name in names})
+    names = {"words": ("scan", "put_in"), "cjk_words": ("divide",), "shingle_hashes": ("reduce", "rotate")}
+    timed_loops = {
+        module: SimpleNamespace(**{name: timed(getattr(getattr(one._loops, module), name)) for name in own})
+        for module, own in names.items()
+    }
+    one._loops = one._loops._replace(**timed_loops)
     shares = []
     for _ in range(rounds):
         inside[0], start = 0, time.thread_time_ns()

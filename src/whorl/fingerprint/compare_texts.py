@@ -494,7 +494,7 @@ def match_shingles(a: _Numbers, b: _Numbers, positions: _Numbers) -> _Numbers:
         first, places = np.zeros(2 + int(max(a.max(initial=-1), b.max(initial=-1))), np.int64), np.empty_like(b)
         passages = np.empty((len(a), 3), np.int64)
         arrays = map(as_loop_array, (a, positions, b))
-        passages = passages[: loops.passage_loops.matches(*arrays, CANDIDATES, first, places, passages)]
+        passages = passages[: loops.passages.matches(*arrays, CANDIDATES, first, places, passages)]
     else:
         passages = np.array(match_plainly(a.tolist(), b.tolist(), positions.tolist()), np.int64).reshape(-1, 3)
     return passages[np.argsort(passages[:, 0], kind="stable")]

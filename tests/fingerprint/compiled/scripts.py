@@ -85,7 +85,7 @@ def cache_without_rotate(folder: Path) -> dict[str, str]:
     from numba.core.caching import _CacheLocator
 
     new_kernel(Scheme())
-    cache_path = kernel.load_loops().hashes.rotate._cache._cache_path
+    cache_path = kernel.load_loops().shingle_hashes.rotate._cache._cache_path
     others = folder / _CacheLocator.get_suitable_cache_subpath(kernel.__file__)
     shutil.copytree(cache_path, others, ignore=shutil.ignore_patterns("*.pyc", "*rotate_*"))
     return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}

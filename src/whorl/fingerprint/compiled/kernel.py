@@ -58,7 +58,7 @@ _MASKS = np.array(
 
 
 class Work(NamedTuple):
-    """Working memory of the loops in `words` and `cjk_words`, allocated once per kernel.
+    """Working memory of the loops in `word_loops` and `cjk_word_loops`, allocated once per kernel.
 
     A unit is a UTF-16 code unit. Python code or the dictionary splits slow segments into words.
 
@@ -72,7 +72,8 @@ class Work(NamedTuple):
         care: Flags of each block of 64 units of the buffer; 0 if the block has no unusual unit.
         edges: Positions in the buffer where runs of set bits in `runs` begin and end.
         at: Numbers of units, words and slow segments written so far.
-        ends, counts: Ends of the words in slow segments, and number of words of each segment, from `cjk_words.divide`.
+        ends, counts: Ends of the words in slow segments, and number of words of each segment, from
+            `cjk_word_loops.divide`.
         cost, before: Cost of the cheapest segmentation up to each position of a span, and the start of its last word.
         known: Caches of dictionary look-ups, from `make_caches`.
     """
@@ -126,7 +127,7 @@ class Kernel:
             before=np.empty(tokenizer.BUFFER_UNITS + 1, np.int32),
             known=self._loops.cjk_words.make_caches(),
         )
-        self._scratch = self._loops.hashes.make_scratch()
+        self._scratch = self._loops.shingle_hashes.make_scratch()
         bucket_size = -(-(1 << 32) // scheme.bucket_count)
         shift = 31 + bucket_size.bit_length()
         is_shift = bucket_size.bit_count() == 1 and shift < 64
@@ -141,15 +142,13 @@ class Kernel:
         self.distinct_hashes([words])
         self.ordered_hashes([words])
         one = np.ones(1, np.int64)
-        self._loops.sketch_loops.upper_tails(one, one, one, one, np.empty(1))
-        self._loops.sketch_loops.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
-        self._loops.sketch_loops.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
+        self._loops.overlap_estimates.upper_tails(one, one, one, one, np.empty(1))
+        self._loops.overlap_estimates.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
+        self._loops.overlap_estimates.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
         none = np.zeros(1, np.int64)
-        self._loops.sketch_loops.decode(
-            np.frombuffer(bytes(24), np.uint8), np.array([0, 16]), none, none, none, _NOTHING
-        )
-        self._loops.sketch_loops.count_shared(_NOTHING, none, none, none, none, none, none)
-        self._loops.passage_loops.matches(
+        self._loops.sketches.decode(np.frombuffer(bytes(24), np.uint8), np.array([0, 16]), none, none, none, _NOTHING)
+        self._loops.sketches.count_shared(_NOTHING, none, none, none, none, none, none)
+        self._loops.passages.matches(
             none, none, none, 1, np.zeros(2, np.int64), none.copy(), np.empty((1, 3), np.int64)
         )
 
@@ -166,9 +165,9 @@ class Kernel:
         for window, words, starts, before in self._scan_windows(texts):
             rows = slice(first, first + window.texts)
             own = minima[rows], filled[rows], counts[rows]
-            self._loops.hashes.reduce(words, starts, before, *self._hashing, *own, self._scratch)
+            self._loops.shingle_hashes.reduce(words, starts, before, *self._hashing, *own, self._scratch)
             first += window.finished
-        self._loops.hashes.rotate(minima, filled)
+        self._loops.shingle_hashes.rotate(minima, filled)
         return minima, counts
 
     def distinct_hashes(
@@ -197,7 +196,7 @@ class Kernel:
                     read = []
             highs, aside = np.empty(words_here, np.uint64), np.empty(int(before[-1]) + 1, np.uint64)
             heads, own = np.empty(words_here + 1, np.int64), sizes[first : first + window.texts]
-            count = self._loops.hashes.distinct(
+            count = self._loops.shingle_hashes.distinct(
                 words, starts, before, *self._hashing, highs, aside, heads, own, self._scratch
             )
             if parts or not window.finished:
@@ -221,7 +220,9 @@ class Kernel:
         for window, words, starts, before in self._scan_windows(texts):
             shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)
             halves = np.empty(int(before[-1]) + 1, np.uint64)
-            self._loops.hashes.ordered_halves(words, starts, before, *self._hashing, half, halves, self._scratch)
+            self._loops.shingle_hashes.ordered_halves(
+                words, starts, before, *self._hashing, half, halves, self._scratch
+            )
             parts.append(halves[spread(before[:-1], shingles)])
             counts[first : first + window.texts] += shingles
             first += window.finished
@@ -453,9 +454,10 @@ class Loops(NamedTuple):
 
     words: Any
     cjk_words: Any
-    hashes: Any
-    sketch_loops: Any
-    passage_loops: Any
+    shingle_hashes: Any
+    sketches: Any
+    overlap_estimates: Any
+    passages: Any
     jit: Any
 
 
@@ -469,9 +471,19 @@ def load_loops() -> Loops:
     except OSError as error:
         # llvmlite raises this error if it cannot map its library.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
-    from whorl.fingerprint.compiled import cjk_words, hashes, jit, passage_loops, sketch_loops, words
+    from whorl.fingerprint.compiled import (
+        cjk_word_loops,
+        jit,
+        overlap_estimate_loops,
+        passage_loops,
+        shingle_hash_loops,
+        sketch_loops,
+        word_loops,
+    )
 
-    return Loops(words, cjk_words, hashes, sketch_loops, passage_loops, jit)
+    return Loops(
+        word_loops, cjk_word_loops, shingle_hash_loops, sketch_loops, overlap_estimate_loops, passage_loops, jit
+    )
 
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.

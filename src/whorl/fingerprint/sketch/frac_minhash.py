@@ -351,7 +351,7 @@ def _count_shared_in_loops(
         arrays = [source, *(hit.hashes for hit in hits[part])]
         starts = np.cumsum([len(own) for own in arrays])[:-1]
         pairs = np.zeros_like(starts), source_counts[part], starts, counts[part]
-        loops.sketch_loops.count_shared(np.concatenate(arrays), *pairs, np.zeros_like(starts), shared[part])
+        loops.sketches.count_shared(np.concatenate(arrays), *pairs, np.zeros_like(starts), shared[part])
     return shared
 
 
@@ -467,7 +467,7 @@ def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) 
         return None
     ends = counts.cumsum()
     hashes = np.empty(ends[-1], np.uint64)
-    if loops.sketch_loops.decode(joined, starts, low_bits, counts, ends - counts, hashes) < len(raws):
+    if loops.sketches.decode(joined, starts, low_bits, counts, ends - counts, hashes) < len(raws):
         return None
     hashes.flags.writeable = False
     ranges = zip(sizes.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True)

@@ -6,7 +6,7 @@ term. So even the smallest tail has accurate leading digits. The other tail is t
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
 dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. The loops of
-`fingerprint.compiled.sketch_loops` compute the same tails, if they are loaded.
+`fingerprint.compiled.overlap_estimate_loops` compute the same tails, if they are loaded.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     sizes, marked, taken, start = _counts(population, good, drawn, least)
     if loops := loops_at_hand():
         tails = np.empty(sizes.size)
-        loops.sketch_loops.upper_tails(*(as_loop_array(part.ravel()) for part in (sizes, marked, taken, start)), tails)
+        loops.overlap_estimates.upper_tails(
+            *(as_loop_array(part.ravel()) for part in (sizes, marked, taken, start)), tails
+        )
         return tails.reshape(sizes.shape)
     lowest, highest = np.maximum(0, taken + marked - sizes), np.minimum(marked, taken)
     tail = np.where(start <= lowest, 1.0, 0.0)

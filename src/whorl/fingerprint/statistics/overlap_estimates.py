@@ -178,7 +178,7 @@ def shared_shingles(
     lost = 1.0 - np.exp2(-levels.astype(np.float64))
     if loops := loops_at_hand():
         middle = np.empty(low.shape, np.int64)
-        loops.sketch_loops.likeliest(
+        loops.overlap_estimates.likeliest(
             *map(as_loop_array, (sizes_a, sizes_b, alone_a, alone_b, shared, low, high)), lost, middle
         )
         return middle, low, high
@@ -208,7 +208,7 @@ def overlap_interval(
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
         counts = map(as_loop_array, (total, is_union, drawn, shared, np.maximum(shared, most)))
-        loops.sketch_loops.overlap_intervals(*counts, tail, low, high)
+        loops.overlap_estimates.overlap_intervals(*counts, tail, low, high)
         return low, high
     # Search for both ends at once. The first half of each array holds the lower ends.
     total, drawn, shared, most = (

@@ -47,7 +47,7 @@ def test_empty_buckets_take_the_next_value(texts: list[list[bool]]) -> None:
     """
     An empty bucket takes the value of the next filled one, cyclically; without any filled bucket nothing changes.
     """
-    from whorl.fingerprint.compiled.hashes import rotate
+    from whorl.fingerprint.compiled.shingle_hash_loops import rotate
 
     filled = np.array(texts)
     numbers = np.arange(filled.size * 2, dtype=np.uint64).reshape(*filled.shape, 2)
@@ -78,7 +78,7 @@ def test_few_numbers(numbers: list[int], lead: int) -> None:
 
 
 def assert_in_order(numbers: np.ndarray, lead: int = 0) -> None:
-    from whorl.fingerprint.compiled.hashes import put_in_order
+    from whorl.fingerprint.compiled.shingle_hash_loops import put_in_order
 
     aside = np.concatenate([numbers[:0], np.zeros(2, np.uint64), numbers])
     out = np.zeros(numbers.size + 5, np.uint64)

@@ -328,10 +328,11 @@ def put_in(
     """Copy the scanned words, with the words of slow segments in their places; return the numbers of units and words.
 
     `starts`, `before`, `slow` and `units` are as in `scan`. The loop adds the inserted words to the counts in `before`.
-    `divided` has `ends` and `counts` of `cjk_words.divide`. `python_words` has four arrays for the segments that the
-    Python code has split: the units of the words, the end of each segment's units, the length of each word without its
-    space, and the end of each segment's lengths. `filled` and `filled_starts` are the output: the units of all words,
-    each word followed by a space, and the start of each word. `filled` must have room for PADDING additional units.
+    `divided` has `ends` and `counts` of `cjk_word_loops.divide`. `python_words` has four arrays for the segments that
+    the Python code has split: the units of the words, the end of each segment's units, the length of each word without
+    its space, and the end of each segment's lengths. `filled` and `filled_starts` are the output: the units of all
+    words, each word followed by a space, and the start of each word. `filled` must have room for PADDING additional
+    units.
     """
     ends, counts = divided
     found_units, unit_ends, lengths, length_ends = python_words

@@ -24,7 +24,7 @@ def divided(segments: list[str], profile: str, kind: int = DIVIDED_WORD) -> tupl
     """
     Return the word ends of each segment, None for those left to the plain route, and the number of those.
     """
-    from whorl.fingerprint.compiled.cjk_words import divide
+    from whorl.fingerprint.compiled.cjk_word_loops import divide
 
     work, own = new_kernel(Scheme(profile))._work, tables_for_loops(profile)
     units = np.frombuffer("".join(segments).encode("utf-16-le", "surrogatepass"), np.uint16)
