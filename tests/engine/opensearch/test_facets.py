@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from whorl import Document, Store
 from whorl.engine.index_terms import value_term
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
@@ -74,3 +75,22 @@ def test_an_answer_of_another_shape(aggregations: Any, monkeypatch: pytest.Monke
         pytest.raises(EngineResponseError, match="http://c"),
     ):
         engine.facets(BoundPlan(MatchAll()), ASKED)
+
+
+def test_more_nested_values_than_a_cluster_counts(store: Store) -> None:
+    """
+    Nested facets with more values than the cluster's limit are refused at once, with the remedy.
+    """
+    values = tuple(range(300))
+    store.index([Document("many", "a text", properties={"a": values, "b": values})])
+
+    def count(limit: int) -> list[int]:
+        inner = ValueFacet(Kind.INTEGER, "b", limit)
+        facet = ValueFacet(Kind.INTEGER, "a", limit, subfacets=(inner,))
+        (counts,) = store.engine.facets(BoundPlan(MatchAll()), [facet])
+        assert isinstance(counts, tuple)
+        return [len(within) for counted in counts for within in counted.subfacets if isinstance(within, tuple)]
+
+    with pytest.raises(ParameterError, match=r"ask for fewer values: .*65535"):
+        count(300)
+    assert count(200) == [200] * 200

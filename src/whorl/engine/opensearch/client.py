@@ -45,6 +45,8 @@ _SCHEMES = re.compile(r"(?:(?:opensearch|elasticsearch)\+)?https?")
 #: HTTP statuses of temporary failures.
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
+#: Part of a cluster's message about too many values in facets. Its status, 503, is that of a temporary failure.
+TOO_MANY_BUCKETS = "too many buckets"
 #: Number of documents per read request. It is small, because some requests include whole texts.
 _READ_AT_ONCE = 500
 #: Options of a request for term vectors: return only the terms.
@@ -345,7 +347,7 @@ class IndexClient:
 
     def _error(self, status: int, cause: Any) -> EngineError:
         detail = _detail(cause)
-        if status in _PASSING:
+        if status in _PASSING and TOO_MANY_BUCKETS not in detail:
             return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_temporary=True)
         if status == 404:
             message = (

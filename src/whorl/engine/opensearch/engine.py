@@ -14,7 +14,7 @@ from pathlib import Path
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import engine_fields_by_name
-from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, TOO_MANY_BUCKETS, IndexClient
 from whorl.engine.opensearch.create_index import (
     field_definition,
     file_base,
@@ -66,7 +66,7 @@ from whorl.engine.protocol import (
 )
 from whorl.engine.server_engine import ServerEngine, TermMatches, TtlCache, explain_refusals, guard_responses
 from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, finds_only_short
-from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
+from whorl.errors import DocumentError, EngineError, EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_outputs, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
@@ -339,8 +339,14 @@ class OpenSearchEngine(ServerEngine):
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         query = self._translate_plan(plan)
         aggregations = facet_aggregations(facets, lambda node: self._translate_plan(BoundPlan(node)))
-        with explain_refusals(plan):
-            response = self._client.search({"size": 0, "query": query, "aggs": aggregations})
+        try:
+            with explain_refusals(plan):
+                response = self._client.search({"size": 0, "query": query, "aggs": aggregations})
+        except EngineResponseError as error:
+            if TOO_MANY_BUCKETS not in error.detail:
+                raise
+            message = f"the values of nested facets are too many for the cluster; ask for fewer values: {error.detail}"
+            raise ParameterError(message) from error
         return read_facets(facets, response["aggregations"] if facets else {})
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
