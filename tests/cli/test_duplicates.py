@@ -603,6 +603,40 @@ def test_no_folder_of_nothing(lines: Path, tmp_path: Path, level: str) -> None:
     assert out.exists()
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "parquet"])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_text_column_without_texts_is_one_problem_of_a_file(tmp_path: Path, suffix: str, workers: str) -> None:
+    """
+    A text column of lists or objects is reported once for each file, with the columns to name instead.
+    """
+    rows = [{"id": name, "turns": [{"role": "user", "content": PAGE}]} for name in "abc"]
+    file = tmp_path / f"chat.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), file)
+    else:
+        file.write_text("\n".join(map(json.dumps, rows)) if suffix == "jsonl" else json.dumps(rows))
+    done = run(file, "--text-column", "turns", "--workers", workers)
+    reason = (
+        "column 'turns' has other values than texts; name the one of the text (--text-column), of 'id', "
+        "'turns.role', 'turns.content'"
+    )
+    assert [line for line in done.stderr.splitlines() if "chat" in line] == [f"  {file}: {reason}"]
+    assert done.exit_code == 1
+    assert run(file, "--text-column", "turns.content", "--workers", workers).exit_code == 0
+
+
+def test_a_row_without_a_text_names_the_column(tmp_path: Path) -> None:
+    """
+    Rows without a text are errors of their own if other rows have one, and name the column.
+    """
+    file = tmp_path / "mixed.jsonl"
+    file.write_text("".join(json.dumps({"body": body}) + "\n" for body in ([PAGE], PAGE, {"a": PAGE}, None)))
+    done = run(file, "--text-column", "body")
+    assert [f"line {line}: body must be text" in done.stderr for line in (1, 2, 3, 4)] == [True, False, True, False]
+    assert "of 2 documents in all" in done.stderr
+
+
 @pytest.mark.parametrize("more", [[], ["--level", "passage"], ["--reference-only", "--reference"], ["--reference"]])
 @pytest.mark.parametrize("column", ["body", "n"])
 def test_a_run_without_a_readable_document_leaves_existing_files(tmp_path: Path, column: str, more: list[str]) -> None:

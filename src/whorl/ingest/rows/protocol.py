@@ -198,13 +198,20 @@ class RowColumns:
     def select(self, names: Sequence[str], example: Mapping[str, object] | None = None) -> list[str]:
         """Select the columns of a file to read; `example` is a row with all nested fields, if there are any.
 
-        Raise UnreadRowsError if a required column is missing, or several selected columns have the same name. Columns
-        without a name are not selected if there are several.
+        Raise UnreadRowsError if a required column is missing, the text column has no texts, or several selected columns
+        have the same name. Columns without a name are not selected if there are several.
         """
+        row = example or dict.fromkeys(names)
         try:
-            self.require(example or dict.fromkeys(names))
+            self.require(row)
         except DocumentError as error:
             raise UnreadRowsError(str(error)) from None
+        if self.text and not self.has_text(row):
+            known = ", ".join(map(repr, column_paths(row)[:_SHOWN]))
+            raise UnreadRowsError(
+                f"column {self.text!r} has other values than texts; name the one of the text ({self.text_option}), of "
+                f"{known}"
+            )
         paths = names if self.properties is None else (self.text, self.id_column, self.name, *self.properties)
         wanted = {path if path in names else path.partition(".")[0] for path in paths}
         counts = Counter(name for name in names if name in wanted)
@@ -212,6 +219,10 @@ class RowColumns:
         if repeated := [name for name, count in counts.items() if name and count > 1]:
             raise UnreadRowsError(f"several columns are called {repeated[0]!r}; rename all but one")
         return [name for name, count in counts.items() if count == 1]
+
+    def has_text(self, row: Mapping[str, object]) -> bool:
+        """Check whether a row has the text column, with a text or without a value."""
+        return has_column(row, self.text) and isinstance(find_text(row, self.text), str | bytes | None)
 
     def require(self, row: Mapping[str, object]) -> None:
         """Raise DocumentError if a row lacks the text column, or an explicitly named id column."""
@@ -266,7 +277,7 @@ class RowColumns:
             name = name if isinstance(name, str) else None
         return Document(
             f"{file}:{number}" if document_id is None else document_id,  # type: ignore[arg-type]
-            _text("" if self.is_text_optional and text is None else text),
+            _text("" if self.is_text_optional and text is None else text, self.text),
             "" if name is None else name,  # type: ignore[arg-type]
             properties,  # type: ignore[arg-type]
         )
@@ -278,14 +289,14 @@ class RowColumns:
 
 
 def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> Iterator[Row]:
-    """Return the rows of a file; raise UnreadRowsError if there are rows, but none has the text column.
+    """Return the rows of a file; raise UnreadRowsError if there are rows, but none has a text in the text column.
 
-    Rows of JSON may lack a column that other rows have, so read up to the first row that has it, and begin again.
+    Rows of JSON may lack a text that other rows have, so read up to the first row that has it, and begin again.
     """
     rows = form.rows(opened, columns)
     first = next(rows, None)
     lacking, row = None, first
-    while row is not None and (isinstance(row.values, DocumentError) or not has_column(row.values, columns.text)):
+    while row is not None and (isinstance(row.values, DocumentError) or not columns.has_text(row.values)):
         if lacking is None and not isinstance(row.values, DocumentError):
             lacking = row.values
         row = next(rows, None)
@@ -361,11 +372,11 @@ def find_text(row: Mapping[str, object], path: str) -> object:
     return "\n\n".join(texts) if all(isinstance(text, str) for text in texts) else value
 
 
-def _text(value: object) -> str:
+def _text(value: object, column: str) -> str:
     if isinstance(value, str):
         return value
     if not isinstance(value, bytes):
-        raise DocumentError(f"text must be text, got {value!r:.80}")
+        raise DocumentError(f"{column} must be text, got {value!r:.80}")
     try:
         return value.decode()
     except UnicodeDecodeError:
