@@ -15,6 +15,7 @@ from whorl.arrays_and_batches import (
     batches,
     chunks,
     expand_ranges,
+    find_sorted,
     group_equals,
     order_of,
     run_starts,
@@ -130,3 +131,15 @@ def test_results_release_their_items(values: list[int], most: int) -> None:
         # One more: the last item taken.
         assert sum(reference() is not None for reference in born) <= most + 1
     assert pairs == [(value, -value) for value in values]
+
+
+@given(st.lists(st.integers(0, 9)), st.lists(st.integers(-1, 10)))
+def test_numbers_in_an_ascending_array(known: list[int], wanted: list[int]) -> None:
+    """
+    Each number that the array has gets the position of its first occurrence; an empty array has none.
+    """
+    ascending = np.array(sorted(known), np.int64)
+    positions, is_found = find_sorted(ascending, np.array(wanted, np.int64))
+    assert is_found.tolist() == [number in known for number in wanted]
+    expected = [sorted(known).index(number) for number in wanted if number in known]
+    assert positions[is_found].tolist() == expected

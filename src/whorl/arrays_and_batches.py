@@ -50,6 +50,22 @@ def ranges_of(is_marked: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     return np.diff(is_marked, prepend=False, append=False).nonzero()[0].reshape(-1, 2)
 
 
+def find_sorted(
+    ascending: npt.NDArray[Any], wanted: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Look up numbers in an ascending array: return their positions, and a mask of the numbers that the array has.
+
+    >>> positions, is_found = find_sorted(np.array([2, 5, 7]), np.array([7, 6, 9]))
+    >>> positions[is_found].tolist(), is_found.tolist()
+    ([2], [True, False, False])
+    """
+    positions = np.searchsorted(ascending, wanted)
+    if not ascending.size:
+        return positions, np.zeros(positions.shape, np.bool_)
+    np.minimum(positions, ascending.size - 1, out=positions)
+    return positions, ascending[positions] == wanted
+
+
 def count_covers(ranges: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     """Return the number of half-open ranges that contain each index below `size`; int64 array of shape (size,)."""
     return np.cumsum(np.bincount(ranges[:, 0], minlength=size + 1) - np.bincount(ranges[:, 1], minlength=size + 1))[:-1]

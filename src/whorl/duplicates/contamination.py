@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, chunks, run_starts, sort_distinct, spread, with_made
+from whorl.arrays_and_batches import batches, chunks, find_sorted, run_starts, sort_distinct, spread, with_made
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Numbers
@@ -120,9 +120,7 @@ class ReferenceIndex:
             hashes).
         """
         positions = np.flatnonzero(self._filter[self._slots(hashes)])
-        sought = hashes[positions]
-        numbers = np.minimum(np.searchsorted(self._hashes, sought), max(self._hashes.size - 1, 0))
-        is_there = self._hashes[numbers] == sought if positions.size else np.zeros(0, np.bool_)
+        numbers, is_there = find_sorted(self._hashes, hashes[positions])
         return positions[is_there], numbers[is_there]
 
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
@@ -167,8 +165,7 @@ class ReferenceIndex:
             hits = spread(begins[own], counts[own])
             pairs, (positions, numbers) = np.repeat(np.arange(len(group)), counts[own]), (part[hits] for part in shared)
             keys = numbers * len(self.documents) + texts[own][pairs]
-            entries = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
-            is_there = self._keys[entries] == keys
+            entries, is_there = find_sorted(self._keys, keys)
             pairs, positions, entries = pairs[is_there], positions[is_there], entries[is_there]
             tried = np.minimum(self._position_counts[entries], max(1, min(_POSITIONS, _TRIED_AT_ONCE // hits.size)))
             reference_positions = self._reference_positions[spread(self._position_starts[entries], tried)].astype(

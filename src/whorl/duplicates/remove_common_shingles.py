@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import chunks, run_starts, sort_distinct
+from whorl.arrays_and_batches import chunks, find_sorted, run_starts, sort_distinct
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import hash_texts
@@ -137,8 +137,7 @@ def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[n
             require_time()
             documents = np.array(portion, np.int64)
             hashes, owners = sketches.copy_hashes(documents)
-            at = np.minimum(np.searchsorted(common, hashes), common.size - 1)
-            is_left = (common[at] != hashes) | ~is_whole[documents][owners]
+            is_left = ~find_sorted(common, hashes)[1] | ~is_whole[documents][owners]
             counts[documents] = np.bincount(owners[is_left], minlength=documents.size)
             hashes[is_left].astype(HASH, copy=False).tofile(file)
         left = map_hashes(file, int(counts.sum()))

@@ -22,6 +22,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays_and_batches import find_sorted
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, sketch_key
 from whorl.duplicates.verify_sketches import Pairs
@@ -625,8 +626,7 @@ class IdFile(_StringFile):
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]
         occurrences: dict[str, list[int]] = {}
         if repeated.size:
-            is_repeated = repeated[np.minimum(np.searchsorted(repeated, identities), repeated.size - 1)] == identities
-            indices = np.flatnonzero(is_repeated).tolist()
+            indices = np.flatnonzero(find_sorted(repeated, identities)[1]).tolist()
             # Two different ids may have one hash, so compare the ids themselves.
             for index, document_id in zip(indices, self.read_strings(indices), strict=True):
                 occurrences.setdefault(document_id, []).append(index)

@@ -36,7 +36,7 @@ from typing import ClassVar, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import ranges_of, spread
+from whorl.arrays_and_batches import find_sorted, ranges_of, spread
 from whorl.errors import require_text
 from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
 from whorl.fingerprint.fingerprint_texts import words_and_spans
@@ -266,9 +266,9 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
     if not hyphens or not words:
         return TextWords(words, spans)
     ends, starts = np.array(hyphens, np.int64).T
-    seconds = np.minimum(np.searchsorted(spans[:, 0], starts), len(words) - 1)
+    seconds, is_start = find_sorted(spans[:, 0], starts)
     # The first half of a word includes a soft hyphen, so it may end after the start of the hyphen.
-    is_between = (seconds > 0) & (spans[seconds, 0] == starts) & (spans[seconds - 1, 1] >= ends)
+    is_between = is_start & (seconds > 0) & (spans[seconds - 1, 1] >= ends)
     return TextWords(words, spans, seconds[is_between] - 1)
 
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
-from whorl.arrays_and_batches import run_starts
+from whorl.arrays_and_batches import find_sorted, run_starts
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
@@ -395,11 +395,11 @@ def text_digests(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
     """Return the number of shingles for each member's key; 0 for members without a sketch."""
     own, sizes = decode_columns(rows, "keys sizes")
-    if not own.size:
-        return np.zeros_like(keys)
     order = np.argsort(own)
-    indices = order[np.minimum(np.searchsorted(own[order], keys), own.size - 1)]
-    return np.where(own[indices] == keys, sizes[indices], 0)
+    positions, is_known = find_sorted(own[order], keys)
+    found = np.zeros_like(keys)
+    found[is_known] = sizes[order[positions[is_known]]]
+    return found
 
 
 def sketch_row(part: int, block: Block, indices: Numbers) -> pa.RecordBatch:

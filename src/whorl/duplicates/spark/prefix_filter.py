@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays_and_batches import order_of, run_starts, spread
+from whorl.arrays_and_batches import find_sorted, order_of, run_starts, spread
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
@@ -360,10 +360,8 @@ class _FrequencyTable:
         """Return the frequency of each hash; 0 for a hash that is not in the table."""
         frequencies = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
-        if may_be.size:
-            candidates = tokens[may_be]
-            at = np.minimum(np.searchsorted(self._tokens, candidates), self._tokens.size - 1)
-            frequencies[may_be] = np.where(self._tokens[at] == candidates, self._frequencies[at], 0)
+        positions, is_known = find_sorted(self._tokens, tokens[may_be])
+        frequencies[may_be[is_known]] = self._frequencies[positions[is_known]]
         return frequencies
 
 

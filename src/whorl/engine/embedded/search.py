@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from tantivy import Query
 
-from whorl.arrays_and_batches import batches, sort_distinct
+from whorl.arrays_and_batches import batches, find_sorted, sort_distinct
 from whorl.engine.embedded.database import Head, Records, SketchedDocument
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.inverted_index import InvertedIndex, ScoredId
@@ -153,10 +153,7 @@ class PlanRunner:
             excluded = set(self.ids(left_out))
             id_of = {number: document_id for number, document_id in id_of.items() if document_id not in excluded}
         documents = np.array(list(id_of), np.int64)
-        if not id_of:
-            return PassageMatches((), documents, documents)
-        owners = np.minimum(np.searchsorted(documents, matching), documents.size - 1)
-        is_known = documents[owners] == matching
+        owners, is_known = find_sorted(documents, matching)
         return PassageMatches(tuple(id_of.values()), owners[is_known], hash_indices[is_known])
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> set[str]:

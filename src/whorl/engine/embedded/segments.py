@@ -43,7 +43,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import chunks, counts_in_groups, expand_ranges, run_starts, spread
+from whorl.arrays_and_batches import chunks, counts_in_groups, expand_ranges, find_sorted, run_starts, spread
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.request_context import timely
 
@@ -359,11 +359,8 @@ class Segment:
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
         """Return the ordinals of documents by their numbers; omit numbers that the segment does not have."""
-        if not len(self):
-            return np.empty(0, np.int64)
-        nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
-        ordinals: Numbers = nearest[self.numbers[nearest] == numbers]
-        return ordinals
+        ordinals, is_own = find_sorted(self.numbers, numbers)
+        return ordinals[is_own]
 
 
 def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
@@ -426,9 +423,9 @@ class PostingsReader:
         skip_blocks = buckets >> _SKIP_BITS
         positions: Numbers = self._starts[skip_blocks].astype(np.int64) + self._before[buckets]
         if self._overfull.size:
-            nearest = np.minimum(np.searchsorted(self._overfull, skip_blocks), self._overfull.size - 1)
-            if (is_overfull := self._overfull[nearest] == skip_blocks).any():
-                before = self._overfull_offsets[nearest[is_overfull], buckets[is_overfull] % _SKIP_BUCKETS]
+            blocks, is_overfull = find_sorted(self._overfull, skip_blocks)
+            if is_overfull.any():
+                before = self._overfull_offsets[blocks[is_overfull], buckets[is_overfull] % _SKIP_BUCKETS]
                 positions[is_overfull] = self._starts[skip_blocks[is_overfull]].astype(np.int64) + before
         return positions
 
@@ -611,8 +608,8 @@ def _without_shared(
     # Pack a document's ordinal and a hash into one integer. `known` then ascends over all documents.
     wanted = owners.view(np.uint64) << np.uint64(bits) | upper
     known = hashes.owners().view(np.uint64) << np.uint64(bits) | hashes.tokens
-    positions = np.minimum(np.searchsorted(known, wanted), known.size - 1)
-    is_irregular = known[positions] != wanted
+    positions, is_known = find_sorted(known, wanted)
+    is_irregular = ~is_known
     is_irregular[1:] |= wanted[1:] == wanted[:-1]
     shared_bits[owners[is_irregular]] = 0
     is_retained = np.ones(known.size, np.bool_)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, run_starts, sort_distinct, spread
+from whorl.arrays_and_batches import batches, find_sorted, run_starts, sort_distinct, spread
 from whorl.engine.embedded.segmented_token_index import ReadMinHash, TokenSnapshot
 from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
 from whorl.query.plan.nodes import (
@@ -207,10 +207,8 @@ def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: N
     """Return the number of wanted tokens in each document; `wanted` (distinct tokens) and `numbers` must ascend."""
     counts = np.zeros(numbers.size, np.int64)
     (matches,) = _match_queries(snapshot, kind, [_TokenQuery(wanted.tolist())])
-    if matches.numbers.size:
-        nearest = np.minimum(np.searchsorted(matches.numbers, numbers), matches.numbers.size - 1)
-        is_own = matches.numbers[nearest] == numbers
-        counts[is_own] = matches.scores[nearest[is_own]]
+    positions, is_match = find_sorted(matches.numbers, numbers)
+    counts[is_match] = matches.scores[positions[is_match]]
     return counts
 
 

@@ -32,7 +32,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import counts_in_groups, is_first_of_group
+from whorl.arrays_and_batches import counts_in_groups, find_sorted, is_first_of_group
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, lucene_hashes, murmur_pieces, pieces
@@ -213,9 +213,7 @@ def shared_tokens(source: Signature, other: Signature) -> int:
     """Count the tokens of the source, with their repetitions, that the other signature also has."""
     source.scheme.require(other.scheme)
     if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
-        ascending = np.sort(other.hashes)
-        places = np.minimum(np.searchsorted(ascending, source.hashes), len(other) - 1)
-        return int(np.count_nonzero(ascending[places] == source.hashes))
+        return int(np.count_nonzero(find_sorted(np.sort(other.hashes), source.hashes)[1]))
     held = frozenset(other.integers)
     return sum(token in held for token in source.integers)
 

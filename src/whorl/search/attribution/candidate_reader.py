@@ -14,7 +14,16 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, chunks, mask_ranges, ranges_of, run_starts, sort_distinct, spread
+from whorl.arrays_and_batches import (
+    batches,
+    chunks,
+    find_sorted,
+    mask_ranges,
+    ranges_of,
+    run_starts,
+    sort_distinct,
+    spread,
+)
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, Passage, Passages, TextWords, words_of
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
@@ -309,8 +318,6 @@ def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Seq
     # Put the document's index into the upper bits of its hashes, so that the concatenated hashes are sorted.
     upper = np.arange(len(sketches), dtype=np.uint64) << np.uint64(scheme.bits)
     hashes = np.concatenate([sketch.hashes + own for sketch, own in zip(sketches, upper, strict=True)])
-    if hashes.size:
-        wanted = numbers[is_missing] + upper[owners[is_missing]]
-        places = np.minimum(np.searchsorted(hashes, wanted), hashes.size - 1)
-        is_missing[is_missing] = hashes[places] != wanted
+    wanted = numbers[is_missing] + upper[owners[is_missing]]
+    is_missing[is_missing] = ~find_sorted(hashes, wanted)[1]
     return is_missing
