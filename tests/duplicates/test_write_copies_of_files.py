@@ -124,6 +124,29 @@ def test_a_changed_file_leaves_no_delete_list(tmp_path: Path, monkeypatch: pytes
     assert "rows.jsonl was changed or deleted during the run" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("unquoted.tsv", ["id\ttext\n", f'1\tHe said "{PAGE}"\n', f'2\t"He" said "{PAGE}"\n', '3\t5" disks\n']),
+        ("quoted.csv", ['id,"text"\r\n', f'1,"{PAGE}"\r\n', f'"2","{PAGE},"\r\n', '"3","two\r\nlines"\r\n']),
+        ("cut.csv", ["sep=;\nid;text\n", f"1;{PAGE}\n", f"2;{PAGE}\n", "3;no end of its line"]),
+    ],
+)
+def test_rows_of_tables_that_stay_are_unchanged(tmp_path: Path, name: str, rows: list[str]) -> None:
+    """
+    The copy has the quotation marks, line ends and separators of the input, also before added cells.
+    """
+    file, out, marked = tmp_path / name, tmp_path / "out", tmp_path / "marked"
+    file.write_text("".join(rows), newline="")
+    words = ["duplicates", file, "--filtered", out, "--annotated", marked, "-o", tmp_path / "clusters.csv"]
+    assert CliRunner().invoke(main, [*map(str, words)]).exit_code == 0
+    assert (out / name).read_bytes().decode() == "".join([*rows[:2], *rows[3:]])
+    annotated = (marked / name).read_bytes().decode()
+    assert annotated.startswith(rows[0].rstrip("\r\n"))
+    assert all(row.rstrip("\r\n") in annotated for row in rows[1:])
+    assert annotated.count("\n") == len([line for row in rows for line in row.splitlines()])
+
+
 @pytest.mark.process
 def test_filtered_files_lack_the_duplicates(data: Path, tmp_path: Path) -> None:
     """

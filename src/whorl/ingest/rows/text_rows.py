@@ -8,7 +8,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Self
 
@@ -369,6 +369,7 @@ def _line(values: object) -> bytes:
 
 #: Characters that may separate columns. A table without any of them has a single column.
 _SEPARATORS = ",\t;|"
+_LINE_ENDS = "\r\n"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
 #: First line that names the separator, as Excel reads and writes it.
@@ -383,7 +384,7 @@ class TableFormat(RowFormat):
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         with _cells(opened) as cells:
             columns.select(cells.names)
-            for row, _ in cells:
+            for row, *_ in cells:
                 yield row
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
@@ -394,23 +395,32 @@ class TableFormat(RowFormat):
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 
-            def write(row: list[object]) -> None:
-                writer.writerow(row)
-                text.write(lines.getvalue()[:-2] + cells.line_end)
+            def line(values: Iterable[object]) -> str:
+                writer.writerow(values)
+                written = lines.getvalue()[:-2]
                 lines.seek(0)
                 lines.truncate()
+                return written
 
             # A new text column takes the position of the old one.
             new_names = [name for name in added if name != columns.text]
             own = [at for at, name in enumerate(cells.names) if name not in new_names]
+            has_all = len(own) == len(cells.names)
+
+            def row_with(source: str, values: Sequence[object], more: Mapping[str, object]) -> str:
+                new = [_cell(more.get(name)) for name in new_names]
+                if not has_all or more.keys() - {*new_names}:
+                    return line([*(more.get(cells.names[at], values[at]) for at in own), *new]) + cells.line_end
+                # Copy the source of unchanged cells: the writer would quote quotation marks that belong to the text.
+                return source.rstrip(_LINE_ENDS) + cells.separator + line(new) + cells.line_end if new else source
+
             text.write(cells.separator_line)
-            write([*(cells.names[at] for at in own), *new_names])
+            text.write(row_with(cells.heading, cells.names, {name: name for name in new_names}))
             try:
-                for group in portions(cells, lambda pair: pair[0].weight):
-                    for (_, values), more in zip(group, decide([row for row, _ in group]), strict=True):
+                for group in portions(cells, lambda row: row[0].weight):
+                    for (_, values, source), more in zip(group, decide([row for row, *_ in group]), strict=True):
                         if more is not None and values:
-                            own_values = [more.get(cells.names[at], values[at]) for at in own]
-                            write([*own_values, *(_cell(more.get(name)) for name in new_names)])
+                            text.write(row_with(source, values, more))
             finally:
                 text.flush()
                 text.detach()
@@ -458,7 +468,10 @@ class _Lines:
 
 
 class _Cells:
-    """Iterates over the rows of a table, each with a list of its cells. An unreadable row has an error and no cells."""
+    """Iterates over the rows of a table, each with a list of its cells and its source.
+
+    An unreadable row has an error, and no cells.
+    """
 
     def __init__(self, text: io.TextIOWrapper, encoding: str) -> None:
         most = min(file_limits().text_characters, MOST_BYTES)
@@ -475,10 +488,12 @@ class _Cells:
         self._rows = csv.reader(self._lines, delimiter=self.separator, strict=True)
         try:
             self.names = next(self._rows, [])
+            #: Source of the line that names the columns.
+            self.heading = "".join(self._lines.of_row)
         except (csv.Error, DocumentError) as error:
             raise UnreadRowsError(f"the first line, which names the columns, cannot be read: {error}") from None
 
-    def __iter__(self) -> Iterator[tuple[Row, list[str]]]:
+    def __iter__(self) -> Iterator[tuple[Row, list[str], str]]:
         blank = 0
         while True:
             number = self._rows.line_num + 1 + bool(self.separator_line)
@@ -494,13 +509,13 @@ class _Cells:
                 if lines := self._unquoted_rows():
                     yield from self._rows_of_lines(number, lines)
                 else:
-                    yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
+                    yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), [], ""
                 continue
             except UnreadRowsError:
                 # UnreadRowsError is a DocumentError, but the table cannot be read further after it.
                 raise
             except DocumentError as error:
-                yield Row(number, "line", error), []
+                yield Row(number, "line", error), [], ""
                 continue
             if cells is None:
                 return
@@ -508,11 +523,11 @@ class _Cells:
                 blank += self._lines.characters_read
                 _require_few_blanks(blank)
                 continue
-            yield self._row(number, cells, self._lines.characters_read)
+            yield self._row(number, cells, "".join(self._lines.of_row))
 
-    def _row(self, number: int, cells: list[str], characters: int) -> tuple[Row, list[str]]:
-        weight = characters + CELL_BYTES * len(cells)
-        return Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells
+    def _row(self, number: int, cells: list[str], source: str) -> tuple[Row, list[str], str]:
+        weight = len(source) + CELL_BYTES * len(cells)
+        return Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells, source
 
     def _unquoted_rows(self) -> list[list[str]]:
         """Return the lines of the current row as one row each; an empty list if they are not separate rows.
@@ -526,14 +541,14 @@ class _Cells:
         rows = [line.rstrip("\r\n").split("\t") for line in lines]
         return rows if all(len(row) == count for row in rows) else []
 
-    def _rows_of_lines(self, number: int, rows: list[list[str]]) -> Iterator[tuple[Row, list[str]]]:
-        for at, cells in enumerate(rows, number):
+    def _rows_of_lines(self, number: int, rows: list[list[str]]) -> Iterator[tuple[Row, list[str], str]]:
+        for at, (cells, line) in enumerate(zip(rows, self._lines.of_row, strict=True), number):
             try:
                 self._require_valid(cells)
             except DocumentError as error:
-                yield Row(at, "line", error), []
+                yield Row(at, "line", error), [], ""
             else:
-                yield self._row(at, cells, sum(map(len, cells)))
+                yield self._row(at, cells, line)
 
     def _require_valid(self, cells: list[str]) -> None:
         if len(cells) != len(self.names):
