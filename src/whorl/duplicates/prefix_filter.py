@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import run_starts, spread
+from whorl.arrays_and_batches import expand_ranges, run_starts, spread
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches, bisect_ranges
 from whorl.duplicates.verify_sketches import LEAST_THREAD_WORK, run_in_threads
@@ -151,18 +151,12 @@ class _FilterRound:
             else:
                 continue
             is_left[group] = False
-        # Put all partners of a larger document into one batch, so that the batch can drop repeated pairs.
+        # Put the partners of a larger document next to each other: a batch drops repeated pairs.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
-        ends = np.cumsum(counts[left])
-        first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        # Cut batches only between documents, even if one document has more than `PAIRS_AT_ONCE` pairs.
-        after = np.searchsorted(ends[first], np.arange(PAIRS_AT_ONCE, ends[-1] if ends.size else 0, PAIRS_AT_ONCE))
-        cuts = np.append(first, left.size)[after]
-        for portion in np.split(left, np.unique(cuts)):
+        for entries, at in expand_ranges(low[left], low[left] + counts[left], PAIRS_AT_ONCE):
             require_time()
-            if portion.size:
-                yield _candidate_pairs(members, index_keys, low[portion], counts[portion], larger[portion], member_bits)
+            yield _candidate_pairs(members, owners_of(index_keys[at], member_bits), larger[left[entries]])
 
 
 def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
@@ -182,17 +176,10 @@ def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) 
     return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in oversized.tolist()]
 
 
-def _candidate_pairs(
-    members: LevelMembers, index_keys: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
-) -> CandidatePairs:
-    """Pair each larger document with the members in its ranges of index entries; return each pair once.
-
-    Each range of `index_keys` has its start in `low`, its length in `counts`, and the member to pair with it in
-    `larger`.
-    """
-    smaller = owners_of(index_keys[spread(low, counts)], member_bits)
+def _candidate_pairs(members: LevelMembers, smaller: Numbers, larger: Numbers) -> CandidatePairs:
+    """Return each pair of members once, as indices of documents."""
     half = np.uint64(32)
-    pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
+    pairs = np.sort((smaller.astype(np.uint64) << half) | larger.astype(np.uint64))
     pairs = pairs[run_starts(pairs)]
     return CandidatePairs(
         members.indices[(pairs >> half).astype(np.int64)],
