@@ -274,10 +274,11 @@ class TokenIndex:
         self._buffered.clear()
         self._tokens_buffered = 0
 
-    def _write_file(self, write: Callable[[Path], Tokens]) -> Segment:
+    def _write_file(self, write: Callable[[Path], None]) -> Segment:
         path = self._folder / f"{uuid.uuid4().hex}.run"
         try:
-            return Segment(path, write(path))
+            write(path)
+            return Segment(path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise

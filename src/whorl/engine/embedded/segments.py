@@ -261,10 +261,10 @@ class _Blocks:
 class Segment:
     """Reader of a segment file, which may be deleted while the segment is in use.
 
-    `keys` are the segment's `token_keys`, if known. Raises IndexBrokenError if the file is damaged.
+    Raises IndexBrokenError if the file is damaged.
     """
 
-    def __init__(self, path: Path, keys: Tokens | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.name = path.name
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size < _HEAD_BYTES:
@@ -293,7 +293,6 @@ class Segment:
         self._is_copied[self.originals_of_copies] = True
         self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
         self.postings: list[PostingsReader] = []
-        self._keys = keys
         begin = _HEAD_BYTES
         for number, layout in enumerate(layouts):
             first = _COLUMNS + _COLUMNS_OF_KIND * number
@@ -346,8 +345,6 @@ class Segment:
 
         The hash is a sum over postings, so it takes one pass over the postings, in their order in the file.
         """
-        if self._keys is not None:
-            return self._keys
         keys = _first_keys(self.sizes, self.shared_bits)
         for reader in self.postings:
             keys *= _MIXER
@@ -624,8 +621,8 @@ def write_documents(
     tombstones: Numbers,
     kinds: Sequence[Sequence[Tokens]],
     token_bits: Sequence[int],
-) -> Tokens:
-    """Write a segment of new documents, like `write_segment`; return its `token_keys`.
+) -> None:
+    """Write a segment of new documents, like `write_segment`.
 
     `kinds` has, for each kind, the tokens of each document, ascending and distinct.
     """
@@ -644,13 +641,12 @@ def write_documents(
     documents = SegmentDocuments(numbers, sizes, shared_bits, tombstones, first[inverse], counts)
     postings = [[sort_postings(kind.tokens, kind.owners())] for kind in joined]
     write_segment(path, documents, token_bits, postings)
-    return keys
 
 
 def merge_segments(
     path: Path, segments: Sequence[Segment], alive: Sequence[npt.NDArray[np.bool_]], tombstones: Numbers
-) -> Tokens:
-    """Merge segments with the same kinds of tokens into a new segment; return its `token_keys`.
+) -> None:
+    """Merge segments with the same kinds of tokens into a new segment.
 
     `alive` has for each segment a mask of the documents to keep. At most one segment keeps a document number.
     """
@@ -661,8 +657,7 @@ def merge_segments(
     numbers = np.concatenate([segment.numbers[mask] for segment, mask in zip(segments, alive, strict=True)])
     order = np.argsort(numbers)
     keys = [segment.token_keys() for segment in segments]
-    retained_keys: Tokens = select_retained(keys)
-    distinct, first, inverse = np.unique(retained_keys, return_index=True, return_inverse=True)
+    distinct, first, inverse = np.unique(select_retained(keys), return_index=True, return_inverse=True)
     # Documents with the same key have the same tokens, so only the first of them gets postings. `is_missing` marks keys
     # whose postings no segment has given yet.
     is_missing = np.ones(distinct.size, np.bool_)
@@ -686,7 +681,6 @@ def merge_segments(
     documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, first[inverse], counts)
     bits = [kind[0].token_bits for kind in kinds]
     write_segment(path, documents, bits, [_merge_postings(kind, new_ordinals) for kind in kinds])
-    return retained_keys
 
 
 def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]]:
