@@ -132,6 +132,34 @@ def test_characters_far_from_the_beginning() -> None:
     assert decode(long.encode("cp1252") + b"\x93\x81\x94") == f"{long}“\N{REPLACEMENT CHARACTER}”"
 
 
+#: Texts in encodings of DOS, older Macs, and mail, and in UTF-16 without a byte order mark.
+UNUSUAL = [
+    *((text, encoding) for text in SENTENCES if text.startswith("Арендатор") for encoding in ("cp866", "mac_cyrillic")),
+    *((text, "cp852") for text in SENTENCES if text.startswith("Najemca")),
+    *((text, "mac_roman") for text in SENTENCES if text.startswith("L'été")),
+    *((text, encoding) for text in SENTENCES if text.startswith("借主") for encoding in ("iso2022_jp", "iso2022_jp_2")),
+    *((text, "iso2022_kr") for text in SENTENCES if text.startswith("임차인")),
+    *((f"1. {text}\r\n", encoding) for text in SENTENCES for encoding in ("utf-16-le", "utf-16-be")),
+    ("no mark", "utf-16-le"),
+]
+
+
+@pytest.mark.parametrize(("text", "encoding"), UNUSUAL)
+def test_unusual_encodings_are_recognised(text: str, encoding: str) -> None:
+    """
+    A sentence in an encoding without a mark that was used before Unicode, or in UTF-16, is read correctly.
+    """
+    assert decode(text.encode(encoding)) == text
+
+
+@pytest.mark.parametrize("text", ["the landlord’s roof", "the rent is 5 €", "The rent © 2020", "all marks ® and ™"])
+def test_few_characters_outside_ascii(text: str) -> None:
+    """
+    A text with one or two characters outside ASCII is not taken for one of DOS.
+    """
+    assert decode(text.encode("cp1252")) == text
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_encodings_are_recognised(encoding: str) -> None:
     """
@@ -156,10 +184,11 @@ def test_big_endian_marks() -> None:
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200),
         b"\xff\xfe" + bytes(range(256)) * 8,
         b"\xff\xfe\0\0" + bytes(range(256)) * 8,
-        "no mark".encode("utf-16-le"),
+        b"".join(number.to_bytes(4, "little") for number in range(1000)),
+        b"".join(number.to_bytes(2, "big") for number in range(500)),
         bytes(range(128, 256)) * 10,
     ],
-    ids=["bytes", "nul", "png", "like-utf-16", "like-utf-32", "utf-16-without-mark", "high"],
+    ids=["bytes", "nul", "png", "like-utf-16", "like-utf-32", "numbers-of-32-bits", "numbers-of-16-bits", "high"],
 )
 def test_binary_files_are_refused(raw: bytes) -> None:
     """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
+from contextlib import suppress
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -97,41 +99,74 @@ _MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
 #: Maximum number of matches of `_MIXED_LETTERS` for each match of `_OTHER_LETTERS`, if the text was decoded with the
 #: right encoding.
 _MOST_MIXED = 0.25
+#: Minimum number of bytes above 127 for which encodings of DOS and of older Macs are considered: in shorter texts, they
+#: are often taken for usual encodings, and the reverse.
+_FEWEST_HIGH_BYTES = 3
+_HIGH_BYTE = re.compile(b"[\x80-\xff]")
+#: Escape sequences that begin Japanese or Korean text in encodings of 7 bits.
+_ESCAPED = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_ext"))
 
 
 def decode(raw: bytes) -> str:
     """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding."""
-    broken = 0
-    if encoding := encoding_of_mark(raw):
-        text = raw.decode(encoding, errors="replace")
-        broken = 0 if encoding == "utf-8-sig" else text.count("\N{REPLACEMENT CHARACTER}")
-    else:
+    marked = encoding_of_mark(raw)
+    encoding = marked or _escaped_encoding(raw)
+    if encoding is None:
         try:
-            text = raw.decode("utf-8")
+            text, encoding = raw.decode("utf-8"), "utf-8"
         except UnicodeDecodeError as error:
-            if error.reason == "unexpected end of data":
-                # Only the last character is broken, so the file was truncated.
-                return raw.decode("utf-8", errors="replace")
-            encoding = probable_encoding(raw)
+            # If only the last character is broken, the file was truncated.
+            is_truncated = error.reason == "unexpected end of data"
+            encoding = "utf-8" if is_truncated else probable_encoding(raw)
             if encoding is None:
                 raise DocumentError("this is not text in any recognisable encoding") from None
             text = raw.decode(encoding, errors="replace")
-            broken = len(_BROKEN.findall(text))
-    # If many characters are null or broken, this is a binary file that begins like a text.
+    else:
+        text = raw.decode(encoding, errors="replace")
+    broken = 0 if encoding.startswith("utf-8") else len(_BROKEN.findall(text))
+    # If many characters are null or broken, this is a binary file that begins like a text, or UTF-16.
     if text.count("\0") + broken > max(1, len(text) // 100):
+        if marked is None and (wide := _utf_16_without_mark(raw)):
+            return raw.decode(wide)
         raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
     return text
+
+
+def _escaped_encoding(raw: bytes) -> str | None:
+    """Return the encoding of a Japanese or Korean text that switches character sets by escape sequences, or None."""
+    for escape, encoding in _ESCAPED:
+        if escape in raw:
+            with suppress(UnicodeDecodeError):
+                raw.decode(encoding)
+                return encoding
+    return None
+
+
+def _utf_16_without_mark(raw: bytes) -> str | None:
+    """Return the byte order of a text in UTF-16 that has no byte order mark; None if the bytes are something else.
+
+    The upper bytes of Latin letters, blanks and line ends are null, so most null bytes have odd or even positions.
+    """
+    encoding = "utf-16-le" if raw[1::2].count(0) > raw[::2].count(0) else "utf-16-be"
+    try:
+        beginning = raw.decode(encoding)[:EXAMINED_BYTES]
+    except UnicodeDecodeError:
+        return None
+    odd = sum(unicodedata.category(char) in ("Cc", "Cn", "Co") for char in beginning if char not in "\t\n\f\r")
+    return encoding if odd <= len(beginning) // 100 else None
 
 
 def probable_encoding(raw: bytes) -> str | None:
     """Return the most probable encoding of a text that is not in UTF-8; None if the bytes are not text."""
     if b"\0" in raw:
-        return None
+        return _utf_16_without_mark(raw)
     # Import this only when needed: few texts need the detection, and the import takes long.
     from chardet import EncodingEra, detect_all
 
     beginning = raw[:EXAMINED_BYTES]
     eras = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
+    if len(_HIGH_BYTE.findall(beginning)) >= _FEWEST_HIGH_BYTES:
+        eras |= EncodingEra.DOS | EncodingEra.LEGACY_MAC
     for guess in detect_all(beginning, encoding_era=eras, exclude_encodings=["utf-8", "iso8859-1"]):
         if (encoding := guess["encoding"]) is None:
             return None
