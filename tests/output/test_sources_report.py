@@ -14,7 +14,7 @@ import pytest
 from tests.service.accessibility import CONTRAST, PROBLEMS
 from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
-from whorl.output import sources
+from whorl.output import html_pages, sources
 from whorl.output.compare_documents import ReadText
 from whorl.output.sources import report
 from whorl.search.attribution.results import Attribution, Promise, TextSource
@@ -89,7 +89,7 @@ def test_nothing_of_a_text_is_markup() -> None:
     assert "\x00" not in page
     # Each passage is followed by the number of its source.
     plain = re.sub(r"(?<=[^\d])[12](?=\D)", "", parts.text)
-    assert plain.replace("\n", "") == sources._NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", TEXT).replace("\n", "")
+    assert plain.replace("\n", "") == html_pages._NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", TEXT).replace("\n", "")
 
 
 def test_links_lead_somewhere() -> None:
@@ -121,7 +121,7 @@ def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     Passages beyond the limit have no id of their own, and long ones are shortened to both ends.
     """
     monkeypatch.setattr(sources, "MOST_SHOWN", 1)
-    monkeypatch.setattr(sources, "_LONGEST", 20)
+    monkeypatch.setattr(html_pages, "_LONGEST", 20)
     text = "a b c d e f g h i j k l m. x one two three four."
     attribution = attribution_of(text, two="a b c d e f g h i j k l m … one two three four")
     page = report(ReadText("", "text", text), attribution)

@@ -9,8 +9,8 @@ from typing import IO, Any, ClassVar
 
 from whorl.output.compare_documents import LinedRange, Lines, ReadText
 from whorl.output.formatting import cell, plural
+from whorl.output.html_pages import html_in_context, html_list, html_name, html_text, lines_named, report_page
 from whorl.output.json_conversion import values
-from whorl.output.sources import html_in_context, html_list, html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
 #: Columns of the CSV file. A row has a quotation, its verdict, and the first place in a document where the quotation

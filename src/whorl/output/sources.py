@@ -8,11 +8,8 @@ about documents that were not read or compared, and about the promised recall.
 from __future__ import annotations
 
 import csv
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
-from importlib.resources import files
 from typing import IO, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,20 +18,26 @@ from whorl.fingerprint.compare_texts import Passage
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.compare_documents import LinedRange, Lines, ReadText
 from whorl.output.formatting import cell, percent, plural
+from whorl.output.html_pages import (
+    html_in_context,
+    html_list,
+    html_name,
+    html_shortened,
+    html_text,
+    lines_named,
+    report_page,
+)
 from whorl.output.json_conversion import values
 from whorl.request_context import timely
 from whorl.search.attribution.results import Attribution, Common, TextSource
 
 #: Columns of the CSV file, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
-#: The report shows up to `MOST_SHOWN` passages of a source, the longest first. It shows up to `_LONGEST` characters of
-#: a passage, and up to `_AROUND` characters before and after it.
-MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160
+#: Number of passages of a source that the report shows, the longest first.
+MOST_SHOWN = 200
 #: Number of colours. If there are more sources, colours are repeated; the number next to a passage identifies its
 #: source.
 _COLOURS = 8
-#: Characters that HTML does not permit, and lone surrogates, which UTF-8 does not permit.
-_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,26 +239,6 @@ def report(read: ReadText, attribution: Attribution) -> str:
     )
 
 
-def report_page(heading: str, called: str, parts: Iterable[str]) -> str:
-    """Return an HTML page without scripts and external resources; `parts` follow the heading."""
-    style = files("whorl.output").joinpath("report.css").read_text(encoding="utf-8")
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""",
-            f"<title>{heading} {html_text(called)}</title>",
-            f"<style>\n{style}</style>",
-            f'<header class="top"><h1>{heading} {html_name(called)}</h1>',
-            *parts,
-            "</html>\n",
-        ]
-    )
-
-
 def _legend(attribution: Attribution) -> Iterator[str]:
     """Yield the table of sources with their colours and shares."""
     if not attribution.sources:
@@ -339,7 +322,7 @@ def _passages(read: ReadText, attribution: Attribution) -> Iterator[str]:
                 yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{place}"
             else:
                 yield "<p>The store keeps no texts, so the place in the source is not known.</p>"
-            part = _shorten(read.text, *passage.a)
+            part = html_shortened(read.text, *passage.a)
             yield f'<h3>In the text, {lines_named(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
             links = [f'<a href="#t{number}-{at}">its place in the text</a>'] if (number, at) in painted else []
             if at < min(len(source.passages), MOST_SHOWN):
@@ -347,41 +330,5 @@ def _passages(read: ReadText, attribution: Attribution) -> Iterator[str]:
             yield f'<p class="links">{" · ".join(links)}</p></article>'
 
 
-def html_in_context(content: str, start: int, end: int) -> str:
-    """Return the HTML of a range of a text, with the surrounding text."""
-    before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
-    return (
-        f'<blockquote dir="auto"><span class="around">{"…" if start > _AROUND else ""}{html_text(before)}</span>'
-        f"<mark>{_shorten(content, start, end)}</mark>"
-        f'<span class="around">{html_text(after)}{"…" if end + _AROUND < len(content) else ""}</span></blockquote>'
-    )
-
-
-def _shorten(text: str, start: int, end: int) -> str:
-    if end - start <= _LONGEST:
-        return html_text(text[start:end])
-    return f"{html_text(text[start : start + _LONGEST // 2])} […] {html_text(text[end - _LONGEST // 2 : end])}"
-
-
-def lines_named(lines: Lines, place: tuple[int, int]) -> str:
-    first, last = lines.span(*place)
-    return f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
-
-
 def _colour(number: int) -> str:
     return f"source c{(number - 1) % _COLOURS}"
-
-
-def html_list(items: Iterable[str]) -> str:
-    """Return the HTML of a list; "" if it has no items."""
-    listed = "".join(f"<li>{html_text(item)}</li>" for item in items)
-    return listed and f"<ul>{listed}</ul>"
-
-
-def html_name(text: str) -> str:
-    """Return the HTML of a name, isolated so that a right-to-left name does not reorder the text around it."""
-    return f"<bdi>{html_text(text)}</bdi>"
-
-
-def html_text(text: str) -> str:
-    return escape(_NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text))
