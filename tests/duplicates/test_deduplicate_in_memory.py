@@ -237,6 +237,7 @@ def test_an_ambiguous_one_is_a_warning() -> None:
     ("texts", "options", "words"),
     [
         ("one text", {}, "texts is one str, not several texts"),
+        (type("LazyFrame", (), {"columns": ["text"]})(), {}, "a LazyFrame, which has no rows yet; call its collect()"),
         (None, {}, "texts must be a list of texts, a column or a table, got None"),
         ([], {"keep": 1}, "keep must be text, got 1"),
         (["a", 3], {}, "row 1 has no text, but 3"),

@@ -84,6 +84,14 @@ def test_numbers_out_of_range(wrong: Any) -> None:
         as_codes([0, wrong], "hashes")
 
 
+def test_truth_values_are_no_codes() -> None:
+    """
+    True is an error, although Python takes it for 1.
+    """
+    with pytest.raises(CodeTypeError, match="got True"):
+        as_code(True)
+
+
 @pytest.mark.parametrize("wrong", [1.5, "1", None])
 def test_values_that_are_no_integers_are_refused(wrong: Any) -> None:
     """

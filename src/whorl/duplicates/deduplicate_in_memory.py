@@ -269,6 +269,8 @@ def _column(data: Any, name: str) -> list[Any]:
     """Return the column `name` of a table as a list, or the items of any other iterable."""
     if isinstance(data, str | bytes | Mapping):
         raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
+    if type(data).__name__ == "LazyFrame":
+        raise ParameterError("texts is a LazyFrame, which has no rows yet; call its collect() first")
     if (known := _column_names(data)) is not None:
         if name not in known:
             listed = ", ".join(map(repr, known[:_LISTED_COLUMNS])) or "none"

@@ -184,10 +184,9 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
 def as_code(code: int) -> int:
     if type(code) is int and 0 <= code <= LARGEST:
         return code
-    try:
-        number = code.__index__()
-    except AttributeError:
-        raise CodeTypeError(f"a code is a whole number from 0 to 2**64 - 1, got {code!r:.80}") from None
+    if isinstance(code, bool) or not hasattr(code, "__index__"):
+        raise CodeTypeError(f"a code is a whole number from 0 to 2**64 - 1, got {code!r:.80}")
+    number = code.__index__()
     if not 0 <= number <= LARGEST:
         raise CodeRangeError(f"a code is a whole number from 0 to 2**64 - 1, got {number}")
     return number

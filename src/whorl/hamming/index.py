@@ -201,7 +201,7 @@ class HammingIndex:
             raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
         except Exception as error:
             # Catch all exceptions, because numpy raises a dozen different exceptions for damaged files.
-            raise StoreError(f"{os.fspath(path)} is no index that was saved: {error}") from error
+            raise StoreError(f"{os.fspath(path)} is damaged, or was not written by HammingIndex.save") from error
 
 
 class _Recent:
