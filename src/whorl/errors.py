@@ -276,8 +276,8 @@ class SchemaError(EngineError):
 class NoSketchesError(SchemaError):
     """The documents of a store have no sketches, which the operation needs."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the documents of this store have no sketches, from which duplicates are found; 'whorl solr check URL' "
-            "says how they get them, and a store that keeps no texts has none"
-        )
+    def __init__(self, *, keeps_texts: bool = True) -> None:
+        remedy = "'whorl solr check URL' says how they get them"
+        if not keeps_texts:
+            remedy = "the store keeps no texts (--no-text), so make another one, or compare the files (PATHs)"
+        super().__init__(f"the documents of this store have no sketches, from which duplicates are found; {remedy}")

@@ -467,12 +467,12 @@ class Store:
         return Sources(self.engine, references=self.references).signatures(wanted).get(reference)
 
     def text(self, reference: str) -> str | None:
-        """Return the stored text of a document by reference, or None if it has none."""
+        """Return the stored text of a document by reference, or None if there is no such document or text."""
         require_reference(reference)
         return Sources(self.engine, references=self.references).fetch_stored_texts([reference]).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return the stored texts of documents, by reference.
+        """Return the stored texts of documents, by reference; all of them must be there.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.

@@ -59,6 +59,18 @@ def test_a_table_on_standard_input(folder: Path, options: list[str], count: int)
     assert (done.exit_code, done.stdout) == (0, f"{count} document{'s' * (count > 1)} stored in store.\n")
 
 
+def test_a_text_on_standard_input_can_be_searched_for(folder: Path) -> None:
+    """
+    The text has an id that the suggested command finds; a later text replaces it.
+    """
+    for text in ("another text of some words", FIRST):
+        done = CliRunner().invoke(main, ["index", "--store", "store", "-"], input=text)
+    assert "Documents like one of them: whorl similar --store store standard-input\n" in done.stderr
+    with open_store("store") as store:
+        assert (store.count(), store.text("standard-input")) == (1, FIRST)
+    assert whorl("similar", "--store", "store", "standard-input").exit_code == 0
+
+
 def test_json_whose_rows_are_not_read_is_noted(folder: Path) -> None:
     """
     JSON with rows in a member is noted, and is an error if the user names a column; other JSON is then noted.

@@ -21,7 +21,7 @@ from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
-from whorl.errors import DocumentError, ParameterError, StoppedError, StoreError
+from whorl.errors import DocumentError, NoSketchesError, ParameterError, StoppedError, StoreError
 from whorl.fingerprint.fingerprint_texts import HashBatch, Outputs, hash_in_batches, hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import new_request
@@ -402,3 +402,15 @@ def test_a_state_refuses_another_retention_column(tmp_path: Path) -> None:
             duplicates_among(documents, DuplicatesOptions(pair_options, keep=keep, state=tmp_path / "state")),
         ):
             pass
+
+
+def test_the_error_of_a_store_without_texts_names_the_reason(tmp_path: Path) -> None:
+    """
+    A store on disk without texts has no sketches, and its error does not send the user to Solr.
+    """
+    with open_store(tmp_path / "store", no_text=True) as store:
+        store.index([Document("a", "some words of a text in a store")])
+        ask = duplicates_in(store.engine, ask_pairs("jaccard", 50, 95))
+        with pytest.raises(NoSketchesError, match="the store keeps no texts") as raised, ask:
+            pass
+    assert "solr" not in str(raised.value)

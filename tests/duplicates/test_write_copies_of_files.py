@@ -76,6 +76,21 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("options", [["--annotated"], ["--level", "line", "--filtered"]])
+def test_the_error_of_a_file_that_cannot_be_copied_names_a_remedy(tmp_path: Path, options: list[str]) -> None:
+    """
+    A file without rows or without a text cannot be copied; a pattern for the other files leaves it out.
+    """
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "rows.jsonl").write_text(json.dumps({"text": PAGE}) + "\n")
+    (folder / "page.html").write_text(f"<html><p>{PAGE}</p></html>")
+    done = CliRunner().invoke(main, ["duplicates", str(folder), *options, str(tmp_path / "out")])
+    assert (done.exit_code, "such as 'data/**/*.parquet'" in done.stderr) == (2, True)
+    done = CliRunner().invoke(main, ["duplicates", f"{folder}/**/*.jsonl", *options, str(tmp_path / "out")])
+    assert (done.exit_code, [path.name for path in (tmp_path / "out").iterdir()]) == (0, ["rows.jsonl"])
+
+
 @pytest.mark.parametrize("change", ["append", "cut", "delete", "rewrite"])
 @pytest.mark.parametrize("is_during_copy", [False, True])
 def test_a_file_that_changes_before_the_copy_is_complete(tmp_path: Path, change: str, is_during_copy: bool) -> None:

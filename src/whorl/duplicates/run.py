@@ -131,7 +131,7 @@ def duplicates_in(
     policy, date_field = options.policy, options.date
     scheme = engine.sketch_scheme if options.common is None else FILES_SCHEME
     if scheme is None and engine.count():
-        raise NoSketchesError
+        raise NoSketchesError(keeps_texts=engine.keeps_texts)
     sought = {policy.column: policy.sought, date_field: "date"}
     _require_fields(engine, names or {}, {name: kind for name, kind in sought.items() if name}, origin)
     with ExitStack() as opened:

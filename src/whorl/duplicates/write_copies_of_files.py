@@ -44,6 +44,8 @@ _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "dow
 #: File that marks an unfinished folder, which the next run may replace. It is an empty SQLite database, which the run
 #: locks, because SQLite locks files on every system.
 _UNFINISHED = ".whorl-unfinished"
+#: Advice for a file that cannot be copied.
+_LEAVE_OUT = "name the other files, for instance by a pattern such as 'data/**/*.parquet'"
 #: Smallest and largest integer of 64 bits.
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 
@@ -105,7 +107,7 @@ def require_columns(reading: InputReader) -> None:
     """Raise ParameterError if a file, such as a text, cannot get the columns of ADDED, or already has one of them."""
     for found, form, _ in _formats(reading):
         if form is None or not form.takes_columns:
-            raise ParameterError(f"{found.file} has no rows that columns could be added to; leave it out")
+            raise ParameterError(f"{found.file} has no rows that columns could be added to; {_LEAVE_OUT}")
         require_free_columns(found.file, reading.first_row(found), ADDED)
 
 
@@ -114,7 +116,7 @@ def require_texts(reading: InputReader) -> None:
     for found, form, is_text in _formats(reading):
         if not (is_text if form is None else form.takes_columns):
             raise ParameterError(
-                f"{found.file} has no text that a {reading.options.level} could be taken out of; leave it out"
+                f"{found.file} has no text that a {reading.options.level} could be taken out of; {_LEAVE_OUT}"
             )
         if form is not None and _is_nested(reading.first_row(found), text := reading.columns.text):
             raise ParameterError(

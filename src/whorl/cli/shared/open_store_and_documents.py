@@ -33,6 +33,8 @@ _IN = click.option(
     help="Search the files in this folder instead of a store; can be given several times.",
 )
 STANDARD_INPUT = "-"
+#: Id of a text that is stored from standard input.
+_INPUT_ID = "standard-input"
 
 
 def open_existing_store(name: str | None) -> Store:
@@ -136,7 +138,10 @@ def file_documents(
 
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None
-        known_as = file_id(str(file), base) if isinstance(file, Path) else None
+        # A command reads `-` as standard input, so it would not find a document of this id.
+        known_as = _INPUT_ID if str(file) == STANDARD_INPUT else None
+        if isinstance(file, Path):
+            known_as = file_id(str(file), base)
         yield from documents_in(file, on_problem, columns, on_text_table=on_text_table, known_as=known_as)
 
 

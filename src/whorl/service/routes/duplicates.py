@@ -309,7 +309,7 @@ class DuplicateSearches(Jobs[DuplicatesResult]):
         # Report mistakes in the request now, not as a failed job.
         search = DuplicatesOptions.from_options(options)
         if self._store.count() and search.common is None and self._store.engine.sketch_scheme is None:
-            raise NoSketchesError
+            raise NoSketchesError(keeps_texts=self._store.engine.keeps_texts)
         require_few_documents(self._store.engine, "over HTTP")
         require_property(search.keep)
         return _describe_job(self.start(partial(self._find, options, search)))
