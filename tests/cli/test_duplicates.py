@@ -9,6 +9,8 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -624,6 +626,23 @@ def test_a_text_column_without_texts_is_one_problem_of_a_file(tmp_path: Path, su
     assert [line for line in done.stderr.splitlines() if "chat" in line] == [f"  {file}: {reason}"]
     assert done.exit_code == 1
     assert run(file, "--text-column", "turns.content", "--workers", workers).exit_code == 0
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "values", [[1, 2], [1.5, None], [True, False], [None, datetime(2026, 1, 1)], [Decimal("1.2"), 3]]
+)
+def test_a_text_column_of_parquet_with_numbers_is_one_problem_of_a_file(tmp_path: Path, values: list[object]) -> None:
+    """
+    The schema of a Parquet file says that a column has no texts; the error lists all columns.
+    """
+    pq.write_table(pa.table({"id": ["a", "b"], "value": values, "body": [PAGE, OTHER]}), tmp_path / "a.parquet")
+    done = run(tmp_path, "--text-column", "value")
+    assert (done.exit_code, done.stderr.count("a.parquet")) == (1, 1)
+    assert (
+        "'value' has other values than texts; name the one of the text (--text-column), of 'id', 'value', 'body'"
+        in (done.stderr)
+    )
 
 
 def test_a_row_without_a_text_names_the_column(tmp_path: Path) -> None:

@@ -238,10 +238,12 @@ def _select(columns: RowColumns, schema: pa.Schema) -> list[str]:
 
 
 def _example(kind: pa.DataType) -> object:
-    """Return a value of a type with all of its nested fields, and None for all other values."""
+    """Return a value of a type with all of its nested fields: 0 for numbers, truth values and times, otherwise None."""
     if pa.types.is_struct(kind):
         return {field.name: _example(field.type) for field in kind}
-    return [_example(kind.value_type)] if _is_list(kind) else None
+    if _is_list(kind):
+        return [_example(kind.value_type)]
+    return 0 if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) else None
 
 
 def _stream(batch: pa.RecordBatch) -> bytes:
