@@ -165,10 +165,11 @@ def duplicates_in(
         duplicates.find_unread_values = lambda: [
             found for key, of_ids in unread.items() for found in UnreadValues.of_column(*key, of_ids.values())
         ]
-        if options.common:
-            duplicates.without_text = without
-        else:
+        # If each document with a text has a sketch, the others have no text.
+        if without and options.common is None and engine.gaps("sketches"):
             duplicates.without_sketch = without
+        else:
+            duplicates.without_text = without
         yield duplicates
         store.end_run()
 

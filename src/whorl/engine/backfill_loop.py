@@ -32,7 +32,7 @@ class BackfillReport:
         textless: Documents without a stored text, which searches do not find.
         refused: Ids of refused documents, each with the server's reason.
         left: Documents that lack whorl's fields after the run, because they were added or changed during the run.
-        example: Smallest id of the processed documents, as an example for messages; "" if there is none.
+        example: Smallest id of the processed documents with words, as an example for messages; "" if there is none.
     """
 
     total: int = 0

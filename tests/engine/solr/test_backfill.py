@@ -20,8 +20,9 @@ from tests.engine.solr.indexed import (
     versions,
     without_sketches,
 )
-from whorl import Store
+from whorl import DuplicatesOptions, Store
 from whorl.cli.main import main
+from whorl.duplicates.run import duplicates_in
 from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
@@ -57,6 +58,24 @@ def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sk
     once = versions(client)
     assert backfill(client, FieldNames()) == BackfillReport(total=0)
     assert versions(client) == once
+
+
+def test_documents_without_a_text_lack_no_sketch(client: SolrClient, store: Store) -> None:
+    """
+    After a complete backfill, a search for duplicates names no document whose sketch is missing, only those without a
+    text; the example of a backfill has words.
+    """
+    client.post("update", [{"id": "!", "content": " "}], commit="true")
+    without_sketches(client)
+    done = backfill(client, FieldNames())
+    texts = {document.id: document.text for document in DOCUMENTS}
+    assert done.example == min(name for name, text in texts.items() if len(text.split()) >= 5)
+    with duplicates_in(SolrEngine(client), DuplicatesOptions()) as found:
+        assert (found.without_sketch, found.without_text) == (0, len(DOCUMENTS) - WITH_TEXT)
+    client.post("update", [{"id": "new", "content": TEXT}], commit="true")
+    with duplicates_in(SolrEngine(client), DuplicatesOptions()) as found:
+        assert (found.without_sketch, found.without_text) == (len(DOCUMENTS) - WITH_TEXT + 1, 0)
+    client.post("update", {"delete": ["new", "!"]}, commit="true")
 
 
 def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store) -> None:

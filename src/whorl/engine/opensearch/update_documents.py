@@ -132,7 +132,7 @@ def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits:
     changes = updates(documents, names, features)
     failures = client.bulk(changes)
     refused += [(document_id, reason) for document_id, status, reason in failures if status != _CONFLICT]
-    example = min((document.id for _, document in documents), default="")
+    example = min((document.id for _, document in documents if document.text.strip()), default="")
     return BackfillReport(example=example, sent=len(changes) - len(failures), textless=textless, refused=tuple(refused))
 
 

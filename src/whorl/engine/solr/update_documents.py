@@ -138,7 +138,7 @@ def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json])
     name, key = collection.sketch_schemes, collection.names.key
     passages = collection.schema.passage_scheme
     computed = [*SKETCH_FIELDS, *([PASSAGES] if passages else [])]
-    made, removed, kept = [], [], 0
+    made, removed, kept, with_words = [], [], 0, list[str]()
     content = collection.content or ""
     # An empty text is a text, because queries cannot tell it from others.
     texts = [whole_text(document[content]) if content in document else None for document in documents]
@@ -156,11 +156,12 @@ def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json])
             if passages:
                 fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, passages)
             made.append(update(collection, document, fields))
+            with_words += [str(document[key])] * bool(sketch.size)
         elif is_empty and str(document[key]) not in unreadable:
             removed.append(update(collection, document, dict.fromkeys(computed)))
     refused = [send_updates(client, updates, key) for updates in (made, removed)]
     return BackfillReport(
-        example=min((str(change[key]) for change in made), default=""),
+        example=min(with_words, default=""),
         sent=len(made) - len(refused[0]),
         removed=len(removed) - len(refused[1]),
         kept=kept,
