@@ -303,8 +303,6 @@ def _token_array(tokens: Sequence[int]) -> Tokens:
 
 def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
     """Return the distinct tokens, ascending, and the number of occurrences of each token."""
-    if (tokens[1:] > tokens[:-1]).all():
-        return tokens, np.ones(tokens.size, np.int64)
     ordered = np.sort(tokens)
     starts = run_starts(ordered)
     return ordered[starts], np.diff(starts, append=ordered.size)
@@ -315,8 +313,6 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
 
     Both `among` and `distinct` ascend.
     """
-    if distinct.size == among.size:
-        return counts
     multiplicities = np.zeros(among.size, np.int64)
     # `among` lacks only tokens with too many bits, which are larger than all tokens in `among`.
     positions = np.searchsorted(among, distinct)
@@ -412,11 +408,6 @@ def _combine_matches(
     """Combine matches like Lucene's BooleanQuery."""
     if minimum > len(should) or not (must or should):
         return NO_MATCHES
-    if minimum == 1 and not (must or must_not):
-        # The branches of a search have disjoint ranges of sizes, so a document usually matches only one branch.
-        either = ScoredDocuments.concatenate(should)
-        if (either.numbers[1:] != either.numbers[:-1]).all():
-            return either
     parts = [*must, *should]
     numbers, inverse = np.unique(np.concatenate([part.numbers for part in parts]), return_inverse=True)
     scores = np.bincount(inverse, np.concatenate([part.scores for part in parts]), numbers.size)
