@@ -1,4 +1,4 @@
-"""Encodes and decodes the sketches that servers store, and makes the terms of passage hashes for the index.
+"""Encodes and decodes the sketches that Solr and OpenSearch store, and encodes passage hashes as index terms.
 
 A short document has no stored sketch if the server stores its text.
 """

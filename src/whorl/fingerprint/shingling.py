@@ -130,7 +130,7 @@ _WORDS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class JoinedWords:
-    """The folded words of a text, joined by single blanks into UTF-16LE, with U+FFFD for each lone surrogate.
+    """The folded words of a text in UTF-16LE, separated by single blanks, with U+FFFD for each lone surrogate.
 
     `starts` has the byte offset of each word, and at the end the offset at which another word would start. A word ends
     2 bytes (a blank) before the next start.

@@ -1,4 +1,4 @@
-"""Corrects the spelling of queries, by the words of the store."""
+"""Corrects misspelt queries: replaces words that no document has by similar words of the store."""
 
 from __future__ import annotations
 

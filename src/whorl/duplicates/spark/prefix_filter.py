@@ -385,7 +385,7 @@ class FrequencyCounter:
             yield from self._count_frequencies(source, self._levels(Block.from_rows(rows, self.scheme)))
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Yield the hashes in the prefixes of a block's documents, as rows of RAREST; each row goes to one part."""
+        """Yield the hashes in the prefixes of a block's documents as rows of RAREST, with one row for each part."""
         if not frequencies.num_rows:
             return
         known = self._tables_by_level(frequencies)

@@ -580,7 +580,7 @@ class _TokensOfDocuments(NamedTuple):
         return np.arange(self.counts.size).repeat(self.counts)
 
     def select(self, is_retained: npt.NDArray[np.bool_]) -> _TokensOfDocuments:
-        """Return the tokens that a mask retains, with the new counts."""
+        """Return the tokens where the mask is True, with their number in each document."""
         return _TokensOfDocuments(self.tokens[is_retained], counts_in_groups(is_retained, self.counts))
 
 

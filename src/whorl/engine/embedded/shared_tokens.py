@@ -321,8 +321,8 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: If the range of the ordinals is smaller than this multiple of their number, an array for the whole range adds up the
-#: counts. Otherwise, the ordinals are sorted.
+#: Counts are added up in an array for the whole range of ordinals if this range is smaller than this multiple of their
+#: number. Otherwise, the ordinals are sorted.
 _DENSE = 8
 #: Distinct ordinals of documents, ascending, and the count of each document so far.
 _Totals: TypeAlias = tuple[Numbers, Numbers]

@@ -27,7 +27,7 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
-#: Names of the filter factory: the short name in Solr 9, and class names in older schemas.
+#: Names of the factories of three filters: the short name in Solr 9, then the class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
@@ -168,7 +168,7 @@ class SolrCollection:
 
     @property
     def sketch_schemes(self) -> str:
-        """Value of the field SCHEME of documents whose sketch searches can use."""
+        """Value that a document must have in the field SCHEME, so that searches can use its sketch."""
         return scheme_value(self.scheme, SketchScheme())
 
     @property

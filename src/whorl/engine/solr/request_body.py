@@ -576,7 +576,7 @@ def facets_request(
 
 
 def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
-    """Return the facets of the request. `counted` receives the nodes to count, by the names of their queries."""
+    """Return the facets of a request, and add the node of each `MatchCount` to `counted`, by the name of its query."""
     request: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"

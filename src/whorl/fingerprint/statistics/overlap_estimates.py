@@ -215,8 +215,8 @@ def overlap_interval(
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # All impossible numbers are next to one of the two ends. From each end inwards, a bisection finds the first
-    # possible number.
+    # The impossible numbers form a run at each end of the range, so a bisection from each end finds the first possible
+    # number.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:

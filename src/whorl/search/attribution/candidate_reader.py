@@ -274,9 +274,9 @@ class CandidateReader:
         return self.select_passages(self._without_edges(cover) if self._ignore_common else cover)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
-        """Remove up to `edge` words between an end of a range and boilerplate near this end.
+        """Remove the words between an end of a range and the nearest boilerplate in it, at most `edge` words.
 
-        The comparison word by word treats these words as boilerplate.
+        The comparison word by word treats them as boilerplate, too.
         """
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():

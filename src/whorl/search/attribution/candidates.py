@@ -135,8 +135,8 @@ def find_candidates(
         search = search_for(Sources(engine, {_WINDOW: part}), _WINDOW, criteria)
         plan = look_ups(search, others)
         if isinstance(plan.root, Nothing):
-            # Skip a window without tokens to look up: all documents are too short, or the window's text has too few
-            # words if it is split into words separately.
+            # Skip a window without tokens to look up: all documents are too short, or the window has too few words when
+            # it is split without the text around it.
             continue
         while (batch := search.batch(plan, 0, frozenset())) is None:
             plan = look_ups(search, others)

@@ -24,7 +24,7 @@ _FILE_NAME = re.compile(
 )
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
-#: Maximum number of parts of a source, and of words of a part that has an unknown name of a file.
+#: Maximum number of parts of a source to read; maximum number of words of a part that a note calls an unknown file.
 _MOST_PARTS, _MOST_WORDS = 10, 4
 
 

@@ -503,7 +503,7 @@ class _Verifier:
             intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
             ids, left = self._store.find_with_words(Bool(must=intact), seen, _READ_AT_ONCE)
             if left:
-                # Many documents contain enough pairs, so also require pairs that none of the documents read so far
+                # Too many documents contain enough of the pairs, so also require pairs that no document read so far
                 # contains.
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))

@@ -1,4 +1,4 @@
-"""Chooses which MinHash tokens to look up to reach a given recall, for an index without sketches.
+"""Chooses the MinHash tokens that a search looks up for a given recall, in an index without sketches.
 
 A source has a shingles, a document has b shingles, and both share I shingles. The search looks up m tokens of the
 source; G ~ Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens, unless

@@ -374,7 +374,8 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
         ParameterError: A field or a range cannot be counted; the message names it.
     """
     requests = FacetRequests(prepared)
-    #: The engine's facets and their results, by the positions of the filters that the facets ignore.
+    #: Facets to request from the engine, and their results. The keys are the positions of the filters that the facets
+    #: ignore.
     facets_without: dict[frozenset[int], list[Facet]] = {}
     results_without: dict[frozenset[int], Sequence[FacetResult]] = {}
 
