@@ -53,6 +53,9 @@ HASHES_AT_ONCE = 1 << 22
 #: Minimum and maximum number of ranges of hash values. Each range is read in one pass over the remaining members.
 #: Members are pruned `_PRUNINGS` times, at even intervals between the passes.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
+#: `mark_prefixes` sorts about this number of entries at a time, but in at most `_MOST_SORTS` parts, because each part
+#: reads the owners of all entries.
+_SORTED_AT_ONCE, _MOST_SORTS = 1 << 20, 16
 
 
 class CandidatePairs(NamedTuple):
@@ -202,12 +205,19 @@ def mark_prefixes(
             indexable entries.
     """
     is_indexed, is_probed = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
-    entries = np.flatnonzero((index_lengths[owners] > 0) & is_indexable | (probe_lengths[owners] > 0))
-    # The sort is stable, so ties stay in the order of their hashes.
-    entries = entries[np.lexsort((frequency[entries], owners[entries]))]
-    ranked, indexable = owners[entries], is_indexable[entries]
-    is_indexed[entries] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
-    is_probed[entries] = _ranks(ranked, np.ones(entries.size, np.bool_)) < probe_lengths[ranked]
+    # Sort the entries of some members at a time, to limit memory.
+    parts = min(_MOST_SORTS, -(-owners.size // _SORTED_AT_ONCE))
+    bounds = [index_lengths.size * part // parts for part in range(parts + 1)] if parts else []
+    for first, end in pairwise(bounds):
+        entries = np.flatnonzero((owners >= first) & (owners < end))
+        own = owners[entries]
+        entries = entries[(index_lengths[own] > 0) & is_indexable[entries] | (probe_lengths[own] > 0)]
+        # The sort is stable, so ties stay in the order of their hashes.
+        keys = owners[entries] << 32 | frequency[entries]
+        entries = entries[np.argsort(keys, kind="stable")]
+        ranked, indexable = owners[entries], is_indexable[entries]
+        is_indexed[entries] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
+        is_probed[entries] = _ranks(ranked, np.ones(entries.size, np.bool_)) < probe_lengths[ranked]
     return is_indexed, is_probed
 
 
