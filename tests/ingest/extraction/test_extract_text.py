@@ -118,8 +118,9 @@ ATTACHED = "Content-Type: text/plain\nContent-Disposition: attachment\n\nattache
 
 
 def multipart(kind: str, *parts: str) -> str:
-    inside = "".join(f"--{kind}\n{part}\n" for part in parts)
-    return f"Content-Type: multipart/{kind}; boundary={kind}\n\n{inside}--{kind}--\n"
+    boundary = kind.partition(";")[0]
+    inside = "".join(f"--{boundary}\n{part}\n" for part in parts)
+    return f"Content-Type: multipart/{kind}; boundary={boundary}\n\n{inside}--{boundary}--\n"
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,7 @@ def multipart(kind: str, *parts: str) -> str:
             multipart("mixed", multipart("alternative", EMPTY, multipart("related", PAGE, PICTURE)), FOOTER),
             "page footer",
         ),
+        (multipart("related; start=a", PICTURE, PAGE.replace("\n\n", "\nContent-ID: a\n\n"), FOOTER), "page"),
         (multipart("mixed", "Content-Type: message/rfc822\n\nSubject: other\n\nforwarded", FOOTER), "footer"),
     ],
 )

@@ -11,7 +11,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whorl.errors import DocumentError
@@ -142,8 +142,10 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
         texts = map("\n\n".join, map(_shown_texts, alternatives))
         yield next(filter(_WORD.search, texts), "")
     elif kind == "multipart/related":
-        # The first part is the text; the others are its pictures and styles.
-        yield from chain.from_iterable(map(_shown_texts, islice(part.iter_parts(), 1)))
+        # The part named by `start`, or else the first part, is the text; the others are its pictures and styles.
+        parts, start = list(part.iter_parts()), part.get_param("start")
+        named = [own for own in parts if start and own["Content-ID"] == start]
+        yield from chain.from_iterable(map(_shown_texts, (named or parts)[:1]))
     elif kind.startswith("multipart/"):
         yield from chain.from_iterable(map(_shown_texts, part.iter_parts()))
     elif kind == "text/html":
