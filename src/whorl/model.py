@@ -44,8 +44,8 @@ MAX_ID_LENGTH = 1000
 DIGEST_LETTERS = 16
 #: Fields that the limits on properties do not count.
 _NOT_PROPERTIES = frozenset(("name", CLUSTER, IS_PRINCIPAL))
-#: Maximum length in bits of an integer: 1,000 digits. Python converts no longer ones to text than 4,300 digits.
-_LONGEST_INTEGER = 3_321
+#: Integers of properties have at most 1,000 digits. By default, Python converts no more than 4,300 digits to text.
+_INTEGER_BOUND = 10**1_000
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
 
@@ -208,7 +208,7 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
                 f"property {name!r:.80} of document {document_id!r} must be text, numbers, true, false or a list of "
                 f"those, got {single!r:.80}"
             )
-        if isinstance(single, int) and single.bit_length() > _LONGEST_INTEGER:
+        if isinstance(single, int) and abs(single) >= _INTEGER_BOUND:
             raise DocumentError(f"property {name!r:.80} of document {document_id!r} is a number of over 1,000 digits")
     return tuple(map(_storable, values))
 
