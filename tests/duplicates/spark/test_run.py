@@ -327,6 +327,7 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: 
         (["there.jsonl", "-o", "there.jsonl"], 2, "there already"),
         (["there.jsonl", "-o", "out", "--pairs", "--complete"], 2, "--complete"),
         (["there.jsonl", "-o", "out", "--threshold", "0"], 2, "threshold"),
+        (["there.jsonl", "-o", "out", "--reference", "there-empty.jsonl"], 2, "--reference has no text"),
         (["there.parquet", "-o", "out", "--text-column", "body"], 1, "(--text-column), of 'id', 'text'"),
         (["there.jsonl", "-o", "out", "--text-column", "body"], 1, "(--text-column), of 'id', 'text'"),
         (["there.jsonl", "-o", "out", "--text-column", "a.b"], 1, "no column 'a.b'; name the one of the text"),
@@ -343,6 +344,7 @@ def test_invalid_options_are_refused(
     from whorl.cli.main import main
 
     (tmp_path / "there.jsonl").write_text('{"id": "a", "text": "b"}\n', encoding="utf-8")
+    (tmp_path / "there-empty.jsonl").touch()
     if "there.parquet" in arguments:
         spark.createDataFrame([("a", "b")], "id string, text string").write.parquet(str(tmp_path / "there.parquet"))
     paths = [

@@ -108,6 +108,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         known = None
         if operation.reference:
             known = read(own, operation.reference, operation.input, replace(columns, worth=None), is_reference=True)
+            if known.where("length(trim(text)) > 0 or length(content) > 0").isEmpty():
+                raise ParameterError(f"--reference has no text: {', '.join(operation.reference)}")
         # If a file is both an input file and a reference file, read it only as a reference file.
         excluded = frozenset() if known is None else frozenset(known.inputFiles())
         search = SparkDuplicates(
