@@ -14,7 +14,15 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 
 #: The packages, from the ground up. A module imports from its own package and from those earlier in this list.
 ROOMS = (
-    *("errors", "redaction", "request_context", "arrays_and_batches", "connected_components", "lazy_exports"),
+    *(
+        "errors",
+        "redaction",
+        "request_context",
+        "arrays_and_batches",
+        "connected_components",
+        "file_lock",
+        "lazy_exports",
+    ),
     *("fingerprint", "hamming", "query", "query.plan", "model", "operations"),
     *("engine", "ingest.extraction", "settings", "ingest"),
     *(

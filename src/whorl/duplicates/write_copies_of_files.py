@@ -7,7 +7,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
@@ -17,6 +17,7 @@ from whorl.duplicates.options import Granularity
 from whorl.duplicates.pieces import group_by_document, remove_pieces, without_ranges
 from whorl.duplicates.results import Cluster
 from whorl.errors import DocumentError, ParameterError
+from whorl.file_lock import lock_file
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.extraction.file_formats import decode
 from whorl.ingest.extraction.file_formats import format_of as format_of_file
@@ -41,8 +42,7 @@ _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
 #: Entries of Hugging Face's metadata files that are wrong for a copy with fewer rows.
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
-#: File that marks an unfinished folder, which the next run may replace. It is an empty SQLite database, which the run
-#: locks, because SQLite locks files on every system.
+#: File that marks an unfinished folder, which the next run may replace. The run locks it.
 _UNFINISHED = ".whorl-unfinished"
 #: Advice for a file that cannot be copied.
 _LEAVE_OUT = "name the other files, for instance by a pattern such as 'data/**/*.parquet'"
@@ -212,21 +212,17 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _lock(partial: Path) -> sqlite3.Connection:
-    """Lock an unfinished folder; raise ParameterError if another run is writing it.
-
-    The lock ends when the connection is closed, or with the process. Some file systems have no locks.
-    """
-    marker = partial / _UNFINISHED
+def _lock(partial: Path) -> ExitStack:
+    """Lock an unfinished folder until `close` is called; raise ParameterError if another run is writing it."""
+    marker, held = partial / _UNFINISHED, ExitStack()
     marker.touch()
-    database = sqlite3.connect(marker, timeout=0, isolation_level=None)
-    try:
-        database.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            database.close()
-            raise ParameterError(f"another run is writing {partial}; name another folder, or wait") from error
-    return database
+    # Some file systems have no locks.
+    with suppress(sqlite3.OperationalError):
+        lock = lock_file(marker, 0)
+        if lock is None:
+            raise ParameterError(f"another run is writing {partial}; name another folder, or wait")
+        held.callback(lock.close)
+    return held
 
 
 class _OutputWriter:

@@ -371,7 +371,7 @@ def test_a_failing_source_stores_nothing(path):
 
 def test_a_lock_has_a_single_holder(tmp_path: Path) -> None:
     """
-    A second lock succeeds after the first one is released or closed; acquiring a held lock again succeeds.
+    A second lock succeeds after the first one is released; acquiring a held lock again succeeds.
     """
     first, second = WriteLock(tmp_path / "lock"), WriteLock(tmp_path / "lock")
     assert first.acquire(0)
@@ -379,11 +379,10 @@ def test_a_lock_has_a_single_holder(tmp_path: Path) -> None:
     assert not second.acquire(0.01)
     first.release()
     assert second.acquire(0)
-    second.close()
+    second.release()
     assert first.acquire(0)
     first.release()
     first.release()
-    first.close()
 
 
 def test_every_commit_changes_the_state(tmp_path: Path) -> None:

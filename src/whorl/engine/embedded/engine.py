@@ -149,7 +149,7 @@ class EmbeddedEngine(Engine):
                 folder = Path(opened.enter_context(TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True)))
                 mirror(self.path, folder)
             self._lock = WriteLock(folder / LOCK)
-            opened.callback(self._lock.close)
+            opened.callback(self._lock.release)
             if not has_store:
                 # While SQLite turns on the log of a new database, it does not wait for other processes, so take the
                 # write lock.

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from whorl.errors import StoreError
+from whorl.file_lock import lock_file
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
 #: File with the path of the base folder: ids of indexed files are paths relative to the base folder.
@@ -160,38 +161,24 @@ def index_failure_message(path: Path, error: IndexBrokenError) -> str:
 
 
 class WriteLock:
-    """Exclusive write lock of a store, for processes and threads.
-
-    It locks a separate SQLite file. SQLite's locks work on every system, have a timeout, and end with their process.
-    """
+    """Exclusive write lock of a store, for processes and threads."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with sqlite_errors(path):
-            self._connection = connect(path, 0.0)
+        self._held: sqlite3.Connection | None = None
 
     def acquire(self, wait_seconds: float) -> bool:
         """Take the lock, or keep a lock already held; return False if another holder does not release it in time."""
-        if self._connection.in_transaction:
-            return True
-        with sqlite_errors(self._path):
-            self._connection.execute(f"PRAGMA busy_timeout={int(wait_seconds * 1000)}")
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                if _primary_code(error) != sqlite3.SQLITE_BUSY:
-                    raise
-                return False
-            return True
+        if self._held is None:
+            with sqlite_errors(self._path):
+                self._held = lock_file(self._path, wait_seconds)
+        return self._held is not None
 
     def release(self) -> None:
-        with sqlite_errors(self._path):
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-
-    def close(self) -> None:
-        with sqlite_errors(self._path):
-            self._connection.close()
+        if self._held is not None:
+            with sqlite_errors(self._path):
+                self._held.close()
+            self._held = None
 
 
 def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ import platformdirs
 
 from whorl.engine.server_engine import with_retries
 from whorl.errors import EngineUnavailableError, ParameterError
+from whorl.file_lock import lock_file
 
 #: Number of retries for each jar. A download takes more than a hundred requests, and a name server or a repository may
 #: fail.
@@ -108,7 +109,9 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     if not folder.is_dir():
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with _one_process_at_a_time(root / f"{server.key}.lock"):
+            while (held := lock_file(root / f"{server.key}.lock", _LOCK_SECONDS)) is None:
+                pass
+            with contextlib.closing(held):
                 if not folder.is_dir():
                     _download(server, read_lock(lock), folder)
         except (OSError, sqlite3.Error) as error:
@@ -191,19 +194,3 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
             f"mvn cannot download {server.name}'s jars:\n{answer.stdout[-2000:]}{answer.stderr[-2000:]}"
         )
     return [repository / jar.filename for jar in jars]
-
-
-@contextlib.contextmanager
-def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file during the `with` block. The lock also ends with the process.
-
-    The file is an empty SQLite database, because SQLite locks files on every system.
-    """
-    with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)) as database:
-        while not database.in_transaction:
-            try:
-                database.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                    raise
-        yield
