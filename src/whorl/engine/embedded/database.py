@@ -68,6 +68,7 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 """
 _CHUNK = 500  # number of ids in one statement; older SQLite libraries allow 999
 _SEAL_BYTES = 4
+_MOST_CACHED = 100_000  # number of documents whose ids and names are kept in memory; about 20 MB
 # Size of a page in bytes. Larger pages waste more space after long rows; smaller pages waste more space on short rows.
 _PAGE_BYTES = 2048
 # Size of SQLite's cache in KB. The inner pages of a million documents take 10 MB, so with the default cache of 2 MB,
@@ -118,6 +119,14 @@ class Head(NamedTuple):
         return Document(self.id, text, self.name, self.properties)
 
 
+class _IdCache(NamedTuple):
+    """Cached ids by number, and names by id; valid until the store changes."""
+
+    change: int
+    ids: dict[int, str]
+    names: dict[str, str]
+
+
 class SketchedDocument(NamedTuple):
     """A stored document with its sketch."""
 
@@ -162,7 +171,10 @@ class Records:
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
+        # Result of the last read of a single sketch, with its key: the encoded sketch, or the text of a short document.
+        self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
+        self._remembered = _IdCache(-1, {}, {})
         # Change in the number of documents of each field, in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
@@ -225,7 +237,7 @@ class Records:
         """Read all data and raise StoreError if it is damaged."""
         with sqlite_errors(self._path):
             self._require_sound_pages()
-        self._fields = None
+        self._fields, self._remembered = None, _IdCache(-1, {}, {})
         self.fields()
         self.find_changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()
@@ -454,6 +466,9 @@ class Records:
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
         """Return the sketch of each document: the stored sketch, or one computed from a short document's text."""
+        # Keep the last sketch: a search reads the sketch of its source twice, because the source is also a candidate.
+        if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
+            return [self._last_sketch[1]]
         # Copies of a text have equal sketches, so compute each sketch only once.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
@@ -461,6 +476,8 @@ class Records:
         made: dict[str | bytes, Sketch] = dict(zip(encoded, decode_all(encoded, self._sketch_scheme), strict=True))
         if texts:
             made.update(zip(texts, text_sketches(texts, self._scheme, self._sketch_scheme), strict=True))
+        if len(raws) == 1:
+            self._last_sketch = raws[0], made[raws[0]]
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
@@ -495,20 +512,37 @@ class Records:
         return self._fields[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the ids of existing documents, in the order of `numbers`."""
-        known = {number: document_id for number, document_id, _ in self._select("NULL", "number", numbers)}
+        known = self._remember(numbers).ids
+        missing = [number for number in numbers if number not in known]
+        known.update((number, document_id) for number, document_id, _ in self._select("NULL", "number", missing))
         return {number: known[number] for number in numbers if number in known}
 
     def numbers(self, ids: Iterable[str]) -> list[int]:
         """Return the numbers of existing documents, in any order."""
         return [number for number, _, _ in self._select("NULL", "id", ids)]
 
+    def _remember(self, wanted: Sequence[object]) -> _IdCache:
+        """Return the cache of ids and names, cleared if the store has changed or if `wanted` would overfill it."""
+        # Read the number of the last change before the documents: if the store changes in between, the next call clears
+        # the cache.
+        change, remembered = self.last_change(), self._remembered
+        size = len(wanted) + len(remembered.ids) + len(remembered.names)
+        if remembered.change == change and size <= _MOST_CACHED:
+            return remembered
+        remembered = _IdCache(change, {}, {})
+        if len(wanted) <= _MOST_CACHED:
+            self._remembered = remembered
+        return remembered
+
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
         """Yield the existing documents with these numbers or ids, without their texts, in any order."""
         return (self._decode_head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Collection[str]) -> dict[str, str]:
-        return {head.id: head.name for head in self.heads("id", ids)}
+        wanted = list(ids)
+        known = self._remember(wanted).names
+        known.update((head.id, head.name) for head in self.heads("id", [key for key in wanted if key not in known]))
+        return {key: known[key] for key in wanted if key in known}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         heads = ((self._decode_head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))
@@ -518,22 +552,33 @@ class Records:
         return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
 
     def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> list[SketchedDocument]:
-        return self._with_sketches(self._select("head, sketch", key, values))
+        wanted: list[Any] = list(values)
+        # Get the cache first: it must not keep names that were read before the last change.
+        names = self._remember(wanted).names
+        return self._with_sketches(self._select("head, sketch", key, wanted), names)
 
     def scan(self, after: str, rows: int) -> list[SketchedDocument]:
         """Return the next `rows` documents after an id, sorted by id (code points)."""
+        names = self._remember(range(rows)).names
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        return self._with_sketches(self._read(wanted, (after, rows)))
+        return self._with_sketches(self._read(wanted, (after, rows)), names)
 
-    def _with_sketches(self, rows: Iterable[tuple[Any, ...]]) -> list[SketchedDocument]:
-        """Decode rows of number, id, head and sketch."""
-        heads, raws = list[Head](), list[str | bytes]()
-        for number, document_id, encoded, sketch in rows:
-            head = self._decode_head(number, document_id, encoded)
-            heads.append(head)
-            raws.append(self._sketch_source(head, sketch))
-        sketches = zip(heads, self._read_sketches(raws), strict=True)
-        return [SketchedDocument(head.number, head.id, head.name, sketch) for head, sketch in sketches]
+    def _with_sketches(self, rows: Iterable[tuple[Any, ...]], names: dict[str, str]) -> list[SketchedDocument]:
+        """Decode rows of number, id, head and sketch.
+
+        `names` is a cache of names by id, and receives the other names.
+        """
+        keys, raws = list[tuple[int, str]](), list[str | bytes]()
+        for number, document_id, head, sketch in rows:
+            keys.append((number, document_id))
+            if sketch is None or document_id not in names:
+                decoded = self._decode_head(number, document_id, head)
+                names[document_id] = decoded.name
+                raws.append(self._sketch_source(decoded, sketch))
+            else:
+                raws.append(self._unseal(_label("sketch", number, document_id), sketch))
+        sketches = zip(keys, self._read_sketches(raws), strict=True)
+        return [SketchedDocument(number, key, names[key], sketch) for (number, key), sketch in sketches]
 
     def find_by_handle(self, name: str, value: str) -> str | None:
         """Return the smallest id of the documents whose property `name` has this value, or None."""
