@@ -645,6 +645,19 @@ def test_a_text_column_of_parquet_with_numbers_is_one_problem_of_a_file(tmp_path
     )
 
 
+def test_missing_values_do_not_hide_a_wrong_path_of_a_nested_text(tmp_path: Path) -> None:
+    """
+    A path that no row has is an error, also if rows lack the value or the list that it leads through.
+    """
+    rows = [{"turns": None}, {"turns": []}, *({"turns": [{"content": text}]} for text in (PAGE, PAGE))]
+    file = tmp_path / "chat.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    done = run(file, "--text-column", "turns.contents")
+    assert (done.exit_code, "there is no column 'turns.contents'" in done.stderr) == (1, True)
+    done = run(file, "--text-column", "turns.content")
+    assert (done.exit_code, "1 cluster with 2 documents, of 4 documents" in done.stderr) == (0, True)
+
+
 def test_a_row_without_a_text_names_the_column(tmp_path: Path) -> None:
     """
     Rows without a text are errors of their own if other rows have one, and name the column.

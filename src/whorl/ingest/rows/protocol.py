@@ -224,6 +224,10 @@ class RowColumns:
         """Check whether a row has the text column, with a text or without a value."""
         return has_column(row, self.text) and isinstance(find_text(row, self.text), str | bytes | None)
 
+    def shows_text_column(self, row: Mapping[str, object]) -> bool:
+        """Check whether a row proves that the text column exists; missing values and empty lists have any path."""
+        return self.has_text(row) and (self.text in row or find_value(row, self.text) not in (None, []))
+
     def require(self, row: Mapping[str, object]) -> None:
         """Raise DocumentError if a row lacks the text column, or an explicitly named id column."""
         for name, kind, option in ((self.text, "text", self.text_option), (self.id, "id", "--id-column")):
@@ -296,8 +300,8 @@ def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> I
     rows = form.rows(opened, columns)
     first = next(rows, None)
     lacking, row = None, first
-    while row is not None and (isinstance(row.values, DocumentError) or not columns.has_text(row.values)):
-        if lacking is None and not isinstance(row.values, DocumentError):
+    while row is not None and (isinstance(row.values, DocumentError) or not columns.shows_text_column(row.values)):
+        if lacking is None and not isinstance(row.values, DocumentError) and not columns.has_text(row.values):
             lacking = row.values
         row = next(rows, None)
     if row is not None and row is first:
