@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from whorl.engine.embedded import segmented_token_index, segments
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.segmented_token_index import DocumentTokens, TokenIndex
+from whorl.engine.embedded.segments import Segment
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +140,32 @@ def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
         index.wait()
     assert [len(segment) for segment in index.snapshot().segments] == [600, 3]
     assert len(tokens_by_document(index)) == 603
+
+
+def test_a_large_write_that_ends_during_a_merge_ends_in_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A merge in the background that has found nothing more to do still merges what the end of a write asks for.
+    """
+    index = new_index(tmp_path / "tokens")
+    for number in range(6):
+        index.replace({100 * number + offset: of([number]) for offset in range(100)})
+        index.commit(number)
+    find_due, ending = TokenIndex._due_segments, threading.Thread(target=index.finish)
+
+    def find_then_end(self: TokenIndex, most: int, final_merge_size: int = 0) -> Sequence[Segment]:
+        due = find_due(self, most, final_merge_size)
+        if not due and ending.ident is None:
+            ending.start()
+        return due
+
+    monkeypatch.setattr(TokenIndex, "_due_segments", find_then_end)
+    index._idle.clear()
+    index._merge_large()
+    ending.join()
+    index.wait()
+    assert [len(segment) for segment in index.snapshot().segments] == [600]
 
 
 def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:

@@ -221,8 +221,9 @@ class TokenIndex:
 
     def finish(self) -> None:
         """After a writer's last commit, start merging the segments that it wrote, in a background thread."""
-        self._final_merge_size, self._documents_written = FINAL_MERGE_FACTOR * self._documents_written, 0
-        self._start_merging()
+        with self._lock:
+            self._final_merge_size, self._documents_written = FINAL_MERGE_FACTOR * self._documents_written, 0
+            self._start_merging()
 
     def _start_merging(self) -> None:
         if self._idle.is_set() and self._due_segments(LARGEST_SEGMENT, self._final_merge_size):
@@ -322,15 +323,26 @@ class TokenIndex:
         return segments[-count:] if count > 1 else ()
 
     def _merge_large(self) -> None:
+        is_done = False
         try:
             # Ignore errors: unmerged segments stay valid, and a search that finds a broken segment rebuilds the index.
             with suppress(OSError, IndexBrokenError):
-                while self._merge(LARGEST_SEGMENT, self._final_merge_size):
-                    pass
+                while not (is_done := self._end_merging()):
+                    self._merge(LARGEST_SEGMENT, self._final_merge_size)
         finally:
+            if not is_done:
+                self._idle.set()
+            self._on_merged()
+
+    def _end_merging(self) -> bool:
+        """End the merges in the background if no segment is due; return whether they have ended."""
+        # Decide under the lock: `finish` relies on a running merge to merge its segments, too.
+        with self._lock:
+            if self._due_segments(LARGEST_SEGMENT, self._final_merge_size):
+                return False
             self._final_merge_size = 0
             self._idle.set()
-            self._on_merged()
+            return True
 
     def _merge(self, most: int, final_merge_size: int = 0) -> bool:
         """Merge the due segments; return False if no merge is due. Writes may add segments during the merge."""
