@@ -241,3 +241,18 @@ def test_a_state_refuses_another_granularity(tmp_path: Path) -> None:
         "by lines; name another folder"
         in run(tmp_path / "a.txt", "--state", tmp_path / "state", "--level", "line").output
     )
+
+
+def test_a_long_repeated_id_is_shortened(tmp_path: Path) -> None:
+    """
+    Messages show the beginning and the end of a long id, as of a column of texts.
+    """
+    row: dict[str, object] = {"id": f"begin {'x' * 900} end", "text": "a"}
+    reading = InputReader([written(tmp_path / "rows.jsonl", row)])
+    reading.note_repeated(str(row["id"]))
+    assert [(problem.where[:6], problem.where[-5:], len(problem.where)) for problem in reading.problems] == [
+        ("'begin", " end'", 80)
+    ]
+    rewriting = InputReader([written(tmp_path / "rows.jsonl", row)], is_rewritten=True)
+    with pytest.raises(ParameterError, match=r"the id 'begin x+…x+ end' comes more than once"):
+        rewriting.note_repeated(str(row["id"]))

@@ -11,7 +11,7 @@ from whorl.duplicates.options import DuplicatesOptions, Granularity
 from whorl.duplicates.pieces import pieces_of
 from whorl.duplicates.retention import seconds_of
 from whorl.duplicates.sketching import no_date
-from whorl.errors import DocumentError, ParameterError
+from whorl.errors import DocumentError, ParameterError, shorten_repr
 from whorl.ingest.files import (
     FoundFile,
     Problem,
@@ -27,6 +27,8 @@ from whorl.model import RESERVED_FIELDS, Document
 from whorl.redaction import public_address
 
 _LISTED_COLUMNS = 20
+#: Maximum number of characters of an id in a message. If an option names a column of texts, ids are long.
+_LONGEST_ID = 80
 #: An input of up to this size, in bytes, is read a second time, to get the texts of rows for snippets.
 _SMALL_BYTES = 200_000_000
 
@@ -238,11 +240,12 @@ class InputReader:
         """Record a repeated id as a problem; raise ParameterError if files are rewritten by id."""
         if self._is_rewritten:
             raise ParameterError(
-                f"the id {document_id!r} comes more than once, so that it does not tell which row to keep; name "
-                "another column (--id-column COLUMN), or '' for rows to be known by their places"
+                f"the id {shorten_repr(document_id)} comes more than once, so that it does not tell which row to keep; "
+                "name another column (--id-column COLUMN), or '' for rows to be known by their places"
             )
         reason = "this id came before; the last document of it counts (--id-column '' names rows by file and line)"
-        self.problems.append(Problem(document_id, reason, 0))
+        where = document_id if len(document_id) <= _LONGEST_ID else shorten_repr(document_id, _LONGEST_ID)
+        self.problems.append(Problem(where, reason, 0))
         self.repeated += 1
 
 
