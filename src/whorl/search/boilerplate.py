@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import mask_ranges
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.compare_texts import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import PassageScheme, winnow_with_positions
@@ -170,15 +170,13 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return a detector like `boilerplate_detector`, but raise StoreError if the index lacks some stored documents.
+    """Return a detector like `boilerplate_detector`, but raise StoreError if the index could not be written.
 
-    A search would add a warning instead, but a comparison has no warnings.
+    A search would add a warning instead, but a comparison has no warnings. Documents that a writer is adding do not
+    count yet: waiting for a writer could take hours.
     """
-    if common_above is not None:
-        # Import this only here, because a comparison of two files needs no engine.
-        from whorl.engine.protocol import require_current_index
-
-        require_current_index(engine, "what is common in the collection")
+    if common_above is not None and (lag := engine.index_lag()) and not lag.is_pending:
+        raise StoreError(f"{lag}; what is common in the collection would be wrong without them")
     return boilerplate_detector(engine, common_above, boilerplate)
 
 

@@ -126,6 +126,16 @@ def test_a_count_includes_documents_that_wait_for_their_commit(path):
         assert Store(other).count("tenant") == 1
 
 
+def test_a_comparison_does_not_wait_for_a_writer(path):
+    """
+    A comparison counts what is common in the documents in the index, while another process adds documents.
+    """
+    text = "the tenant keeps the garden and the fence in good order at all times"
+    with opened(path, passages=True) as engine, opened(path, wait_seconds=0.1) as other:
+        engine.index([Document("a", text), Document("b", text)])
+        assert Store(other).compare("a", "b", common_above="1").shares.jaccard == 1
+
+
 def test_an_open_store_completes_the_index_of_a_writer_that_died(path, start):
     """
     A reader that stays open applies the journal itself.
