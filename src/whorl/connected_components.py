@@ -23,7 +23,8 @@ class UnionFind:
         roots = self._parents[nodes]
         while (is_open := self._parents[roots] != roots).any():
             roots = np.where(is_open, self._parents[roots], roots)
-        self._parents[nodes] = roots
+            # Storing each step halves long chains; otherwise, they would take quadratic time.
+            self._parents[nodes] = roots
         return roots
 
     def join(self, a: _Numbers, b: _Numbers) -> None:
