@@ -4,7 +4,6 @@ index of shared hashes."""
 from __future__ import annotations
 
 import random
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +15,11 @@ from hypothesis import strategies as st
 from tests.duplicates.sets import SMALL, families, numbers, pair_options, sketches_of, truth
 from whorl.duplicates import prefix_filter
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.prefix_filter import CandidatePairs, IndexedTokens, LevelMembers, TokenEntries, find_candidates
+from whorl.duplicates.prefix_filter import CandidatePairs, IndexedTokens, LevelMembers, find_candidates
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions, rounds
-from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
+from whorl.fingerprint.compiled import kernel
 
 
 def verified_pairs(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:
@@ -135,7 +134,7 @@ def test_nothing_to_compare() -> None:
 
 def test_a_document_with_more_pairs_than_one_portion(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Candidates come in batches, even if one document has more than fit into one.
+    Candidates come in batches, those of one larger document together, even if it fills several batches.
     """
     monkeypatch.setattr(prefix_filter, "PAIRS_AT_ONCE", 5)
     chance = random.Random(5)
@@ -146,7 +145,7 @@ def test_a_document_with_more_pairs_than_one_portion(monkeypatch: pytest.MonkeyP
         for candidate in find_candidates(sketches, JoinOptions(pair_options("jaccard", 80)))
         if isinstance(candidate, CandidatePairs)
     ]
-    pairs = {pair for part in candidates for pair in zip(part.smaller.tolist(), part.larger.tolist(), strict=True)}
+    pairs = [pair for part in candidates for pair in zip(part.smaller.tolist(), part.larger.tolist(), strict=True)]
     assert sorted(map(sorted, pairs)) == [[a, b] for a in range(12) for b in range(a + 1, 12)]
     assert len(candidates) > 3
 
@@ -195,14 +194,15 @@ def test_documents_that_share_too_little_are_pruned(monkeypatch: pytest.MonkeyPa
     Documents that share a third make no pair at 80 %: only a part of their hashes is looked up, and no entry remains.
     """
     looked_up = 0
-    read = prefix_filter._TokenSweep._read
+    copy_hashes = Sketches.copy_hashes
 
-    def counting(own: prefix_filter._TokenSweep, begins: Numbers, ends: Numbers) -> TokenEntries:
+    def counting(own: Sketches, *given: np.ndarray) -> object:
         nonlocal looked_up
-        looked_up += int((ends - begins).sum())
-        return read(own, begins, ends)
+        looked_up += int(given[-1].sum())
+        return copy_hashes(own, *given)
 
-    monkeypatch.setattr(prefix_filter._TokenSweep, "_read", counting)
+    monkeypatch.setattr(Sketches, "copy_hashes", counting)
+    monkeypatch.setattr(prefix_filter, "is_fast", lambda amount: False)
     chance = random.Random(3)
     common = numbers(chance, 20)
     sketches = sketches_of([common | numbers(chance, 40) for _ in range(200)])
@@ -211,39 +211,15 @@ def test_documents_that_share_too_little_are_pruned(monkeypatch: pytest.MonkeyPa
     assert looked_up < 0.7 * sketches.counts.sum()
 
 
-@given(st.integers(0, 2**32), st.integers(24, 40), st.sampled_from(["jaccard", "containment"]), st.integers(1, 3))
-def test_threads_do_not_change_the_entries(seed: int, bits: int, metric: str, spread: int) -> None:
-    """
-    Three threads find the same entries as one, for common, rare and equal hashes.
-    """
-    chance = np.random.default_rng(seed)
-    scheme = SketchScheme(k=64, floor_level=2, cap=128, lookup_k=64, bits=bits)
-    pool = np.unique(chance.integers(0, 1 << bits, 400).astype(np.uint64) >> np.uint64(8 * (spread - 1)))
-    several = [
-        Sketch(scheme, int(size), np.sort(chance.choice(pool, min(pool.size, int(size)), replace=False)))
-        for size in chance.integers(1, 64, int(chance.integers(1, 60)))
-    ]
-    sketches = Sketches.from_sketches(several, scheme)
-    one = rounds(pair_options(metric, 60), 64)[0]
-    places = np.lexsort((np.arange(len(several)), sketches.sizes))
-    members = LevelMembers.choose(sketches, one, places, np.arange(1, places.size + 1) % 3 - 1, 0)
-    member_bits = max(1, (places.size - 1).bit_length())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prefix_filter, "HASHES_AT_ONCE", 200)
-        patch.setattr(prefix_filter, "LEAST_THREAD_WORK", 0)
-        expected, actual = (
-            prefix_filter.index_tokens(sketches, members, 0, member_bits, workers) for workers in (1, 3)
-        )
-    for name in TokenEntries._fields:
-        assert getattr(actual.entries, name).tolist() == getattr(expected.entries, name).tolist()
-    assert actual.counts.tolist() == expected.counts.tolist()
-    assert actual.indexable.tolist() == expected.indexable.tolist()
-
-
+@pytest.mark.slow
 def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The search finds the same entries in a mapped file, wherever it starts to copy the remaining hashes into memory.
+    The compiled loops find the same entries in a mapped file, wherever they start to copy the remaining hashes into
+    memory.
     """
+    if not kernel.is_available():
+        pytest.skip("numba is not installed (whorl[fast])")
+    monkeypatch.setattr(prefix_filter, "is_fast", lambda amount: True)
     monkeypatch.setattr(prefix_filter, "HASHES_AT_ONCE", 200)
     in_memory = sketches_of(families(random.Random(8), 60, 60))
     in_memory.hashes.tofile(tmp_path / "hashes")
@@ -261,27 +237,3 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
         for name in ("keys", "frequency", "is_indexable"):
             assert np.array_equal(getattr(actual_tokens.entries, name), getattr(expected.entries, name))
     assert expected.entries.keys.size > 100
-
-
-def test_prefixes_are_marked_in_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    The entries of some members are sorted at a time: the same prefixes as at once, in a third of the memory.
-    """
-    draws, members, entries = np.random.default_rng(1), 5_000, 400_000
-    entries_and_prefixes = (
-        draws.integers(0, members, entries),
-        draws.integers(2, 100, entries).astype(np.int32),
-        draws.random(entries) < 0.5,
-        draws.integers(0, 20, members),
-        draws.integers(0, 20, members),
-    )
-    at_once = prefix_filter.mark_prefixes(*entries_and_prefixes)
-    monkeypatch.setattr(prefix_filter, "_SORTED_AT_ONCE", 10_000)
-    tracemalloc.start()
-    try:
-        in_parts = prefix_filter.mark_prefixes(*entries_and_prefixes)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert np.array_equal(at_once, in_parts)
-    assert peak < 12 * entries

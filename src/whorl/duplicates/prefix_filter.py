@@ -29,18 +29,18 @@ Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import expand_ranges, run_starts, spread
+from whorl.arrays_and_batches import run_starts, spread
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
-from whorl.duplicates.sketch_arrays import Numbers, Sketches, bisect_ranges
-from whorl.duplicates.verify_sketches import LEAST_THREAD_WORK, run_in_threads
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.verify_sketches import is_fast, run_in_threads, split_evenly
 from whorl.request_context import require_time
 
 Hashes = npt.NDArray[np.uint64]
@@ -53,9 +53,11 @@ HASHES_AT_ONCE = 1 << 22
 #: Minimum and maximum number of ranges of hash values. Each range is read in one pass over the remaining members.
 #: Members are pruned `_PRUNINGS` times, at even intervals between the passes.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
-#: `mark_prefixes` sorts about this number of entries at a time, but in at most `_MOST_SORTS` parts, because each part
-#: reads the owners of all entries.
-_SORTED_AT_ONCE, _MOST_SORTS = 1 << 20, 16
+#: Binary logarithm of the number of entries to sort at a time; this number of entries fits into the processor cache.
+_PART_BITS = 12
+_HEAD_BITS = 16
+#: Number of entries that the compiled loop writes into one buffer.
+_BUFFER_ENTRIES = 1 << 19
 
 
 class CandidatePairs(NamedTuple):
@@ -121,11 +123,9 @@ class _FilterRound:
         member_bits = max(1, (members.indices.size - 1).bit_length())
         tokens = index_tokens(self.sketches, members, level, member_bits, self.options.workers)
         prefixes = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
-        keys, frequency, is_indexable = tokens.entries
-        is_indexed, is_probed = mark_prefixes(owners_of(keys, member_bits), frequency, is_indexable, *prefixes)
-        index_keys, probe_keys = keys[is_indexed], keys[is_probed]
+        index_keys, probe_keys = _prefix_keys(tokens, prefixes, member_bits)
         # Release the memory of the other entries.
-        del tokens, keys, frequency, is_indexable, is_indexed, is_probed
+        del tokens
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
 
     def _pairs(
@@ -154,12 +154,18 @@ class _FilterRound:
             else:
                 continue
             is_left[group] = False
-        # Put the partners of a larger document next to each other: a batch drops repeated pairs.
+        # Put all partners of a larger document into one batch, so that the batch can drop repeated pairs.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
-        for entries, at in expand_ranges(low[left], low[left] + counts[left], PAIRS_AT_ONCE):
+        ends = np.cumsum(counts[left])
+        first = np.flatnonzero(np.diff(larger[left], prepend=-1))
+        # Cut batches only between documents, even if one document has more than `PAIRS_AT_ONCE` pairs.
+        after = np.searchsorted(ends[first], np.arange(PAIRS_AT_ONCE, ends[-1] if ends.size else 0, PAIRS_AT_ONCE))
+        cuts = np.append(first, left.size)[after]
+        for portion in np.split(left, np.unique(cuts)):
             require_time()
-            yield _candidate_pairs(members, owners_of(index_keys[at], member_bits), larger[left[entries]])
+            if portion.size:
+                yield _candidate_pairs(members, index_keys, low[portion], counts[portion], larger[portion], member_bits)
 
 
 def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
@@ -179,10 +185,17 @@ def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) 
     return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in oversized.tolist()]
 
 
-def _candidate_pairs(members: LevelMembers, smaller: Numbers, larger: Numbers) -> CandidatePairs:
-    """Return each pair of members once, as indices of documents."""
+def _candidate_pairs(
+    members: LevelMembers, index_keys: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
+) -> CandidatePairs:
+    """Pair each larger document with the members in its ranges of index entries; return each pair once.
+
+    Each range of `index_keys` has its start in `low`, its length in `counts`, and the member to pair with it in
+    `larger`.
+    """
+    smaller = owners_of(index_keys[spread(low, counts)], member_bits)
     half = np.uint64(32)
-    pairs = np.sort((smaller.astype(np.uint64) << half) | larger.astype(np.uint64))
+    pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
     pairs = pairs[run_starts(pairs)]
     return CandidatePairs(
         members.indices[(pairs >> half).astype(np.int64)],
@@ -205,20 +218,28 @@ def mark_prefixes(
             indexable entries.
     """
     is_indexed, is_probed = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
-    # Sort the entries of some members at a time, to limit memory.
-    parts = min(_MOST_SORTS, -(-owners.size // _SORTED_AT_ONCE))
-    bounds = [index_lengths.size * part // parts for part in range(parts + 1)] if parts else []
-    for first, end in pairwise(bounds):
-        entries = np.flatnonzero((owners >= first) & (owners < end))
-        own = owners[entries]
-        entries = entries[(index_lengths[own] > 0) & is_indexable[entries] | (probe_lengths[own] > 0)]
-        # The sort is stable, so ties stay in the order of their hashes.
-        keys = owners[entries] << 32 | frequency[entries]
-        entries = entries[np.argsort(keys, kind="stable")]
-        ranked, indexable = owners[entries], is_indexable[entries]
-        is_indexed[entries] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
-        is_probed[entries] = _ranks(ranked, np.ones(entries.size, np.bool_)) < probe_lengths[ranked]
+    entries = np.flatnonzero((index_lengths[owners] > 0) & is_indexable | (probe_lengths[owners] > 0))
+    # The sort is stable, so ties stay in the order of their hashes.
+    entries = entries[np.lexsort((frequency[entries], owners[entries]))]
+    ranked, indexable = owners[entries], is_indexable[entries]
+    is_indexed[entries] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
+    is_probed[entries] = _ranks(ranked, np.ones(entries.size, np.bool_)) < probe_lengths[ranked]
     return is_indexed, is_probed
+
+
+def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], member_bits: int) -> tuple[Hashes, Hashes]:
+    """Return the keys (see `TokenEntries`) in all index prefixes, and in all probe prefixes, given their lengths."""
+    keys, frequency, is_indexable = tokens.entries
+    if is_fast(keys.size):
+        from whorl.duplicates import compiled_prefix_filter
+
+        is_indexed, is_probed = np.empty(keys.size, np.bool_), np.empty(keys.size, np.bool_)
+        slots = np.empty(keys.size, np.uint32 if keys.size < 1 << 32 else np.int64)
+        scratch = np.cumsum(tokens.counts) - tokens.counts, slots, np.empty(tokens.counts.max(initial=0), np.uint64)
+        compiled_prefix_filter.mark_prefixes(*tokens.entries, member_bits, *prefixes, *scratch, is_indexed, is_probed)
+    else:
+        is_indexed, is_probed = mark_prefixes(owners_of(keys, member_bits), frequency, is_indexable, *prefixes)
+    return keys[is_indexed], keys[is_probed]
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
@@ -298,11 +319,11 @@ def index_tokens(
     """
     total = int(members.lengths.count_used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // HASHES_AT_ONCE)))
-    sweep = _TokenSweep(sketches, members, level, member_bits, workers)
+    sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
     portions: list[TokenEntries] = []
     for number in range(1, ranges + 1):
         require_time()
-        portions += sweep.read_below(sketches.scheme.bound(level) * number // ranges)
+        portions += sweep.read_upto(np.uint64(sketches.scheme.bound(level) * number // ranges - 1))
         if number * _PRUNINGS // ranges > (number - 1) * _PRUNINGS // ranges:
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
@@ -314,18 +335,21 @@ def index_tokens(
 class _TokenSweep:
     """Reads the members' hashes range by range, and counts the hashes that each member shares with others."""
 
-    def __init__(self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int) -> None:
-        self._sketches, self._members, self._workers = sketches, members, workers
+    def __init__(
+        self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
+    ) -> None:
+        self._sketches, self._members, self._workers, self._is_fast = sketches, members, workers, fast
         self._hashes, self._is_in_file = sketches.hashes.view(np.ndarray), sketches.exceeds_memory
-        self._shift, self._member_bits = max(0, sketches.scheme.bits - level + member_bits - 64), member_bits
+        self._shift = max(0, sketches.scheme.bits - level + member_bits - 64)
+        self._member_bits = member_bits
+        lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
+        self._bits = np.array([self._shift, member_bits, lead], np.int64)
         self._counts = counts = members.lengths.count_used_hashes(members.is_larger)
         starts = sketches.starts[members.indices]
         numbers = np.argsort(starts)
         numbers = numbers[counts[numbers] > 0]
         self._numbers, self._cursors = numbers, starts[numbers]
         self._ends = self._cursors + counts[numbers]
-        #: End of the range of hash values read so far.
-        self._done = 0
         self.shared, self.shared_indexable = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)
         self._last_indexable = self._largest_indexable(starts, numbers) >> np.uint64(self._shift)
         self._load_if_small()
@@ -343,21 +367,13 @@ class _TokenSweep:
             last[numbers[part]] = self._hashes[ends[part]]
         return last
 
-    def read_below(self, bound: int) -> list[TokenEntries]:
-        """Read the unread hashes below `bound`; return their entries in batches.
-
-        All entries of a hash are in one batch: each thread reads a range of hash values.
-        """
-        threads = self._workers if (self._ends - self._cursors).sum() >= LEAST_THREAD_WORK else 1
-        bounds = [self._done + (bound - self._done) * part // threads for part in range(1, threads + 1)]
-        cursors = [self._cursors, *run_in_threads(self._find, ((end,) for end in bounds))]
-        batches = run_in_threads(self._read, pairwise(cursors))
-        self._cursors, self._done = cursors[-1], bound
-        for entries in batches:
+    def read_upto(self, last: np.uint64) -> list[TokenEntries]:
+        portions = self._read_compiled(last) if self._is_fast else [self._read_with_numpy(last)]
+        for entries in portions:
             owners = owners_of(entries.keys, self._member_bits)
             self.shared += np.bincount(owners, minlength=self.shared.size)
             self.shared_indexable += np.bincount(owners[entries.is_indexable], minlength=self.shared.size)
-        return batches
+        return portions
 
     def prune(self) -> Bools:
         """Drop members that can no longer reach the threshold; return a mask of the members to keep."""
@@ -376,35 +392,82 @@ class _TokenSweep:
 
     def _load_if_small(self) -> None:
         """Copy the remaining hashes into memory if they fit; otherwise, each pass reads them from the file."""
-        if self._is_in_file and int((self._ends - self._cursors).sum()) <= self._sketches.most_copied:
+        left, most = int((self._ends - self._cursors).sum()), self._sketches.most_copied
+        if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.copy_ranges(self._cursors, self._ends)
             self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
             self._is_in_file = False
 
-    def _slices(self) -> Iterable[slice]:
-        """Divide the members into slices; after each slice, the mapped pages of the file are released."""
-        return self._sketches.ranges(self._cursors) if self._is_in_file else [slice(0, self._cursors.size)]
-
-    def _find(self, bound: int) -> Numbers:
-        """Return the offset of each member's first hash that is not below `bound`."""
-        offsets = np.empty_like(self._cursors)
-        for part in self._slices():
-            offsets[part] = bisect_ranges(self._hashes, self._cursors[part], self._ends[part], np.uint64(bound - 1))
-        return offsets
-
-    def _read(self, begins: Numbers, ends: Numbers) -> TokenEntries:
-        """Return the entries of the hashes from the offsets `begins` to `ends`, one range for each member."""
-        counts = ends - begins
-        hashes = (self._hashes[spread(begins[part], counts[part])] for part in self._slices())
-        keys = np.concatenate([np.empty(0, np.uint64), *hashes])
-        keys >>= np.uint64(self._shift)
-        keys <<= np.uint64(self._member_bits)
-        keys |= np.repeat(self._numbers.astype(np.uint64), counts)
+    def _read_with_numpy(self, last: np.uint64) -> TokenEntries:
+        indices = self._members.indices[self._numbers]
+        starts = self._sketches.starts[indices]
+        upto = np.minimum(self._ends, starts + self._sketches.count_upto(indices, np.full(indices.shape, last)))
+        hashes, owners = self._sketches.copy_hashes(indices, self._cursors - starts, upto - self._cursors)
+        self._cursors = upto
+        keys = (hashes >> np.uint64(self._shift)) << np.uint64(self._member_bits)
+        keys |= self._numbers[owners].astype(np.uint64)
         keys.sort()
-        return _select_entries(keys, self._members, self._last_indexable, self._member_bits)
+        return _select_with_numpy(keys, self._members, self._last_indexable, self._member_bits)
+
+    def _read_compiled(self, last: np.uint64) -> list[TokenEntries]:
+        ranges = split_evenly(np.cumsum(self._ends - self._cursors), self._workers)
+        taken, parts = zip(*run_in_threads(partial(self._read_range, last), ranges), strict=True)
+        counts = np.stack(parts)
+        ends = np.cumsum(counts.sum(axis=0))
+        total = int(ends[-1])
+        entries = np.empty(total, np.uint64)
+        # Within a part, entries are in the order of the ranges of members.
+        before = np.cumsum(counts, axis=0) - counts
+        begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
+        run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
+        del taken
+        ends = np.append(ends[1:], 0)
+        columns = TokenEntries(np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total, np.bool_))
+        return run_in_threads(
+            partial(self._select_compiled, entries, ends, columns), split_evenly(ends[:-1], self._workers)
+        )
+
+    def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
+        """Read the entries of the members at the indices from `first` to `upto`.
+
+        Return the entries in blocks, and the number of entries of each part i, at index i + 1.
+        """
+        from whorl.duplicates.compiled_prefix_filter import read_entries
+
+        counts = np.zeros((1 << max(1, HASHES_AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
+        blocks: list[Hashes] = []
+        cursors = self._cursors[first:upto]
+        for part in self._sketches.ranges(cursors) if self._is_in_file else [slice(0, cursors.size)]:
+            state = np.array([first + part.start, 0])
+            while state[0] < first + part.stop:
+                block, state[1] = np.empty(_BUFFER_ENTRIES, np.uint64), 0
+                read_entries(
+                    self._hashes, self._numbers, self._cursors, self._ends, state, first + part.stop, last, self._bits,
+                    counts, block,
+                )  # fmt: skip
+                blocks.append(block[: state[1]])
+        return blocks, counts
+
+    def _distribute(self, entries: Hashes, blocks: list[Hashes], begins: Numbers) -> None:
+        from whorl.duplicates.compiled_prefix_filter import distribute_entries
+
+        for block in blocks:
+            distribute_entries(block, self._bits, begins, entries)
+
+    def _select_compiled(
+        self, entries: Hashes, ends: Numbers, columns: TokenEntries, first: int, upto: int
+    ) -> TokenEntries:
+        from whorl.duplicates.compiled_prefix_filter import select_shared
+
+        heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
+        begin = int(ends[first - 1]) if first else 0
+        is_larger = self._members.is_larger
+        count = select_shared(entries, self._bits, ends, first, upto, self._last_indexable, is_larger, heads, *columns)
+        # Copy, to release the larger buffers.
+        return TokenEntries._make(column[begin : begin + count].copy() for column in columns)
 
 
-def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
+def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
     """Select the entries of hashes that can lead to a pair, as `index_tokens` describes; `keys` must ascend."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(run_starts(tokens), append=keys.size)

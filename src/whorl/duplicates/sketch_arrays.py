@@ -159,14 +159,26 @@ class Sketches:
 
     def count_upto(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         """Count the hashes of each document up to (and including) its limit in `last`."""
-        starts, ends = self.starts[indices], self.starts[indices] + self.counts[indices]
-        if not self.exceeds_memory:
-            return bisect_ranges(self.hashes, starts, ends, last) - starts
-        counts, order = np.empty(indices.size, np.int64), np.argsort(starts, kind="stable")
-        for part in self.ranges(starts[order]):
-            own = order[part]
-            counts[own] = bisect_ranges(self.hashes, starts[own], ends[own], last[own]) - starts[own]
+        counts = np.empty(indices.size, np.int64)
+        starts = self.starts[indices]
+        if self.exceeds_memory:
+            order = np.argsort(starts, kind="stable")
+            for part in self.ranges(starts[order]):
+                counts[order[part]] = self._bisect(indices[order[part]], last[order[part]])
+        else:
+            counts[:] = self._bisect(indices, last)
         return counts
+
+    def _bisect(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
+        first = low = self.starts[indices]
+        high = low + self.counts[indices]
+        # Bisect the hashes of all documents at once.
+        while (is_open := low < high).any():
+            middle = (low + high) >> 1
+            is_within = is_open & (self.hashes[np.where(is_open, middle, 0)] <= last)
+            low = np.where(is_within, middle + 1, low)
+            high = np.where(is_open & ~is_within, middle, high)
+        return low - first
 
     def count_at_level(self, indices: Numbers, levels: Numbers) -> Numbers:
         """Count the hashes of each document below the bound of its level in `levels`."""
@@ -189,20 +201,6 @@ class Sketches:
         owners = np.repeat(np.arange(indices.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
         return np.asarray(self.hashes[(self.starts[indices] + skipped)[owners] + within]), owners
-
-
-def bisect_ranges(
-    hashes: npt.NDArray[np.uint64], low: Numbers, high: Numbers, last: npt.NDArray[np.uint64] | np.uint64
-) -> Numbers:
-    """Return, for each range of ascending hashes, the offset after its hashes up to (and including) `last`.
-
-    The function bisects all ranges at once. `low` and `high` have the start and the end of each range.
-    """
-    while (is_open := low < high).any():
-        middle = (low + high) >> 1
-        is_within = is_open & (hashes[np.where(is_open, middle, 0)] <= last)
-        low, high = np.where(is_within, middle + 1, low), np.where(is_open & ~is_within, middle, high)
-    return low
 
 
 def map_hashes(file: Path | IO[bytes], count: int) -> npt.NDArray[np.uint64]:

@@ -190,7 +190,7 @@ def _with_intervals(
 
 Result = TypeVar("Result")
 #: Minimum amount of work, in hashes, to divide among several threads.
-LEAST_THREAD_WORK = 1 << 20
+_LEAST_THREAD_WORK = 1 << 20
 
 
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
@@ -202,7 +202,7 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
     [(0, 3), (3, 4)]
     """
     count = totals.size
-    if not count or most < 2 or totals[-1] < LEAST_THREAD_WORK:
+    if not count or most < 2 or totals[-1] < _LEAST_THREAD_WORK:
         return [(0, count)]
     cuts = np.searchsorted(totals, [int(totals[-1]) * part // most for part in range(1, most)]) + 1
     return list(pairwise(np.unique([0, *np.minimum(cuts, count).tolist(), count]).tolist()))

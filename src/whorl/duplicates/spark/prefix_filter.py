@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays_and_batches import expand_ranges, find_sorted, order_of, run_starts, spread
+from whorl.arrays_and_batches import find_sorted, order_of, run_starts, spread
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
@@ -283,8 +283,11 @@ class _PairFinder:
             if self.pivots:
                 yield from self._with_pivots(hash_block, new)
         left = np.flatnonzero(is_left)
-        for entries, at in expand_ranges(low[left], low[left] + counts[left], _AT_ONCE):
-            smaller, larger = indexed[at], probed[left[entries]]
+        ends = np.cumsum(counts[left])
+        cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
+        for portion in np.split(left, np.unique(cuts)):
+            smaller = indexed[spread(low[portion], counts[portion])]
+            larger = np.repeat(probed[portion], counts[portion])
             is_open = (flags[smaller] | flags[larger]) & IS_NEW > 0
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
