@@ -78,7 +78,7 @@ def test_ids_that_are_refused(value: object) -> None:
     """
     The error names the column, which the user need not have chosen, and the option.
     """
-    with pytest.raises(DocumentError, match=r"in column 'id' must be text or a whole number.*--id-column"):
+    with pytest.raises(DocumentError, match=r"in column 'id' must be text, a whole number.*--id-column"):
         RowColumns().document({"text": "t", "id": value}, "file", 1)
 
 
@@ -216,7 +216,11 @@ def test_a_column_named_like_a_path_comes_first() -> None:
         (RowColumns("turns"), NESTED, r"turns must be text, got \[{'parts'"),
         (RowColumns(), {"text": None}, "text must be text, got None"),
         (RowColumns(), {"text": b"\xff"}, "no UTF-8"),
-        (RowColumns(), {"text": "x", "id": 1.5}, r"in column 'id' must be text or a whole number, got 1\.5"),
+        (
+            RowColumns(),
+            {"text": "x", "id": 1.5},
+            r"in column 'id' must be text, a whole number, a date or a UUID, got 1\.5",
+        ),
     ],
 )
 def test_rows_that_are_no_documents(columns: RowColumns, row: dict[str, object], message: str) -> None:

@@ -268,8 +268,8 @@ class RowColumns:
         document_id = row_id(find_value(row, self.id_column))
         if self.id is None and not isinstance(document_id, str | None):
             raise DocumentError(
-                f"the id in column {self.id_column!r} must be text or a whole number, got {document_id!r:.80}; name "
-                "another column (--id-column COLUMN), or '' to know rows by their places"
+                f"the id in column {self.id_column!r} must be text, a whole number, a date or a UUID, got "
+                f"{document_id!r:.80}; name another column (--id-column COLUMN), or '' to know rows by their places"
             )
         if self.properties is None:
             own = {self.text, self.id_column, self.name}
