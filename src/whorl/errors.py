@@ -279,5 +279,5 @@ class NoSketchesError(SchemaError):
     def __init__(self, *, keeps_texts: bool = True) -> None:
         remedy = "'whorl solr check URL' says how they get them"
         if not keeps_texts:
-            remedy = "the store keeps no texts (--no-text), so make another one, or compare the files (PATHs)"
+            remedy = "the store keeps no texts (--no-text), so index into another one, or compare the files themselves"
         super().__init__(f"the documents of this store have no sketches, from which duplicates are found; {remedy}")

@@ -298,8 +298,9 @@ class References:
         return names[0].id if len(names) == 1 else None
 
     def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
-        query = f"{'' if ignores_case else '='}name:{quote(name)}"
+        # The name of a file may be no Unicode, which no query can have.
         with suppress(QueryError, ParameterError, SchemaError):
+            query = f"{'' if ignores_case else '='}name:{quote(name)}"
             hits = self._engine.search(self._bound(query), start=0, rows=10 * _NAMES_SHOWN).hits
             if ignores_case:
                 return [hit for hit in hits if hit.name.casefold() == name.casefold()]
