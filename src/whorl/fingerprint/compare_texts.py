@@ -451,6 +451,11 @@ class RunIndex:
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
+        self._items, self._size, self._loops = items, size, loops_at_hand()
+        if self._loops:
+            nothing = np.empty(0, np.int64)
+            self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
+            return
         #: A run is identified by the numbers of two shorter runs, at its start and at its end, which may overlap. For
         #: runs of growing width: the distance of these two runs, and the keys of the runs. The index of a key is the
         #: number of the run.
@@ -469,6 +474,8 @@ class RunIndex:
 
         Known runs keep their numbers, and new runs get numbers from `distinct` on.
         """
+        if self._loops:
+            return self._number_compiled(items, self._items, self.runs, self._slots, self.distinct)[0]
         for step, known in self._widths:
             require_time()
             keys, inverse = np.unique(_keys(items, step), return_inverse=True)
@@ -477,6 +484,20 @@ class RunIndex:
             numbers[is_new] = np.arange(known.size - 1, known.size - 1 + np.count_nonzero(is_new))
             items = numbers[inverse]
         return items
+
+    def _number_compiled(
+        self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, distinct: int
+    ) -> tuple[_Numbers, int, _Numbers]:
+        """Number the runs with the compiled loop.
+
+        Return the number of each run, the count of distinct numbers, and the hash table.
+        """
+        assert self._loops
+        require_time()
+        runs = np.empty(max(0, items.size - self._size + 1), np.int64)
+        slots = np.full(2 << runs.size.bit_length(), -1)
+        number_runs = self._loops.passages.number_runs
+        return runs, number_runs(items, self._size, known, known_runs, known_slots, distinct, slots, runs), slots
 
 
 def _keys(items: _Numbers, step: int) -> _Numbers:

@@ -25,3 +25,25 @@ def test_passages_equal_those_of_the_plain_search(a: list[int], b: list[int], ga
     first, places = np.zeros(12, np.int64), np.empty(len(b), np.int64)
     count = load_loops().passages.matches(*arrays, CANDIDATES, first, places, passages)
     assert list(map(tuple, passages[:count].tolist())) == match_plainly(a, b, positions.tolist())
+
+
+LONG_SEQUENCES = st.lists(st.one_of(st.integers(0, 2), st.integers(0, 10**9)), max_size=60)
+
+
+@given(st.lists(LONG_SEQUENCES, min_size=1, max_size=3), st.integers(1, 5))
+def test_numbers_equal_those_of_tuples(texts: list[list[int]], size: int) -> None:
+    """
+    Runs are numbered as they first occur: those of the first sequence, and then the new ones of each other.
+    """
+    loops = load_loops().passages
+    known, known_runs, known_slots, kinds = np.empty(0, np.int64), np.empty(0, np.int64), np.full(1, -1), 0
+    numbers: dict[tuple[int, ...], int] = {}
+    for text in texts:
+        own = numbers.copy()
+        tuples = [tuple(text[at : at + size]) for at in range(len(text) - size + 1)]
+        expected = [own.setdefault(run, len(own)) for run in tuples]
+        items, runs, slots = np.array(text, np.int64), np.empty(len(tuples), np.int64), np.full(128, -1)
+        assert loops.number_runs(items, size, known, known_runs, known_slots, kinds, slots, runs) == len(own)
+        assert runs.tolist() == expected
+        if not known.size:
+            known, known_runs, known_slots, kinds, numbers = items, runs, slots, len(own), own

@@ -148,6 +148,7 @@ class Kernel:
         none = np.zeros(1, np.int64)
         self._loops.sketches.decode(np.frombuffer(bytes(24), np.uint8), np.array([0, 16]), none, none, none, _NOTHING)
         self._loops.sketches.count_shared(_NOTHING, none, none, none, none, none, none)
+        self._loops.passages.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())
         self._loops.passages.matches(
             none, none, none, 1, np.zeros(2, np.int64), none.copy(), np.empty((1, 3), np.int64)
         )
