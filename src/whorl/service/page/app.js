@@ -2,7 +2,7 @@
 
 import { FIRST, read } from "./address.js";
 import { signOut, showState } from "./sign-in.js";
-import { byId } from "./dom.js";
+import { byId, settled } from "./dom.js";
 import { counted } from "./format.js";
 import { watchTexts } from "./incoming.js";
 import * as compare from "./compare.js";
@@ -21,7 +21,7 @@ const TITLES = {
 };
 /** Milliseconds without scrolling after which the scroll position is saved. */
 const PAUSE = 100;
-let shown = null, going = 0, isLoading = false, saving = 0, counting = 0;
+let shown = null, going = 0, isLoading = false, counting = 0;
 
 async function route() {
   const { view: name, parameters } = read();
@@ -69,12 +69,10 @@ async function count() {
 }
 
 history.scrollRestoration = "manual";
-addEventListener("scroll", () => {
-  clearTimeout(saving);
-  saving = setTimeout(notePlace, PAUSE);
-}, { passive: true });
+const later = settled(PAUSE, notePlace);
+addEventListener("scroll", later, { passive: true });
 // The position of the view that the user leaves must not be saved with the next address.
-addEventListener("popstate", () => clearTimeout(saving));
+addEventListener("popstate", later.cancel);
 // Save the scroll position before a link is followed.
 addEventListener("click", notePlace, { capture: true });
 for (const view of Object.values(VIEWS)) view.start();

@@ -30,13 +30,14 @@ export const warn = (list, warnings, links = new Map()) => (
   fill(list, ...warnings.map((warning) => element("li", {}, warning, links.has(warning) ? " " : null, links.get(warning))))
 );
 
-/** Debounce a function: call it after a pause without calls. */
+/** Debounce a function: call it after a pause without calls. Its `cancel` drops a call that is due. */
 export function settled(milliseconds, call) {
   let waiting = 0;
-  return () => {
-    clearTimeout(waiting);
+  const cancel = () => clearTimeout(waiting);
+  return Object.assign(() => {
+    cancel();
     waiting = setTimeout(call, milliseconds);
-  };
+  }, { cancel });
 }
 
 /** Cancel the requests of a controller, if any, and return another controller. */
