@@ -16,7 +16,6 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 ROOMS = (
     *(
         "errors",
-        "redaction",
         "request_context",
         "arrays_and_batches",
         "connected_components",

@@ -142,8 +142,8 @@ def _report_errors() -> Iterator[None]:
 
 
 def _print_error(error: WhorlError) -> NoReturn:
+    from whorl.ingest.redaction import public_text
     from whorl.output.formatting import printable
-    from whorl.redaction import public_text
 
     # A query error marks a position in the query, so do not shorten it.
     message = str(error) if isinstance(error, QueryError) else public_text(str(error))

@@ -22,9 +22,9 @@ from whorl.ingest.files import (
     find_files,
     spans_in,
 )
+from whorl.ingest.redaction import public_address
 from whorl.ingest.rows.protocol import File, FileSpan, RowColumns, column_paths, has_column
 from whorl.model import RESERVED_FIELDS, Document
-from whorl.redaction import public_address
 
 _LISTED_COLUMNS = 20
 #: Maximum number of characters of an id in a message. If an option names a column of texts, ids are long.

@@ -23,9 +23,9 @@ from typing import IO, TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.file_formats import decode, format_of
+from whorl.ingest.redaction import public_address
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.protocol import File, FileSpan, Row, RowColumns, UnreadRowsError, portions, rows_with_text
-from whorl.redaction import public_address
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader

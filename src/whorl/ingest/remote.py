@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 from whorl.errors import ParameterError, WhorlError
+from whorl.ingest.redaction import public_address, public_text
 from whorl.ingest.rows.protocol import ReadableStream
-from whorl.redaction import public_address, public_text
 
 #: Characters that turn an address or a path into a pattern.
 PATTERN = "*?["

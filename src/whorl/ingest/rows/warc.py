@@ -15,6 +15,7 @@ from warcio.bufferedreaders import ChunkedDataReader, DecompressingBufferedReade
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
 from whorl.errors import DocumentError
+from whorl.ingest.redaction import public_address
 from whorl.ingest.rows.compression import Expansion
 from whorl.ingest.rows.protocol import (
     MOST_BYTES,
@@ -28,7 +29,6 @@ from whorl.ingest.rows.protocol import (
     UnreadRowsError,
     portions,
 )
-from whorl.redaction import public_address
 
 #: Maximum number of records of an archive to process together. It is small, because pages are larger than rows.
 _AT_ONCE = 16
