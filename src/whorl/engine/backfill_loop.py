@@ -65,9 +65,9 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents in batches.
+    """Update documents in batches, and return the counts of the run.
 
-    After an error, the updates made so far are committed, so that the next run continues after them.
+    After an error, commit the updates made so far, so that the next run continues after them, and raise the error.
 
     `fill` updates a batch, `commit` commits all updates so far, and `lacking` counts the documents that still lack
     whorl's fields. `progress` is called with the counts so far, before the first batch and after each batch.

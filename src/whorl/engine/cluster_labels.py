@@ -1,4 +1,4 @@
-"""Converts cluster labels from and to properties, and reads and writes them on servers in batches.
+"""Converts cluster labels to and from document properties, and reads and writes them on servers in batches.
 
 A label says which cluster a document belongs to, and whether the document represents the cluster.
 
@@ -16,7 +16,7 @@ from whorl.engine.protocol import ClusterLabel
 from whorl.errors import EngineResponseError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
-#: Number of documents per read request, and number per update request.
+#: Maximum number of documents in a read request, and in an update request.
 READ_AT_ONCE, CHANGED_AT_ONCE = 1000, 100
 
 

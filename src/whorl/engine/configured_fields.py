@@ -1,4 +1,4 @@
-"""Holds the field names that a user has configured for Solr or OpenSearch (`FieldNames`), and corrects them.
+"""Holds the field names that a user has configured for Solr or OpenSearch (`FieldNames`), and suggests others.
 
 If the configured fields have no texts or names, this module guesses the right fields from the stored documents.
 """
@@ -61,8 +61,8 @@ def rank_text_fields(
 ) -> list[TextField]:
     """Return the text fields that have values, except the name field; the field with the most text comes first.
 
-    So whole texts come before titles. `count` counts the documents with a value in each of some fields. `sample`
-    returns the texts of a few documents in a field; it is called only if several fields have values.
+    So whole texts come before titles. `count` returns the number of documents with a value in each given field.
+    `sample` returns the texts of a few documents in a field; it is called only if several fields have values.
     """
     possible = (name for name in candidates if name != names.name or name == names.content)
     counted = (pair for batch in batches(possible, _COUNTED_AT_ONCE) for pair in zip(batch, count(batch), strict=True))
@@ -89,7 +89,7 @@ def guess_text_field(texts: Sequence[TextField], names: FieldNames) -> str | Non
 
 
 def guess_name_field(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return an existing field with a usual name for display names; None if the configured one exists."""
+    """Return the first of the usual name fields that exists; None if the configured name field exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
@@ -98,7 +98,8 @@ def guess_name_field(names: FieldNames, exists: Callable[[str], object]) -> str 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
     """Return the `init` command with an option for each field that differs from the configured field.
 
-    `texts` has the fields with texts, from most to least text, and `likely` is the result of `guess_name_field`.
+    `texts` lists the fields with texts, starting with the field with the most text. `likely` is the result of
+    `guess_name_field`.
     """
     # Choose the likely name field as the text field only if no other field has texts.
     content = guess_text_field(texts, replace(names, name=likely or names.name)) or guess_text_field(texts, names)

@@ -33,8 +33,8 @@ BETWEEN_WORDS = " "
 #: a word that is empty after folding, a blank within a word, and a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
-#: tantivy silently drops terms of 64 KB. So a field name or word of more than `_LONGEST_PART` characters becomes a
-#: prefix of `_BEGINNING` characters and a digest.
+#: tantivy silently drops terms of 64 KB or more. So a field name or word of more than `_LONGEST_PART` characters
+#: becomes a prefix of `_BEGINNING` characters and a digest.
 _LONGEST_PART, _BEGINNING = 1000, 200
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
@@ -64,10 +64,10 @@ def clause_fields(name: str | None) -> tuple[str, ...]:
 
 
 def engine_fields_by_name(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, str]]:
-    """For each field, return the engine field of each type of its values, for `Fields.known`.
+    """Map each field name and each type of its values to a field of the engine, in the format of `Fields.known`.
 
-    `kinds` has pairs of a property and a type of its values. The result applies to an index that whorl fills, where
-    each engine field has the name of its property or field.
+    `kinds` contains a pair for each property and each type of its values. The result applies to an index that whorl
+    fills; there, the field of the engine has the same name.
     """
     by_name: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
     for name, kind in [("name", Kind.KEYWORD), *kinds]:
@@ -120,7 +120,10 @@ def join_terms(field: str, words: JoinedWords) -> str:
 def property_words(
     documents: Iterable[Document], scheme: Scheme, *, splits_names: bool = True
 ) -> Iterator[list[tuple[str, JoinedWords]]]:
-    """Yield for each document the words of its name and of each distinct value of its properties, with their fields."""
+    """For each document, yield a list of pairs: a field, and the words of one text in this field.
+
+    The texts are the document's name and the distinct values of its properties.
+    """
 
     def texts(document: Document) -> Iterator[tuple[str, str]]:
         yield "name", split_name(document.name) if splits_names else document.name
@@ -183,7 +186,10 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
 
 
 def _encode_part(text: str) -> str:
-    """Encode a field name or word as part of a term: replace blanks, shorten a long text to a prefix and a digest."""
+    """Encode a field name or word as part of a term.
+
+    Replace blanks. If the text is long or contains control characters, shorten it to a prefix and a digest.
+    """
     if len(text) > _LONGEST_PART or _ODD.search(text):
         digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
         text = f"{_ODD.sub('', text[:_BEGINNING])}{_DIGEST}{digest}"
@@ -191,7 +197,7 @@ def _encode_part(text: str) -> str:
 
 
 def encode_pattern(pattern: Pattern) -> Pattern:
-    """Replace the blanks in the words of a pattern, as in the terms of the index."""
+    """Replace the blanks in a pattern by the character that index terms contain instead."""
     return tuple(
         piece if isinstance(piece, WildcardCharacter) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern
     )

@@ -161,12 +161,13 @@ class Candidates(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CandidatePage(Candidates):
-    """Candidates in the order of `Page`, each with its sketch, or None for a sketch that was just removed.
+    """Candidates in the order of `Page`, each with its sketch; None if the sketch was just removed.
 
     Args:
         versions: Versions of the candidates by id, if the engine has read them.
-        sizes: Number of distinct shingles of each candidate, 0 without a sketch. These are given, and sketches are not,
-            if the scores are the numbers of hashes shared with the source (`SketchTokens.scores_shared`).
+        sizes: Number of distinct shingles of each candidate, 0 without a sketch. The page has sizes instead of sketches
+            if each score is the number of hashes that the candidate shares with the source
+            (`SketchTokens.scores_shared`).
     """
 
     total: int
@@ -207,7 +208,7 @@ class CachedSketch(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Costs in microseconds of looking up a token in the whole index, and of reading and comparing a candidate."""
+    """Costs in microseconds: to look up a token in the whole index, and to read and compare a candidate."""
 
     look_up: float
     candidate: float
@@ -216,7 +217,7 @@ class Costs(NamedTuple):
 class ScanBatch(NamedTuple):
     """One batch of a scan: the id, name and sketch (None if missing) of each document.
 
-    `mark` is the argument of `scan` that continues after this batch.
+    Pass `mark` to `scan` to continue after this batch.
     """
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
@@ -295,8 +296,8 @@ class Engine(Protocol):
     """Search engine of a store.
 
     All methods may raise EngineError, StoreError and StoppedError. Methods that run or explain a plan also raise
-    UnsupportedQueryError if the plan needs too many look-ups. Users name documents by references. `resolve` turns
-    references into ids; most other methods take ids.
+    UnsupportedQueryError if the plan needs too many look-ups. Users identify documents by references. `resolve`
+    turns references into ids, and most other methods take ids.
     """
 
     @property
@@ -365,7 +366,7 @@ class Engine(Protocol):
             counts: Document count of each passage hash, from `passage_counts`.
             most: Maximum document count of the hashes that are looked up in all documents. More frequent hashes are
                 looked up only in the documents that rarer hashes have found, and in `among`.
-            among: Ids of more documents to look up the frequent hashes in.
+            among: Ids of other documents in which to look up the frequent hashes.
             left_out: Query for documents to leave out.
         """
 
@@ -454,7 +455,7 @@ class Engine(Protocol):
         """Return the size of the store in bytes, or None if its server does not report it."""
 
     def index_lag(self) -> IndexLag | None:
-        """Return the stored changes that the index lacks; None if it has all, as always for a server."""
+        """Return the stored changes that the index lacks; None if it lacks none, as on every server."""
         return None
 
     def gaps(self, by: LookUp) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ from whorl.request_context import require_time, seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: A timeout up to this number of seconds before the deadline counts as reaching the deadline.
+#: If a request times out less than this number of seconds before its deadline, report the deadline as the cause.
 _SOON_SECONDS = 0.05
 # urllib3 does not know the request's deadline, so `with_retries` retries instead.
 _ONE_ATTEMPT = urllib3.Retry(total=False)
@@ -135,7 +135,8 @@ class _PlainConnection(HTTPConnection):
         # Refuse an interim response (1xx), because the final response would be read as the answer to the next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # Proxies disagree about which header counts (request smuggling; RFC 9112, 6.3).
+        # Refuse a response with both headers: proxies disagree about which one counts (request smuggling; RFC 9112,
+        # 6.3).
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response
@@ -296,7 +297,7 @@ def json_bytes(body: object) -> bytes:
 
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-#: Python's errors for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
+#: Errors that Python raises for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
 _SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
 # In a generator, Python turns StopIteration into RuntimeError.
 _GUARDED_ERRORS = (*_SHAPE_ERRORS, RuntimeError)
@@ -318,12 +319,13 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Decorate a method, or a function of a client, that reads members of responses without checks.
+    """Decorate a method, or a function whose first argument is a client, that reads responses without checking them.
 
-    If a response is malformed, Python raises an error; the decorated function raises EngineResponseError instead.
+    If a response is malformed, Python raises an error such as KeyError; the decorated function raises
+    EngineResponseError instead.
     """
 
-    # A search calls guarded methods dozens of times, so do without a context manager, which would take a microsecond.
+    # Do not use a context manager: it takes a microsecond, and a search calls guarded methods dozens of times.
     @wraps(function)
     def guarded(self: Any, *args: Any, **arguments: Any) -> Any:
         try:
@@ -359,8 +361,8 @@ _Result = TypeVar("_Result")
 def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     """Send a request, retry after temporary failures, and record each attempt in the request's trace.
 
-    Retries are harmless: queries change nothing, and the server may receive a document or a deletion twice. No attempt
-    begins after the request's deadline.
+    Retries are harmless: queries change nothing, and storing or deleting a document twice has the same result as once.
+    No attempt begins after the request's deadline.
 
     `send` sends the request once; it raises EngineUnavailableError with `is_temporary` after a temporary failure.
     """
@@ -479,8 +481,8 @@ class SharedCommit:
                 raise self._error
 
 
-#: Maximum number of passage hashes in a look-up request, of documents in its response, and of ids in a request.
-_NUMBERS_AT_ONCE, _DOCUMENTS_AT_ONCE, _NAMED_AT_ONCE = 400, 10_000, 1_000
+#: Limits of a request that looks up passage hashes: number of hashes, of documents in its response, and of ids.
+_HASHES_AT_ONCE, _DOCUMENTS_AT_ONCE, _IDS_AT_ONCE = 400, 10_000, 1_000
 #: Cache time in seconds for values that change when other clients index documents.
 _CACHE_SECONDS = 30.0
 #: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
@@ -499,14 +501,14 @@ class ServerEngine(Engine):
 
     def __init__(self, commit: Callable[[], None]) -> None:
         self._commit = SharedCommit(commit)
-        self._forgotten: list[TtlCache[Any]] = []
+        self._refreshed_caches: list[TtlCache[Any]] = []
         self._fields = self._until_refresh(self._read_fields)
         self._passages = self._until_refresh(self._passages_now)
 
     def _until_refresh(self, fetch: Callable[[], _Value], seconds: float = _CACHE_SECONDS) -> TtlCache[_Value]:
         """Return a cache of a value that changes when other clients index documents; `refresh` also clears it."""
         cache = TtlCache(lambda _: fetch(), seconds)
-        self._forgotten.append(cache)
+        self._refreshed_caches.append(cache)
         return cache
 
     @abstractmethod
@@ -542,7 +544,7 @@ class ServerEngine(Engine):
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each reference that names a document, with the document.
 
-        `fetch` gets values by field, and returns the documents that have any of the values.
+        `fetch` takes lists of values by field, and returns the documents that have any of the values.
         """
         for batch in batches(dict.fromkeys(references), _REFERENCES_AT_ONCE):
             meanings = {reference: self._meanings(reference) for reference in batch}
@@ -561,7 +563,7 @@ class ServerEngine(Engine):
 
     def refresh(self) -> None:
         self._commit()
-        for cache in self._forgotten:
+        for cache in self._refreshed_caches:
             cache.forget()
 
     def fields(self, *, latest: bool = False) -> Fields:
@@ -603,11 +605,11 @@ class ServerEngine(Engine):
                 held.setdefault(document_id, []).extend(positions[numbers[hit]] for hit in hits)
 
         rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
-        for group in chunks(rare, lambda pair: pair[1], _DOCUMENTS_AT_ONCE, _NUMBERS_AT_ONCE):
+        for group in chunks(rare, lambda pair: pair[1], _DOCUMENTS_AT_ONCE, _HASHES_AT_ONCE):
             look_up([number for number, _ in group], None, sum(count for _, count in group))
         frequent = [number for number, count in counts.items() if count > most]
-        for numbers in batches(frequent, _NUMBERS_AT_ONCE):
-            for ids in batches(list(held), _NAMED_AT_ONCE):
+        for numbers in batches(frequent, _HASHES_AT_ONCE):
+            for ids in batches(list(held), _IDS_AT_ONCE):
                 look_up(numbers, ids, len(ids))
         held = {document_id: numbers for document_id, numbers in held.items() if numbers}
         owners = np.repeat(np.arange(len(held)), [len(numbers) for numbers in held.values()])
@@ -651,8 +653,8 @@ def fingerprints_to_move(
     adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
 
     `count` returns the maximum number of leaf clauses of a node, and `moved_clauses` the number of leaf clauses of a
-    moved node. The result has the `id()` of the nodes that move. If the clauses exceed the limit even after all moves,
-    raise ParameterError.
+    moved node. The result contains `id(node)` of each node to move. If the clauses exceed the limit even after all
+    moves, raise ParameterError.
     """
     nodes = list(leaves(root))
     total, moved = sum(map(count, nodes)), set[int]()

@@ -38,7 +38,7 @@ def encode_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> st
 
 
 def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
-    """Check whether all candidates of a plan are too short for stored sketches."""
+    """Check whether all candidates of a plan have too few shingles for a stored sketch."""
     sizes = [leaf.largest_size for leaf in leaves(plan.root) if isinstance(leaf, SketchTokens)]
     return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
 
@@ -65,7 +65,8 @@ def decode_sketches(
 ) -> list[Sketch | None]:
     """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
 
-    `fetch_texts` returns the texts of existing documents by id. It is called for short documents without a text.
+    `fetch_texts` returns the texts of existing documents by id. It is called for short documents whose `text` was not
+    read.
     """
     sketches = decode_texts([row.encoded if row.is_ours else None for row in stored], schemes[1])
     short = {position: row for position, row in enumerate(stored) if row.is_ours and row.encoded is None}
