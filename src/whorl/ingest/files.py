@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
-#: A file of up to this size in bytes is permitted by any settings, so it is read without loading the settings.
+#: Any setting of the size limit permits a file of up to this size in bytes, so it is read without loading the settings.
 _SMALL_BYTES = 1_000_000
 #: Maximum number of row problems (see `Problems`) to store; further row problems are only counted.
 _ROW_PROBLEMS_KEPT = 100
@@ -55,7 +55,7 @@ class Problem:
 
 
 class Problems(Collection[Problem]):
-    """The problems of one run: all problems of whole files, and the first of the other problems.
+    """The problems of one run: all problems of whole files, and the first `_ROW_PROBLEMS_KEPT` of the other problems.
 
     A problem of a whole file loses an unknown number of documents (`documents` is None). The other problems, called row
     problems, concern a row, or a file that is one document. Because the number of stored row problems is limited, a
@@ -109,8 +109,8 @@ def files_under(
     """Yield the named files, and all files in the named folders, at any depth.
 
     The files of a folder are ordered by name; hidden files are left out. Each folder is read only once, because a link
-    may lead to a parent folder. Pipes and devices are problems, because reading them might never end. If the folder
-    `within` is given, links to files outside it are also problems.
+    may lead to a parent folder. Pipes and devices are reported as problems, because reading them might never end. If
+    the folder `within` is given, links to files outside it are also reported as problems.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
@@ -183,10 +183,11 @@ def documents_in(
         on_text_table: Called with the name of the file if the file is read as one document, although it is a table (CSV
             or TSV), or JSON that may have rows. If None, or if the user named the text column, each row of a table is a
             document.
-        known_as: Id of the file; None for its path.
+        known_as: Id of a document that is the whole file, and prefix of the ids of rows without an id; None for the
+            path.
         at_byte: Called after each group of rows with the number of bytes read so far.
     """
-    # The text of a single file does not need these modules, so import them here.
+    # Import these modules here, because `source_text` and `file_text` do not need them.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
     from whorl.model import Document
 
@@ -306,7 +307,7 @@ def _bytes(opened: IO[bytes]) -> bytes:
 
 
 def _read(opened: IO[bytes]) -> bytes:
-    """Return the bytes of a stream, which may be endless, up to the size limit."""
+    """Return the bytes of a stream, which may be endless; raise DocumentError if they exceed the size limit."""
     raw = opened.read(_SMALL_BYTES + 1)
     if len(raw) > _SMALL_BYTES:
         reader = _reader(os.getpid())
@@ -317,7 +318,7 @@ def _read(opened: IO[bytes]) -> bytes:
 
 @cache
 def _reader(process: int) -> Reader:
-    """Return the reader of a process, by the id of the process: forked processes must not share pipes."""
+    """Return the reader of the process with this id; forked processes must not share pipes."""
     # Plain text does not need these modules, so import them here.
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.ingest.file_limits import file_limits

@@ -88,7 +88,7 @@ class _Stream(ReadableStream):
 
 
 def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
-    """Return the files of an address by their paths, relative to the folder or to the fixed part of the pattern.
+    """Return the files of an address. The keys are paths relative to the folder, or to the fixed part of the pattern.
 
     Raise ParameterError if fsspec is missing, or has no file system for the address; OSError if the file system fails.
     """
@@ -140,11 +140,12 @@ def convert_errors(*addresses: str) -> Iterator[None]:
     except WhorlError:
         raise
     except Exception as error:
-        # File systems raise errors of their libraries, and Python's errors for missing parts of an address.
+        # Catch all exceptions: file systems raise their libraries' errors, and Python's errors if an address lacks a
+        # part.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(public_text(text, *addresses)) from None
 
 
 def _is_seekable(opened: Any) -> bool:
-    # fsspec calls a web page seekable even if its server does not support ranges; then it has no size.
+    # fsspec calls a web page seekable even if its server does not support ranges, but such a page has no size.
     return bool(opened.seekable()) and getattr(opened, "size", 0) is not None

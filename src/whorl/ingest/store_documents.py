@@ -34,9 +34,10 @@ class IndexOptions(TypedDict, total=False):
             safely stored before the next is read.
         again: Whether unchanged documents are stored again.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
-        on_refused: Called with a document that the engine cannot store, and the error, which otherwise ends the run.
+        on_refused: Called with a document that the engine cannot store, and with the error; by default, the error ends
+            the run.
         on_stored: Called with each document when it is safely stored.
-        seen: Ids of earlier calls in the same run; by default, this call is the whole run.
+        seen: Ids from earlier calls in the same run; by default, the run has no earlier calls.
         takes_reserved: Whether properties may have the names of whorl's own fields, as in documents of another store.
     """
 
@@ -91,7 +92,8 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             # If documents in a batch share an id, only the last one is stored.
             last = {document.id: document for document in group}
             digests = {} if again else engine.digests(last)
-            # A digest does not cover cluster labels, so refuse them in unchanged documents, too.
+            # A digest does not cover cluster labels. So also send unchanged documents that have labels, and `_store`
+            # refuses them.
             sent = [
                 document
                 for document in last.values()
@@ -193,8 +195,8 @@ def _count_among(ids: Set[str], documents: Iterable[Document]) -> int:
 def _group(documents: Iterator[Document], most: int) -> list[Document]:
     """Return the next documents: `most` of them, or fewer if they are long.
 
-    Unlike `arrays_and_batches.chunks`, this function reads no document ahead, because the sender may wait until the
-    batch is stored.
+    Unlike `arrays_and_batches.chunks`, this function reads no document ahead, because the sender of the next document
+    may wait until this batch is stored.
     """
     group: list[Document] = []
     characters = 0

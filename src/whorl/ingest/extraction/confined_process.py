@@ -1,4 +1,4 @@
-"""Runs a module in a child process that reads files under limits, and connects parent and child.
+"""Starts child processes that read files under limits, and connects them to their parent.
 
 A hostile file can neither hang nor crash the parent, which kills and replaces the child. The first half of this module
 is for the parent, the second half for the child.
@@ -81,7 +81,7 @@ def time_limit(limits: FileLimits) -> tuple[float, str]:
 def connect_to_parent(memory_bytes: int | None = None) -> Connection:
     """Confine this process, and return its connection to the parent. The process ends with its parent.
 
-    If the system supports such limits, writing files and core dumps is forbidden, and the memory is limited.
+    If the system supports such limits, the process can write neither files nor core dumps, and its memory is limited.
     """
     limits = {} if resource is None else {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
     if limits and memory_bytes is not None:
@@ -90,7 +90,7 @@ def connect_to_parent(memory_bytes: int | None = None) -> Connection:
         # `setrlimit` fails if the hard limit is lower, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (most, most))
-    # This thread ends the process even while it reads a file.
+    # Check for the parent in a thread, so that this process ends even while it reads a file.
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     handle = int(sys.argv[1])
     if sys.platform == "win32":

@@ -85,12 +85,13 @@ def html_text(markup: str) -> str:
     except (ParserRejectedMarkup, ValueError) as error:
         # For example, a character reference of thousands of digits raises ValueError.
         raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
-    # Join adjacent strings, which may be parts of one word (un<b>believ</b>able), but separate blocks.
+    # Begin a new line only at a block element. Join other adjacent strings directly, because they may be parts of one
+    # word (un<b>believ</b>able).
     pieces: list[str] = []
     around: list[Tag] = []
     unseen = 0
     for node in chain(soup.descendants, [soup]):
-        # Close the innermost open elements until one of them is this node's parent.
+        # Close open elements until the innermost one is this node's parent.
         while around and node.parent is not around[-1]:
             ended = around.pop()
             unseen -= ended.name in _HIDDEN_TAGS
@@ -111,8 +112,8 @@ def html_text(markup: str) -> str:
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
-#: Unquoted lines of a message with `format=flowed; delsp=yes` whose line breaks a mail program has put there, each with
-#: the blank before it. A line of two hyphens and a blank begins a signature.
+#: Paragraphs that a mail program has wrapped, in a message with `format=flowed; delsp=yes`: before each line end, it
+#: has inserted a blank. Quoted lines are not included. A line of two hyphens and a blank begins a signature.
 _FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
 _SOFT_BREAK = re.compile(r" \n ?")
 _WORD = re.compile(r"\w")
@@ -132,12 +133,12 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
 
 
 def _shown_texts(part: MIMEPart) -> Iterator[str]:
-    """Yield the texts of a part of an e-mail that a mail program shows: no attachments, and the best alternative."""
+    """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative."""
     kind = part.get_content_type()
     if part.is_attachment():
         return
     if kind == "multipart/alternative":
-        # The plain text of a newsletter may be empty.
+        # Prefer plain text, but skip alternatives without words: the plain text of a newsletter may be empty.
         alternatives = sorted(part.iter_parts(), key=lambda own: own.get_content_type() != "text/plain")
         texts = map("\n\n".join, map(_shown_texts, alternatives))
         yield next(filter(_WORD.search, texts), "")
@@ -167,7 +168,8 @@ def _content(part: MIMEPart) -> str:
         return decode(payload).replace("\r\n", "\n")
 
 
-#: PDFium's marker for a hyphen that splits a word at the end of a line. Without the marker, the word is whole again.
+#: PDFium's marker for a hyphen that splits a word at the end of a line, and the line end. Without both, the word is
+#: whole again.
 _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
@@ -204,7 +206,7 @@ _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
 _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
 #: Text to append at the end of an element, such as a line feed after a paragraph.
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
-#: Parts of a DOCX outside its main text, in reading order, by the end of their relationship type.
+#: Suffixes of relationship types. They identify the parts of a DOCX outside its main text, in reading order.
 _BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"
 #: Maximum depth of embedded files; deeper files are skipped.
@@ -245,7 +247,7 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
 def _unpacked_size(raw: bytes, most: int) -> int:
     """Return the unpacked size in bytes that an archive declares; raise DocumentError if it is above `most`.
 
-    Python never unpacks more than the declared size.
+    The declared size can be trusted: Python's `zipfile` never unpacks more bytes.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:

@@ -34,7 +34,7 @@ XLSX = FileFormat("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "open
 HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
 #: A web page that a browser saves in one file (`.mht`) is an e-mail with the page as its text.
 MAIL = FileFormat("e-mail", frozenset({".eml", ".mht", ".mhtml"}))
-#: All formats. Requests to the worker contain their names.
+#: All formats. A request to the worker contains the name of the file's format.
 FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
@@ -93,14 +93,14 @@ EXAMINED_BYTES = 200_000
 #: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
-#: Groups of Greek, Cyrillic, Hebrew or Arabic letters; and pairs of such a letter and an adjacent Latin letter.
+#: Groups of Greek, Cyrillic, Hebrew or Arabic letters.
 _OTHER_LETTERS = re.compile("[\u0370-\u06ff]+")
+#: Pairs of such a letter and an adjacent Latin letter.
 _MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
-#: Maximum number of matches of `_MIXED_LETTERS` for each match of `_OTHER_LETTERS`, if the text was decoded with the
-#: right encoding.
+#: Maximum ratio of matches of `_MIXED_LETTERS` to matches of `_OTHER_LETTERS` in a correctly decoded text.
 _MOST_MIXED = 0.25
-#: Minimum number of bytes above 127 for which encodings of DOS and of older Macs are considered: in shorter texts, they
-#: are often taken for usual encodings, and the reverse.
+#: Minimum number of bytes above 127 for considering encodings of DOS and older Macs: with fewer such bytes, the
+#: detection often confuses these encodings with usual ones.
 _FEWEST_HIGH_BYTES = 3
 _HIGH_BYTE = re.compile(b"[\x80-\xff]")
 #: Escape sequences that begin Japanese or Korean text in encodings of 7 bits.
@@ -124,7 +124,7 @@ def decode(raw: bytes) -> str:
     else:
         text = raw.decode(encoding, errors="replace")
     broken = 0 if encoding.startswith("utf-8") else len(_BROKEN.findall(text))
-    # If many characters are null or broken, this is a binary file that begins like a text, or UTF-16.
+    # If many characters are null or broken, this is UTF-16, or a binary file that begins like a text.
     if text.count("\0") + broken > max(1, len(text) // 100):
         if marked is None and (wide := _utf_16_without_mark(raw)):
             return raw.decode(wide)
@@ -145,7 +145,8 @@ def _escaped_encoding(raw: bytes) -> str | None:
 def _utf_16_without_mark(raw: bytes) -> str | None:
     """Return the byte order of a text in UTF-16 that has no byte order mark; None if the bytes are something else.
 
-    The upper bytes of Latin letters, blanks and line ends are null, so most null bytes have odd or even positions.
+    The upper bytes of Latin letters, blanks and line ends are null, so most null bytes are at odd positions
+    (little-endian) or at even positions (big-endian).
     """
     encoding = "utf-16-le" if raw[1::2].count(0) > raw[::2].count(0) else "utf-16-be"
     try:

@@ -37,8 +37,8 @@ class Reader:
 
     The processes end when this object is closed or deleted. At most `workers` processes read files at the same time;
     other files wait. A file that takes longer than `SLOW_SECONDS` is slow. If `workers` is above 1, slow files may
-    occupy all processes except one. If another file becomes slow while files wait, its worker is ended, and BusyError
-    is raised for this file.
+    occupy all processes except one. If one more file becomes slow while others wait, its worker is ended, and `text`
+    raises BusyError for the slow file.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
@@ -47,7 +47,7 @@ class Reader:
         #: Semaphores for the number of files that are read at the same time, and for the number of slow files among
         #: them.
         self._slots, self.slow = threading.BoundedSemaphore(workers), threading.BoundedSemaphore(max(workers - 1, 1))
-        #: Number of files that wait for a process.
+        #: Number of files that wait for a process, and the lock for changing this number.
         self.waiting, self._lock = 0, threading.Lock()
         self.close = weakref.finalize(self, _end, self._idle)
 

@@ -1,7 +1,8 @@
 """Worker process that extracts text, started by `reader_pool`. Its arguments are the limits for a file.
 
 A request is two messages: the name of the format, and the bytes of the file. A response is two messages: JSON with the
-problem, and the text in UTF-8. The messages are no pickles, because a hostile file might take over this process.
+problem, and the text in UTF-8. The messages are not pickled: a hostile file might take over this process, and
+its pickles could then run code in the parent.
 """
 
 from __future__ import annotations

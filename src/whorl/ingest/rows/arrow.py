@@ -31,11 +31,13 @@ _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
 _ROW_GROUP_BYTES = 64_000_000
 _BUFFER = 1 << 20
-#: Bytes to count for a row in addition to its characters: repeated values and nulls take almost no space in a file.
+#: Bytes to count for a row in addition to its values, because many nulls or repeated values take almost no space in a
+#: file.
 _ROW_BYTES = 256
-#: Memory in bytes of a value in a list or record converted to an object.
+#: Memory of one value of a list or record after conversion to a Python object, in bytes.
 _VALUE_BYTES = 40
-#: A file with more rows than this must have at least one byte per row. Indexing this number of rows takes minutes.
+#: A file with more rows than this must have at least one byte per row. Fewer rows are harmless: indexing them takes
+#: only minutes.
 _MOST_SMALL_ROWS = 250_000
 
 
@@ -47,7 +49,7 @@ Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
 class _Columnar(RowFormat):
-    """Base class of the Parquet and Arrow formats, which are read in batches of columns."""
+    """Base class of the formats Parquet and Arrow, which store columns and are read in batches of rows."""
 
     name: str
 
@@ -238,7 +240,10 @@ def _select(columns: RowColumns, schema: pa.Schema) -> list[str]:
 
 
 def _example(kind: pa.DataType) -> object:
-    """Return a value of a type with all of its nested fields: 0 for numbers, truth values and times, otherwise None."""
+    """Return an example value of a type, with example values in all nested fields.
+
+    The example is 0 for numbers, truth values and times, and None for other types that have no nested fields.
+    """
     if pa.types.is_struct(kind):
         return {field.name: _example(field.type) for field in kind}
     if _is_list(kind):
@@ -309,7 +314,7 @@ def _filter(column: pa.Array, mask: pa.BooleanArray) -> pa.Array:
         return column.filter(mask)
     except pa.ArrowNotImplementedError:
         # Arrow cannot filter some types, such as views of strings. Concatenated slices of views would each contain all
-        # bytes of the column, so make the column of objects.
+        # bytes of the column, so build the new column from Python objects.
         return pa.array(
             [value for value, is_kept in zip(column.to_pylist(), mask.to_pylist(), strict=True) if is_kept], column.type
         )

@@ -32,8 +32,8 @@ _BUFFER = 1 << 18
 #: Number of compressed bytes that Zstandard unpacks at a time. It is small, because a file of blanks unpacks to
 #: 30,000 times its size.
 _PACKED_AT_ONCE = 1 << 12
-#: The limits apply only to a file of more than `_HARMLESS` unpacked bytes that has expanded more than `_MOST_TIMES`
-#: times. Even uniform text expands only about 100 times.
+#: The limits apply only to a file that unpacks to more than `_HARMLESS` bytes and to more than `_MOST_TIMES` times its
+#: size. Even uniform text unpacks to only about 100 times its size.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
 #: Bytes to count for a row in addition to its characters: a search for duplicates keeps an id and some numbers per row.
 _ROW_BYTES = 512
@@ -45,7 +45,7 @@ def packing_of(head: bytes) -> str:
 
 
 class Expansion:
-    """Limits for a file that unpacks to many times its size: number of unpacked bytes, and time to read them.
+    """Limits the number of unpacked bytes, and the time to read them, for a file that unpacks to many times its size.
 
     `packed_size` returns the number of packed bytes, of the whole file or of the part read so far.
     """

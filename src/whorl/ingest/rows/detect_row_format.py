@@ -28,7 +28,7 @@ from whorl.ingest.rows.text_rows import (
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
-#: First bytes and file names of formats that whorl does not support.
+#: First bytes of formats that whorl does not support, and the names of the formats in error messages.
 _NOT_READ = (
     (b"ORC", "ORC"),
     (b"Obj\x01", "Avro"),
@@ -41,7 +41,7 @@ _NOT_READ = (
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a]")
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
 _COLUMNAR = (_PARQUET, _ARROW, _ARROW_STREAM)
-#: Longest first line, in bytes, that is checked for JSON.
+#: Maximum number of bytes of the first line to read for detecting the format.
 _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"
@@ -78,7 +78,7 @@ def detect(
 
 
 def is_columnar(opened: IO[bytes]) -> bool:
-    """Check whether a file is Parquet or Arrow, with one type per column. The position is 0 after the call."""
+    """Check whether a file is Parquet or Arrow, where each column has one type. The position is 0 after the call."""
     return _head(opened).startswith(_COLUMNAR)
 
 
@@ -130,8 +130,8 @@ def _detect_in_packed(
     if head.startswith(_WARC) and module == "gzip":
         return _warc(extract, is_packed=True)
     inner = None
+    # Refuse Parquet and Arrow files: they are read from their end, which is impossible in a compressed file.
     if not head.startswith((_PARQUET, _ARROW)):
-        # Refuse Parquet and Arrow files here: they are read from their end, which is impossible in a compressed file.
         inner = _plain(start, head, file, columns, extract, as_text=False)
     if inner is None:
         raise UnreadRowsError(

@@ -1,4 +1,4 @@
-"""What all formats of row files share: their methods (`RowFormat`), and the classes for files, rows and columns."""
+"""Defines `RowFormat`, with the methods of all formats of row files, and classes for files, rows and columns."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class FileSpan(NamedTuple):
 #: Function that returns the text of a page from its bytes. If the bytes are ambiguous, the file name decides the
 #: format.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
-#: Names and types of columns to add to rows. `int` is the type of ids; it becomes text if the ids of the rows are text.
+#: Names and types of columns to add to rows. A column of type `int` contains ids of rows; if the rows' own ids are not
+#: integers, Parquet and Arrow files get texts instead.
 Added: TypeAlias = Mapping[str, type[str] | type[int] | type[bool] | type[float]]
 #: Function that returns the values of the added columns for each row of a group, or None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
@@ -160,7 +161,7 @@ class UncopiedRowsError(UnreadRowsError):
 
 @dataclass(frozen=True, slots=True)
 class RowColumns:
-    """Names of the columns, or of the JSON keys, that the parts of a document are read from.
+    """Names of the columns or JSON keys that contain the text, id, name and properties of a document.
 
     A nested field is named by its path, such as `doc.text` (`find_value`).
 
@@ -221,11 +222,14 @@ class RowColumns:
         return [name for name, count in counts.items() if count == 1]
 
     def has_text(self, row: Mapping[str, object]) -> bool:
-        """Check whether a row has the text column, with a text or without a value."""
+        """Check whether a row has the text column, and its value is a text or missing."""
         return has_column(row, self.text) and isinstance(find_text(row, self.text), str | bytes | None)
 
     def shows_text_column(self, row: Mapping[str, object]) -> bool:
-        """Check whether a row proves that the text column exists; missing values and empty lists have any path."""
+        """Check whether a row proves that the text column exists.
+
+        If the column is a nested field, a missing value or an empty list proves nothing.
+        """
         return self.has_text(row) and (self.text in row or find_value(row, self.text) not in (None, []))
 
     def require(self, row: Mapping[str, object]) -> None:
@@ -259,7 +263,7 @@ class RowColumns:
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
         """Return the document of a row; raise DocumentError if the row has no text, or a value that cannot be stored.
 
-        By default, the id of the document is the file and the row number.
+        If the row has no id, the id of the document is the file and the row number.
         """
         from whorl.model import Document
 
@@ -295,7 +299,7 @@ class RowColumns:
 def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> Iterator[Row]:
     """Return the rows of a file; raise UnreadRowsError if there are rows, but none has a text in the text column.
 
-    Rows of JSON may lack a text that other rows have, so read up to the first row that has it, and begin again.
+    In JSON, some rows may lack the text column. So read up to the first row that has it, and then begin again.
     """
     rows = form.rows(opened, columns)
     first = next(rows, None)
@@ -326,7 +330,7 @@ def row_id(value: object) -> object:
     return str(value) if is_scalar else value
 
 
-#: Value of a missing column; None is a missing value.
+#: Stands for a missing column; None stands for a missing value in a column.
 _ABSENT = object()
 
 
@@ -363,12 +367,12 @@ def has_column(row: Mapping[str, object], path: str) -> bool:
 
 
 def column_paths(row: Mapping[str, object]) -> list[str]:
-    """Return the names of a row's columns, and the paths of nested fields instead of the columns that have them."""
+    """Return the names of a row's columns; for a column with nested fields, return the paths of the fields instead."""
     return list(dict.fromkeys(path for path, _ in _leaves(row)))
 
 
 def find_text(row: Mapping[str, object], path: str) -> object:
-    """Return the value of a text column; if a path leads through a list, or to one, join its texts with blank lines."""
+    """Return the value of a text column; if it is a list of texts in a nested field, join them with blank lines."""
     value = find_value(row, path)
     if path in row or not isinstance(value, list):
         return value
@@ -405,8 +409,8 @@ def _flatten(nested: dict[str, object]) -> Mapping[str, object]:
 
 
 def _leaves(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the values in a row that are neither objects nor lists, with their paths, and the empty lists."""
-    # The values that remain, the next one last. JSON may be nested too deeply for a recursive function.
+    """Yield the values in a row with their paths; instead of an object or a non-empty list, yield its members."""
+    # Values still to visit, the next one last. JSON may be nested too deeply for a recursive function.
     remaining: list[tuple[str, object]] = [*row.items()][::-1]
     while remaining:
         path, value = remaining.pop()

@@ -70,7 +70,10 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method of the format in a worker, and yield its results; move the file to the worker's position."""
+        """Call a method of the format in a worker, and yield its results.
+
+        Before each result, seek `opened` to the position that the worker has reached.
+        """
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,
@@ -161,7 +164,7 @@ def _idle_worker() -> _RowWorker:
 
 @cache
 def _workers(process: int) -> deque[_RowWorker]:
-    """Return the idle workers of a process; forked processes must not share connections."""
+    """Return the idle workers of the process with this id. Forked processes must not share connections."""
     workers = deque[_RowWorker]()
     atexit.register(_end, workers, process)
     return workers

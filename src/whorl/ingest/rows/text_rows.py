@@ -299,7 +299,7 @@ def _has_large_number(value: object) -> bool:
 
 
 def _parse_with_python(line: bytes) -> object:
-    """Parse a line with Python's parser: slower, but accepts lone surrogates, NaN and large integers."""
+    """Parse a line with Python's parser, which is slower, but accepts lone surrogates, NaN and large integers."""
     try:
         # json.loads would detect the encoding of bytes each time, so decode first.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n").decode("utf-8", "surrogatepass"))
@@ -323,7 +323,7 @@ def _object(value: object) -> dict[str, object]:
 def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, object]) -> bytes:
     """Return the JSON of an object with added or changed members; `source` is its JSON, and `values` are its members.
 
-    Copy the source of the other members, because a number such as 1.10 or 1e400 would change otherwise.
+    Copy the source of the other members: parsing and writing them would change numbers such as 1.10 or 1e400.
     """
     changed = {name: value for name, value in added.items() if name in values}
     if changed:
@@ -390,8 +390,8 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # Let the writer end lines with both line-end characters (\r\n): it quotes a cell with a line-end character
-            # for certain only if the end of its own lines has this character.
+            # Let the writer end its lines with \r\n: it reliably quotes a cell that contains \r or \n only if this
+            # character also occurs in its own line end.
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 
@@ -411,7 +411,8 @@ class TableFormat(RowFormat):
                 new = [_cell(more.get(name)) for name in new_names]
                 if not has_all or more.keys() - {*new_names}:
                     return line([*(more.get(cells.names[at], values[at]) for at in own), *new]) + cells.line_end
-                # Copy the source of unchanged cells: the writer would quote quotation marks that belong to the text.
+                # Copy the source of unchanged cells: if the table has no quoting, the writer would change cells that
+                # contain quotation marks.
                 return source.rstrip(_LINE_ENDS) + cells.separator + line(new) + cells.line_end if new else source
 
             text.write(cells.separator_line)
@@ -578,7 +579,7 @@ class _PushedBack(ReadableStream):
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(EXAMINED_BYTES)
     encoding = encoding_of_mark(first) or _encoding_without_mark(first)
-    # Invalid bytes become lone surrogates. Only rows with lone surrogates are refused, because they cannot be encoded.
+    # Decode invalid bytes as lone surrogates, so that `_require_valid` refuses only the rows that contain them.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
     )

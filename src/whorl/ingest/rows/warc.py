@@ -33,9 +33,10 @@ from whorl.ingest.rows.protocol import (
 #: Maximum number of records of an archive to process together. It is small, because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
-#: Maximum number of bytes of a header, or of blank lines between two records; and the smallest and largest number of
-#: bytes after which warcio's reader splits a long line.
-_MOST_HEADER, _LEAST_LINE, _MOST_LINE = 1_000_000, 65_536, 1 << 20
+#: Maximum number of bytes of a header, or of the blank lines between two records.
+_MOST_HEADER = 1_000_000
+#: warcio's reader splits a long line after at least `_LEAST_LINE` and at most `_MOST_LINE` bytes.
+_LEAST_LINE, _MOST_LINE = 65_536, 1 << 20
 #: Types of records that are documents. Records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
 #: Values of zlib's `wbits` for HTTP's content encodings. Servers send deflate with and without zlib's header.
