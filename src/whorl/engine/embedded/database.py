@@ -53,9 +53,10 @@ HANDLES = ("DBID", "LID")
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
-# The data of each document are stored in blobs with checksums. The id and the handles (DBID, LID) also have columns,
-# for look-ups. The head has the name, the properties and the digest. The head of a short document also has the text,
-# and the document has no stored sketch. A store without texts keeps passage hashes as content, and no sketches.
+# Every blob ends with a checksum. The id and the handles (DBID, LID) of a document also have plain columns, for
+# look-ups. `head` has a document's name, properties and digest; `content` has its text, or in a store without texts its
+# passage hashes. A short document has only `head`, with the text in place of the digest. A store without texts has no
+# sketches.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -74,7 +75,7 @@ _PAGE_BYTES = 2048
 # Size of SQLite's cache in KB. The inner pages of a million documents take 10 MB, so with the default cache of 2 MB,
 # SQLite would read them again and again.
 _CACHE_KB = 16_384
-#: Largest file, in bytes, that is checked when it is opened; a gigabyte takes less than a second.
+#: Files up to this size, in bytes, are checked when they are opened. The check of a gigabyte takes less than a second.
 _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash", "texts"))
 
@@ -102,7 +103,10 @@ class Record(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A stored document without its text. A short document has its text in `short_text`, and no `stored_digest`."""
+    """A stored document without its sketch and its `content`.
+
+    A short document has a `short_text`, and an empty `stored_digest`. For other documents, `short_text` is None.
+    """
 
     number: int
     id: str
@@ -120,7 +124,7 @@ class Head(NamedTuple):
 
 
 class _IdCache(NamedTuple):
-    """Cached ids by number, and names by id; valid until the store changes."""
+    """Cache of ids (keyed by document number) and names (keyed by id); valid until the store changes."""
 
     change: int
     ids: dict[int, str]
@@ -171,7 +175,7 @@ class Records:
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # Result of the last read of a single sketch, with its key: the encoded sketch, or the text of a short document.
+        # Last sketch that was read alone, and its source (see `_sketch_source`).
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _IdCache(-1, {}, {})
@@ -285,7 +289,8 @@ class Records:
 
     @contextmanager
     def _check_unchanged(self) -> Iterator[None]:
-        # If another process has written to the store, an error does not mean damage, so check again after the read.
+        # Check after each read, even if it failed: if another process has written to the store, an error does not mean
+        # damage.
         try:
             yield
         finally:
@@ -389,7 +394,10 @@ class Records:
         return known
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of existing documents by id, and subtract their fields from the counts of the fields."""
+        """Return the numbers of existing documents, keyed by id.
+
+        Subtract these documents from the document counts of their fields.
+        """
         numbers = {}
         for chunk in batches(ids, _CHUNK):
             marks = ", ".join("?" * len(chunk))
@@ -424,7 +432,10 @@ class Records:
         return int(rows[0][0]) if rows else 0
 
     def find_changed_since(self, number: int) -> dict[int, str] | None:
-        """Return the ids, by number, of the documents changed after a journal number; None if entries are missing."""
+        """Return the documents that changed after the journal entry `number`, as ids keyed by document number.
+
+        Return None if journal entries are missing.
+        """
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(document_number): document_id for document_number, _, document_id in entries}
@@ -481,7 +492,7 @@ class Records:
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
-        """Return the data for a document's sketch: the text of a short document, or the encoded sketch."""
+        """Return the source of a document's sketch: the text of a short document, or the encoded sketch."""
         if sketch is None and head.short_text is not None:
             return head.short_text
         return self._unseal(_label("sketch", head.number, head.id), sketch)
@@ -566,7 +577,7 @@ class Records:
     def _with_sketches(self, rows: Iterable[tuple[Any, ...]], names: dict[str, str]) -> list[SketchedDocument]:
         """Decode rows of number, id, head and sketch.
 
-        `names` is a cache of names by id, and receives the other names.
+        `names` caches the names of documents, keyed by id. Missing names are added to it.
         """
         keys, raws = list[tuple[int, str]](), list[str | bytes]()
         for number, document_id, head, sketch in rows:
@@ -713,9 +724,12 @@ _LEVEL = 3
 #: if it needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
-#: Size of the training sample in bytes, maximum number of characters from one text, and size of the dictionary in
-#: bytes.
-SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
+#: Size in bytes of the texts on which the dictionary is trained.
+SAMPLED = 2 << 20
+#: Maximum number of characters of each of these texts.
+_SAMPLED_PER_TEXT = 1 << 14
+#: Size of the dictionary in bytes.
+_DICTIONARY = 112_640
 #: Segment size k and d-mer size d for zstd's trainer. With these values, training takes 0.1 s.
 _TRAINING = {"k": 200, "d": 8}
 
@@ -768,7 +782,7 @@ class TextCodec:
         for text in texts:
             if self._sampled >= SAMPLED:
                 break
-            self._samples.append(text[:_SAMPLED_OF_ONE].encode())
+            self._samples.append(text[:_SAMPLED_PER_TEXT].encode())
             self._sampled += len(self._samples[-1])
         if self._sampled < SAMPLED or not self._samples:
             return None

@@ -1,8 +1,9 @@
-"""Embedded search engine: stores documents in a folder, in SQLite and an index of words and fingerprint tokens.
+"""Embedded search engine: a folder with an SQLite database of documents, and an index of their words and tokens.
 
 The database is the source of truth. A write first stores its documents and journal entries in the database, in one
-transaction, and then updates the index. Each commit of the index has a journal number. After a crash, the engine
-applies the remaining journal entries when it opens the folder. A lost or broken index is rebuilt from the database.
+transaction, and then updates the index. Each commit of the index stores the number of the last journal entry that it
+contains. When the engine opens the folder after a crash, it applies the later entries to the index. A lost or broken
+index is rebuilt from the database.
 """
 
 from __future__ import annotations
@@ -81,12 +82,14 @@ from whorl.query.plan.nodes import (
     leaves,
 )
 
-#: The index is committed after this number of documents, or of characters in their terms. After a crash, opening the
-#: store indexes the documents since the last commit, which takes about three seconds.
-COMMIT_EVERY, COMMIT_CHARACTERS = 8192, 1 << 25
+#: Number of indexed documents after which the index is committed. When a store is opened after a crash, it indexes the
+#: uncommitted documents again, which takes about three seconds.
+COMMIT_EVERY = 8192
+#: The index is also committed if the terms of the uncommitted documents have this number of characters.
+COMMIT_CHARACTERS = 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Maximum number of documents, and of characters in their texts, in a batch of documents to store again.
+#: Maximum number of documents, and of characters in their texts, in a batch of documents that get cluster labels.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, because a cluster
 #: id can have any type.
@@ -137,7 +140,7 @@ class EmbeddedEngine(Engine):
         self._writers = WriterRegister()
         # Journal number of the index when this engine last released the write lock.
         self._finished_at = -1
-        # Damage that the last rebuild of the index has repaired, as text.
+        # Description of the damage that a rebuild of the index has repaired; "" if the index was not damaged.
         self._repaired = ""
         self._writer: IndexWriter | None = None
         self._merged = threading.Event()
@@ -151,7 +154,7 @@ class EmbeddedEngine(Engine):
             self._lock = WriteLock(folder / LOCK)
             opened.callback(self._lock.release)
             if not has_store:
-                # While SQLite turns on the log of a new database, it does not wait for other processes, so take the
+                # SQLite does not wait for other processes while it turns on the log of a new database, so take the
                 # write lock.
                 self._acquire_lock()
             self._records = Records(
@@ -169,7 +172,7 @@ class EmbeddedEngine(Engine):
             if options != stored:
                 self._require_writable()
                 self._acquire_lock()
-                # Another process may have saved options since, and its options must not be lost.
+                # Read the options again, because another process may have saved some before this process got the lock.
                 stored = self._records.options()
                 options = self._with_requested(stored, passages, reduction)
                 self._save_options(options)
@@ -179,7 +182,8 @@ class EmbeddedEngine(Engine):
             try:
                 self._apply_leftovers()
             except BaseException:
-                # If the build of an index for new options failed, the old index still answers searches.
+                # If the index for the new options was not built, restore the old options, because the old index still
+                # answers searches.
                 with suppress(StoreError):
                     if options != stored:
                         self._save_options(stored)
@@ -193,14 +197,14 @@ class EmbeddedEngine(Engine):
     def _with_requested(
         self, stored: StoreOptions, passages: PassageScheme | bool | None, reduction: Reduction | None
     ) -> StoreOptions:
-        """Return the options of the store after the arguments of `__init__` have changed them.
+        """Return the stored options, changed as the arguments of `__init__` request.
 
         Raises:
             StoreError: A store with documents cannot drop their texts.
             SchemeMismatchError: The stored passage scheme is not the requested one.
         """
         keeps_texts = stored.keeps_texts and reduction != "no_text"
-        # The file of a store that was used before may still contain parts of deleted texts.
+        # Refuse even if all documents were deleted, because the file may still contain parts of their texts.
         if keeps_texts != stored.keeps_texts and self._records.last_change():
             raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
         requested = passages if isinstance(passages, PassageScheme) else PassageScheme() if passages else None
@@ -217,7 +221,8 @@ class EmbeddedEngine(Engine):
         return StoreOptions(stored.passages or requested, minhash, keeps_texts)
 
     def _save_options(self, options: StoreOptions) -> None:
-        # The identifier of the index contains the scheme and the bits of its tokens, so the index is rebuilt.
+        # If the options have changed, the index is rebuilt, because its identifier contains the passage scheme and the
+        # bits of its tokens.
         with self._records.writing():
             self._records.set_options(options)
 
@@ -246,7 +251,8 @@ class EmbeddedEngine(Engine):
         try:
             self._index.tokens()
         except IndexBrokenError:
-            # Adopt no option earlier: while the other process builds the new index, the old one answers searches.
+            # Keep the old options until the index is replaced, because the old index answers searches while the other
+            # process builds the new one.
             self._adopt_options()
 
     # Writing.
@@ -271,7 +277,7 @@ class EmbeddedEngine(Engine):
         def store(writer: IndexWriter) -> None:
             nonlocal prepared
             if self._preparation != preparation:
-                # Another process has changed the store's options before this engine took the lock.
+                # Prepare the documents again, because another process has changed the store's options in the meantime.
                 prepared = self._preparation.prepare(batch)
             # Check the limits again, because another writer may have stored new property names.
             if not is_again:
@@ -506,7 +512,7 @@ class EmbeddedEngine(Engine):
     def _apply_leftovers(self) -> None:
         """Apply the journal entries that the index lacks after a crash."""
         if self._is_up_to_date():
-            # Saving options takes the lock.
+            # `__init__` has taken the lock if it has saved options.
             self._lock.release()
             return
         has_index = self._index.read_applied_numbers() is not None
@@ -677,7 +683,7 @@ class EmbeddedEngine(Engine):
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # Another process may have just replaced the index, so try the new index or a refresh first.
+        # Another process may have just replaced the index, so try its options, and then a refresh, before a rebuild.
         for repair in (self._adopt_options, self.refresh, self._rebuild):
             try:
                 return search()
@@ -689,7 +695,7 @@ class EmbeddedEngine(Engine):
             raise self._index_failed(error) from error
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
-        """Return the query of `search` as JSON values, with the number of tokens in place of the tokens."""
+        """Return the query that `search` runs, as JSON values with counts instead of tokens."""
         self._require_usable()
         translation = translate(self._require_tokens(plan), self._scheme.profile, None)
         return {
@@ -808,7 +814,10 @@ class WriterRegister:
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
-        """Wait for the writers registered so far; the caller must hold no lock of theirs, nor be registered itself."""
+        """Wait for the writers registered so far.
+
+        The caller must not hold a lock that these writers need, and must not be registered itself.
+        """
         with self._changed:
             first = frozenset(self._registered)
             self._changed.wait_for(lambda: self._registered.isdisjoint(first))

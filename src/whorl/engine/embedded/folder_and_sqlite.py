@@ -17,7 +17,7 @@ from whorl.file_lock import lock_file
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
 #: File with the path of the base folder: ids of indexed files are paths relative to the base folder.
 BASE = "base"
-#: Names of files in the folder of a store that has no tables yet. SQLite adds files next to its databases.
+#: Names of the files that a store's folder may have before its database has tables. SQLite adds files.
 _UNFINISHED = {f"{database}{ending}" for database in (LOCK, RECORDS) for ending in ("", "-journal", "-shm", "-wal")}
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
@@ -46,12 +46,12 @@ def prepare_folder(path: Path, *, create: bool) -> bool:
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return True
-        # An empty database is allowed: another process may be creating the store, or was stopped while creating it.
         if INDEX in names and set(names) <= {INDEX, BASE, *_UNFINISHED}:
             raise StoreError(
                 f"{path} is a damaged store: {RECORDS}, which holds the documents, is missing or empty; restore the "
                 "folder from a backup, or delete it and index again"
             )
+        # Allow these files: another process may be creating the store, or was stopped while it created the store.
         if others := [name for name in names if name not in _UNFINISHED]:
             advice = (
                 "name an empty or a new folder" if create else f"make one by indexing: whorl index --store NEW {path}"
@@ -206,7 +206,7 @@ def _log(path: Path) -> Path:
 
 
 def file_state(path: Path) -> list[tuple[int, int, int]]:
-    """Return the inode, mtime (ns) and size (bytes) of a file and its log; every commit changes some."""
+    """Return the inode, mtime (ns) and size (bytes) of a file and its log; each commit changes at least one of them."""
     values = []
     for file in (path, _log(path)):
         with suppress(OSError):

@@ -7,10 +7,10 @@ journal, starting after the last entry of the text index. A lost or broken index
 folder, which then replaces the old one.
 
 tantivy may merge 16,000 documents for a single new document, because no setting prevents it from merging a small
-segment with a large segment. So the text index has two tantivy indexes, in separate folders. The main part has all
-documents at the time of its last commit. The small part has only the documents that were changed or deleted since then,
-at most `MOST_RECENT`. A search queries both parts, and ignores documents of the main part that the small part also has.
-When the small part is full, the main part is updated from the records.
+segment with a large segment. So the text index has two tantivy indexes, in separate folders. The main part has the
+documents that existed at its last commit. The small part has only the documents that were changed or deleted since
+then, at most `MOST_RECENT`. A search queries both parts, and ignores documents of the main part that the small part
+also has. When the small part is full, the main part is updated from the records.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class TextIndex:
             self._verified_state = state
 
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
-        """Return the last journal numbers of the main part and of `part`, and the number of documents of `part`.
+        """Return `base`, `applied` and `documents` from the special document of a part (see `prepare_documents`).
 
         Return None if the part belongs to another store.
         """
@@ -205,7 +205,7 @@ class TextIndex:
             return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query)]
 
     def are_known(self, queries: Iterable[Query]) -> list[bool]:
-        """Return for each query whether it matches a current or overwritten version of any document."""
+        """Return, for each query, whether it matches a document. Outdated versions in the main part count, too."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
@@ -316,10 +316,7 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """Name of the part to write to: the small part, or the main part.
-
-        The main part is used in a new index, and by a writer that has already written to the main part.
-        """
+        """Part to write to: the main part if it is new or already open for writing, otherwise the small part."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
@@ -584,7 +581,7 @@ class IndexWriter:
 
     @property
     def base(self) -> int:
-        """Number of the last journal entry in the main part of the text index. Earlier entries are no longer needed."""
+        """Last journal entry in the main part of the text index. The journal can drop it and all earlier entries."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:
@@ -603,10 +600,7 @@ class IndexWriter:
         self.pending = self.pending_characters = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder and return a function, like `TextIndexWriter.close`.
-
-        A background thread merges token segments.
-        """
+        """Start merging token segments in a background thread; then do the same as `TextIndexWriter.close`."""
         with index_errors(self._folder):
             self._token_index.finish()
         return self._text_writer.close()

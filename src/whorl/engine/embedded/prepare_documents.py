@@ -35,7 +35,8 @@ from whorl.query.plan.nodes import Kind, Value
 _OTHER_WORDS = "words"
 #: Number of bits that the layout assumes for MinHash tokens if the index has none.
 _BITS_WITHOUT_MINHASH = 8
-#: Version of the computation of passage hashes. Version 3 also marks texts with words broken at line ends.
+#: Version of the computation of passage hashes. Version 3 adds BROKEN_WORDS to the hashes of texts with words broken at
+#: line ends.
 _PASSAGE_LAYOUT = "3"
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
@@ -44,9 +45,9 @@ _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
-    A store without texts keeps only passage hashes. Only FINGERPRINT queries use MinHash tokens. MinHash tokens cut to
-    their upper bits have as many bits as look-up hashes. So in short texts, most of them equal a look-up hash of the
-    same document, and share its posting.
+    A store without texts keeps only their passage hashes. Only FINGERPRINT queries use MinHash tokens. If `minhash` is
+    "short", the index has only the upper bits of MinHash tokens, as many as a look-up hash has. So in short texts, most
+    of them equal a look-up hash of the same document, and share its posting.
     """
 
     scheme: Scheme
@@ -93,7 +94,7 @@ class DocumentPreparation:
             ]
 
     def minhash_tokens(self, texts: Iterable[str]) -> Iterator[Numbers]:
-        """Yield the whole MinHash tokens of each text; distinct uint64 arrays, ascending."""
+        """Yield the whole MinHash tokens of each text, as an ascending uint64 array of distinct tokens."""
         for hashed in hash_texts(texts, self.scheme, Outputs.MINIMA, workers=1):
             yield sort_distinct([hashed.minima[:, 0]])
 
@@ -172,7 +173,8 @@ def _schema() -> tantivy.Schema:
     # Ids of changed or deleted documents. Only the small part of the index, for recent documents, uses this field (see
     # `inverted_index`).
     builder.add_bytes_field("changed", stored=True, indexed=True)
-    # One special document in each part has the identifier of the store and the range of applied journal numbers.
+    # One special document in each part has the store's identifier, the last journal entries of the main part (`base`)
+    # and of this part (`applied`), and the number of documents.
     builder.add_bytes_field("store", indexed=True)
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)
@@ -181,7 +183,7 @@ def _schema() -> tantivy.Schema:
 
 
 def _without_field_norms(schema: tantivy.Schema) -> tantivy.Schema:
-    """Turn off the field norms of text fields: a byte per field and document that only BM25 scores use.
+    """Turn off the field norms of text fields. They take a byte per field and document, and only BM25 scores use them.
 
     The builder of tantivy-py has no parameter for field norms, but the state that it pickles has one.
     """
@@ -198,7 +200,7 @@ WORDS_ANALYZER = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).bui
 
 
 def words_field(field: str) -> str:
-    """Return tantivy's field for the words of a field."""
+    """Return the name of tantivy's field that has the words of a document's field."""
     return field if field in OWN_FIELDS else _OTHER_WORDS
 
 
