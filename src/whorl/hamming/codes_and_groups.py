@@ -141,7 +141,7 @@ class Groups:
         return self.ends.size - 1
 
     def __getitem__(self, number: int) -> Codes:
-        number = range(len(self))[number]  # a negative number counts from the end; a wrong one raises IndexError
+        number = range(len(self))[number]  # Accepts negative numbers, and raises IndexError.
         return self.codes[self.ends[number] : self.ends[number + 1]]
 
     def __iter__(self) -> Iterator[Codes]:
@@ -200,7 +200,7 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 
 
 def count_votes(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Return for each text the votes for each bit minus the votes against it, the lowest bit first.
+    """Return, for each text, the votes for each bit minus the votes against it; shape (texts, 64), lowest bit first.
 
     The hashes are grouped by text; `sizes` has the number of hashes of each text. Each hash has one vote or an integer
     weight. All votes together are at most 2**53.

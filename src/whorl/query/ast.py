@@ -1,7 +1,7 @@
 """Defines the syntax tree of a query, and the options and limits of the parser.
 
 Each node has its position in the text. Equality ignores positions: a tree that is unparsed and parsed again is equal to
-the original. The tree does not depend on signatures or engines; `whorl.query.plan.nodes` interprets it.
+the original. The tree does not depend on signatures or engines; `whorl.query.plan.planner` turns it into a plan.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class Fingerprint:
     """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`.
 
     The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2"). Numbers inside the quotes, as in
-    `"my_50"`, may belong to the id. In this case, `whole` is the id with these numbers. If a document has the id
-    `whole`, the clause refers to this document, and has no numbers.
+    `"my_50"`, may belong to the id. In this case, `whole` is the id with these numbers. If a document with this id
+    exists, the clause refers to it, and has no numbers.
     """
 
     reference: str
@@ -261,7 +261,8 @@ def depth(node: Node) -> int:
     return MAX_DEPTH + 1
 
 
-#: Default limits of a query: characters, and words, phrases and fingerprints together. Solr's limit is 1,024 clauses.
+#: Default limits of a query: number of characters, and total number of words, phrases and fingerprints. Solr's limit is
+#: 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
 #: Largest values that users can set for these limits. Engines need minutes for a query with more fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
@@ -269,7 +270,7 @@ MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Size limits of one query: characters, levels of nesting, and words, phrases and fingerprints."""
+    """Limits of one query: number of characters, of nested levels, and of words, phrases and fingerprints together."""
 
     length: int = DEFAULT_LENGTH
     depth: int = MAX_DEPTH

@@ -1,7 +1,8 @@
 """Builds the syntax tree from Lark's parse result, and expands query templates.
 
-A template is a field name for a query on other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree has `Template`
-nodes as placeholders. Templates inside a template are expanded in advance.
+A template is a query with a name, and the name can be used like a field. For example, `{"name": "%(cm:name cm:title)"}`
+makes `name:word` search two fields. The tree of a template has `Template` nodes as placeholders for the searched words.
+Templates inside a template are expanded in advance.
 """
 
 from __future__ import annotations
@@ -318,7 +319,7 @@ class Builder:
         """
         if following and following[0].type != "OVERLAP":
             raise self._no_id(following)
-        # An overlap token begins with its underscore, so its first part is empty.
+        # An overlap token begins with an underscore, so skip its first part, which is empty.
         numbers = [part for token in following for part in split_at_underscores(Typed(token, span_of(token).start))[1:]]
         place, typed = span_of(words[0], words[-1]), self._text(span_of(words[0], tokens[-1]))
         if words[0].type != "PHRASE":
@@ -443,7 +444,7 @@ def _insert_templates(name: str, tree: ast.Node, done: Mapping[str, ast.Node], l
     def fill(slot: ast.Template) -> ast.Node:
         return _join_alternatives([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
 
-    # Each template is within the limits, so one expansion stays small.
+    # The inserted templates are already expanded, and within the limits. So the result cannot become huge.
     whole = _map_leaves(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
     leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:
@@ -452,7 +453,7 @@ def _insert_templates(name: str, tree: ast.Node, done: Mapping[str, ast.Node], l
 
 
 def fill_template(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
-    """Replace the placeholders of a template by a clause. All nodes get the position of the clause."""
+    """Replace the placeholders of a template by a clause. All nodes of the result get the position of the clause."""
     assert not isinstance(leaf, ast.Everything | ast.Fingerprint | ast.Template)
 
     def fill(part: ast.Node) -> ast.Node:

@@ -29,14 +29,14 @@ from whorl.query.literals import (
 _PLAIN_FIELD = re.compile(
     rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
 )
-# Words that the parser would read as operators: and, or, not, even if a quote or an exclamation mark follows.
+# Words that the parser would read as operators: and, or, not, even if an apostrophe or an exclamation mark follows.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that needs no backslash: the first set at the start of a word, the second later in a word. A
-# repeated dot or slash needs a backslash, because the parser would read two dots as a range, and two slashes after a
-# field as an address.
+# ASCII punctuation that needs no backslash at the start of a word, and later in a word.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
+# Punctuation that needs a backslash if it is repeated: the parser would read two dots as a range, and two slashes after
+# a field as an address.
 _SAFE_ONCE = frozenset("./")
 # Bounds of a range that need no quotes.
 _PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)

@@ -29,7 +29,7 @@ from whorl.query.ast import Bound
 from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
-#: For each type of value, the engine's field that contains a field's values of this type.
+#: Maps each type of a field's values to the engine's field that contains the values of this type.
 FieldsByKind: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
@@ -115,9 +115,9 @@ class Fields:
     """The fields of a store by name, with the types of their values.
 
     Args:
-        patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
-            documents.
-        called: Names of fields in the collection, by their names in whorl, such as `content`.
+        patterns: Maps the patterns of Solr's dynamic fields, such as `*_i`, to types, for engines that do not list the
+            fields of documents.
+        called: Maps whorl's names of fields, such as `content`, to their names in the collection.
         split: The engine's fields whose words are also split at `_` and `.`, as by `split_name`.
     """
 
@@ -186,7 +186,7 @@ def _possible_names(typed: str, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _local_name(typed: str) -> Iterator[str]:
-    """Yield a field's name without its namespace, as typed and unescaped; nothing if it has no namespace."""
+    """Yield a field's name without its namespace, first as typed, then unescaped; nothing if it has no namespace."""
     prefix, _, after = typed.partition("_")
     if in_braces := _IN_BRACES.fullmatch(typed):
         local = in_braces[1]
@@ -200,7 +200,7 @@ def _local_name(typed: str) -> Iterator[str]:
     yield IN_NAME.sub(lambda match: chr(int(match[1], 16)), local)
 
 
-#: Maximum length in characters of a text that is indexed as a whole value: indexes limit the length of values.
+#: Maximum length in characters of a whole value that is indexed uncut, because indexes limit the length of values.
 LONGEST_WHOLE = 1000
 #: Number of characters that the index stores of a text longer than `LONGEST_WHOLE`; a digest of the whole text follows.
 _BEGINNING = 200

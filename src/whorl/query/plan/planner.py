@@ -111,7 +111,7 @@ class QueryDefaults:
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.
         default_field: Field to search for words that name no field.
-        text_fields: Fields that TEXT means; if empty, the store's own text fields.
+        text_fields: Fields that TEXT stands for; if empty, the store's own text fields.
         namespace: Default namespace of properties.
         empty_fields: Fields that the store may lack. A clause on a missing field matches no document. Any other unknown
             field is an error.
@@ -145,7 +145,7 @@ class QueryDefaults:
         return make_plan(self._read_runnable(query), self._plan_clause)
 
     def filter(self, query: str) -> Plan:
-        """Return the plan of a query that selects documents and scores 0."""
+        """Return the plan of a query that only selects documents: all scores are 0."""
         return _Planner(self._plan_clause, 0.0, 0.0).plan(self._read_runnable(query))
 
     def _read_runnable(self, query: str) -> ast.Node:
@@ -164,8 +164,8 @@ class QueryDefaults:
         """Return the plan of a clause in the field that it names, or else in the default fields."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
-            # If the default field is the name of a template, words inside this template are searched in all text
-            # fields.
+            # If the default field is the name of a template, search all text fields for the words in this template that
+            # name no field.
             is_template = self.default_field.lower() in map(str.lower, self.templates)
             name = TEXT if is_template else self.default_field
         if name is None or name == TEXT:
@@ -280,13 +280,13 @@ def resolve(
     names: Mapping[str, str] | None = None,
     empty: Collection[str] = (),
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
-    """Resolve the clauses of a plan by the types of their fields.
+    """Resolve the clauses of a plan according to the types of their fields.
 
     Return the resolved plan, and warnings for the user.
 
     `fields` is None for a plan without clauses. `now` is the value of NOW in dates. `names` maps field names in queries
-    to field names in the store. `empty` has the names of fields that the store may lack; a clause on a missing field
-    among them matches no document.
+    to field names in the store. `empty` has the names of fields that the store may lack; if it does, a clause on such a
+    field matches no document.
 
     Raises:
         FieldError: The store has no field of that name and `empty` does not list it, or the field's type does not
@@ -408,7 +408,7 @@ class _Resolver:
             return match_any((test,), weight)
         return test if isinstance(test, Nothing) else replace(test, weight=weight)
 
-    # Methods for clauses in one field, or in the default fields. Their tests have weight 0.
+    # The following methods return tests for a clause in one field, or in the default fields. The tests have weight 0.
 
     def _field_tests(self, clause: ast.Leaf, by_kind: FieldsByKind) -> list[_FieldTest]:
         """Return tests of a clause in a field; tests of words only match documents with a text in the field.
@@ -443,7 +443,8 @@ class _Resolver:
                 chosen = [wanted] if wanted in kinds else kinds
                 tests: list[_FieldTest] = []
                 if Kind.TEXT in chosen:
-                    # Whole values can match patterns that words cannot express, so do not raise an error for these.
+                    # If whole values are also tested, raise no error for a pattern that words cannot express: whole
+                    # values can match it.
                     tests += self._word_tests(clause, by_kind[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
                     tests.append(WildcardValue(by_kind[Kind.KEYWORD], pattern, 0.0))
@@ -476,7 +477,8 @@ class _Resolver:
         elif Kind.KEYWORD in by_kind:
             tests.append(Equal(by_kind[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
         if is_exact:
-            # Engines store a text that is a date as a date. Quotes mark a text: `=n:"7"` does not find the number 7.
+            # Also test dates, because engines store a text that is a date as a date. Test numbers and truth values only
+            # if the value has no quotes: `=n:"7"` does not find the number 7.
             others = {Kind.DATE} if date_of(text) is not None else set()
             if isinstance(clause, ast.Term):
                 others |= {Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN}
@@ -521,7 +523,7 @@ class _Resolver:
         return tests
 
     def _split_name_tests(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Return tests for the clause, split at `_` and `.`, in the default fields that are also split there."""
+        """Return tests for the clause with words split at `_` and `.`, in the default fields that split their words."""
         if _split_clause(clause) == clause:
             return []
         tests: list[_FieldTest] = []
@@ -665,7 +667,7 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
-    """Return the number of edits that Lucene computes from a similarity; 1 or more is already a number of edits.
+    """Return the number of edits that Lucene computes from a similarity; a value of 1 or more is a number of edits.
 
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 
