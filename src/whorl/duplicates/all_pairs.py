@@ -19,8 +19,8 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of pivots in a block (`HashBlock`: documents that share a frequent hash). Pivots are compared with all
-#: documents of the block before any other pair of the block is compared.
+#: Number of documents of a block to choose as pivots (a `HashBlock` has documents that share a frequent hash). Pivots
+#: are compared with all documents of the block before any other pair of the block is compared.
 _PIVOTS = 16
 #: Number of documents to sample from a block, to see whether most of the block is one cluster.
 _SAMPLE = 64
@@ -69,7 +69,7 @@ def find_pairs(
     batches_found, count = list[Pairs](), len(known)
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
-        # Convert the indices of known pairs, among all documents, to indices among the compared documents.
+        # The indices in `known` count all documents, so convert them to indices among the compared documents.
         index_of = np.full(len(sketches), -1)
         index_of[indices] = np.arange(indices.size)
         spanning.add(known.renumber(index_of))
@@ -100,7 +100,7 @@ def find_pairs(
 class _SpanningPairs:
     """Finds spanning pairs: enough pairs to connect all documents of each cluster.
 
-    Documents that pairs already connect are in one component; the search does not compare them with each other.
+    Pairs connect documents into components. Two documents of one component are not compared.
     """
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
@@ -113,9 +113,11 @@ class _SpanningPairs:
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
         """Yield spanning pairs among candidate pairs; `a` and `b` have the two documents of each candidate pair.
 
+        Equal elements of `a` must be adjacent.
+
         The method compares each document of `a` with one of its candidates in `b`, then with two more, then with four,
-        and so on, but never with a document of its own component. So n near-copies take about n comparisons. Equal
-        elements of `a` must be adjacent.
+        and so on. It skips candidates that are already in the document's component. So n near-copies take about n
+        comparisons.
         """
         most = 1
         while a.size:
@@ -136,9 +138,9 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Try to find the spanning pairs of a block by few comparisons.
+        """Try to find the spanning pairs of a block with few comparisons.
 
-        Return the pairs found, and whether the block is finished, so that no other pairs are needed.
+        Return the pairs found, and whether the search of the block is complete.
 
         If most documents of the block are near-copies of each other, about one comparison per document is enough. The
         method gives up in two cases: a sample shows that the documents share only boilerplate, or too many comparisons
@@ -169,12 +171,12 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the remaining comparisons of a block, as two pairs of groups (A, B).
+        """Return the remaining comparisons of a block: two tuples (A, B) of documents.
 
         Each document of A must be compared with each document of B. Most documents were compared only with the pivots.
         If two documents are not connected, at least one of them is outside the block's largest component. So it is
-        enough to compare the documents outside this component with all others. Two documents that are not new need no
-        comparison.
+        enough to compare the documents outside this component with all others: the new ones with the whole block, the
+        old ones with the new documents of the block.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

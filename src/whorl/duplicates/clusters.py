@@ -43,12 +43,10 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 
 
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
-    """Label each new document with the earlier document that it joins or, if it joins none, with its group.
+    """Label each new document with the earlier document that it joins, or with its complete group of new documents.
 
-    Any two documents of a group are a pair.
-
-    A new document joins the most similar earlier document among its pairs; ties go to the first document. Pairs of two
-    earlier documents are ignored.
+    A new document joins the most similar earlier document among its pairs; ties go to the first document. The new
+    documents that join no earlier document form complete groups. Pairs of two earlier documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
@@ -65,7 +63,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 
 
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
-    """Label each document with the kept document that it duplicates; a kept document with itself.
+    """Label each document with the kept document that it duplicates. The label of a kept document is its own index.
 
     The function visits the documents in the given `order`, and keeps each document that is not a duplicate of a
     document already kept. A duplicate gets the label of the most similar document kept so far; ties go to the first.

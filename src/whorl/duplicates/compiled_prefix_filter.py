@@ -19,13 +19,13 @@ def read_entries(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
 ) -> None:  # fmt: skip
-    """For members in turn, write an entry for each hash up to `last`; count the entries of each part.
+    """Write an entry for each hash up to `last`, one member after another; count the entries of each part.
 
     Args:
         hashes: Hashes of all members, one member after another, ascending within each.
         numbers: Number of each member, to be written into its entries.
-        cursors: Offset of each member's first remaining hash; updated.
-        ends: End of each member's hashes.
+        cursors: Offset in `hashes` of each member's first hash that is not yet read; updated.
+        ends: Offset after each member's last hash.
         state: Index of the first member to read, and number of entries written; updated. The loop stops if
             `entries_read` is full.
         upto: Index after the last member to read.
@@ -74,12 +74,13 @@ def select_shared(
     entries: Any, bits: Any, parts: Any, first: int, upto: int, last_indexable: Any, is_larger: Any, heads: Any,
     keys: Any, frequencies: Any, indexable: Any,
 ) -> Any:  # fmt: skip
-    """Write the entries of hashes that can lead to a pair; return the number of entries written.
+    """Write the entries of hashes that can lead to a pair to `keys`; return the number of entries written.
 
-    The function reads the entries of the parts from `first` to `upto`. A hash can lead to a pair if at least two
-    members have it, one of them may index it (`last_indexable` has each member's largest indexable hash), and one of
-    them may be the larger document of a pair (`is_larger`). For each entry written to `keys`, `frequencies` gets the
-    number of members with its hash, and `indexable` whether its member may index it. `heads` is scratch space.
+    The function reads the entries of the parts from `first` to `upto` (exclusive). A hash can lead to a pair if at
+    least two members have it, the index prefix of one of them may contain it, and one of them may be the larger
+    document of a pair (`is_larger`). An index prefix may contain the hashes up to the member's limit in
+    `last_indexable`. For each entry written to `keys`, `frequencies` gets the number of members with its hash, and
+    `indexable` whether the member's index prefix may contain it. `heads` is scratch space.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -87,7 +88,8 @@ def select_shared(
     total = begin
     for part in range(first, upto):
         end = parts[part]
-        # Sort each part into `keys` after the entries written so far. The output never overwrites unread input.
+        # Sort the part into the same range of `keys`. Then move the entries to write towards the beginning of `keys`,
+        # where they only overwrite entries that the loop has already read.
         put_in_order(entries, begin, end - begin, lead + 64 - int64(part_shift), keys, begin, heads)
         at = begin
         while at < end:

@@ -35,8 +35,8 @@ from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
 
-#: Size of the bit filter (see `ReferenceIndex`): more than `_SLOTS` bits for each hash of the reference, but at least
-#: 2**_LEAST_BITS and at most 2**_MOST_BITS bits.
+#: Size of the filter in `ReferenceIndex`: more than `_SLOTS` elements for each hash of the reference, but at least
+#: 2**_LEAST_BITS and at most 2**_MOST_BITS elements. An element takes one byte.
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
@@ -83,8 +83,9 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Positions of shingles in their texts, counted in shingles. The next two arrays have the start and length of a
-        #: range of these positions for each pair of a hash and a text that contains it.
+        #: Position of each shingle in its text, counted in shingles; ordered by hash, then by text. A text may contain
+        #: a hash several times. The next two arrays have one element for each pair of a hash and a text with this hash:
+        #: the start and the length of the pair's range in this array.
         self._reference_positions = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
         self._position_starts = run_starts(hashes, texts)
         self._position_counts = np.diff(self._position_starts, append=texts.size)
@@ -94,7 +95,7 @@ class ReferenceIndex:
             Member(document.id, document.name, size, stays=True)
             for document, size in zip(documents, self.sizes.tolist(), strict=True)
         ]
-        #: For each distinct hash, the start of its texts in `_texts`.
+        #: For each distinct hash, the start of the range of its texts in `_texts`.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
@@ -104,7 +105,7 @@ class ReferenceIndex:
         self._shift = np.uint64(64 - bits)
         #: Cache: the character range of each word, for reference texts that were found in a document.
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
-        #: Bit filter, indexed by the upper bits of a hash: whether the reference has any hash with these bits. The
+        #: Filter, indexed by the upper bits of a hash: whether any hash of the reference has these upper bits. The
         #: filter is faster than a binary search, and excludes nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
@@ -184,7 +185,7 @@ class ReferenceIndex:
         return np.concatenate(runs)
 
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:
-        """Return the character ranges of a reference text's words, computed once."""
+        """Return the character range of each word of a reference text; the result is cached."""
         if text not in self._known_spans:
             self._known_spans[text] = words_and_spans(without_numbers([self.documents[text].text])[0], self.scheme)[1]
         return self._known_spans[text]
@@ -343,7 +344,7 @@ class ReferenceMatches:
             for document_id in ids.repeated_ids():
                 on_repeated(document_id)
             is_last = ids.is_last()
-        #: Matches in the order of `pairs`.
+        #: Matches; `pairs` yields them in this order.
         self._matches = sorted(
             (match for match in matches if is_last[match.row]),
             key=lambda match: (-match.pair.shares.by(options.pairs.metric), match.text),
@@ -367,11 +368,14 @@ class ReferenceMatches:
         return sorted(together, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield a cluster for each reference text found, with its documents; the text in most documents comes first."""
+        """Yield a cluster for each reference text found: the text, and the documents that contain it.
+
+        The text that most documents contain comes first.
+        """
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters; assign each document only to the reference text with the largest share."""
+        """Yield the clusters, but assign each document to one cluster: that of the text with the largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in self._matches:
             best.setdefault(match.pair.b.id, match)

@@ -27,7 +27,7 @@ from whorl.ingest.rows.protocol import File, FileSpan, RowColumns, column_paths,
 from whorl.model import RESERVED_FIELDS, Document
 
 _LISTED_COLUMNS = 20
-#: Maximum number of characters of an id in a message. If an option names a column of texts, ids are long.
+#: Maximum number of characters of an id in a message: ids are long if `--id-column` names a column of texts.
 _LONGEST_ID = 80
 #: An input of up to this size, in bytes, is read a second time, to get the texts of rows for snippets.
 _SMALL_BYTES = 200_000_000
@@ -59,7 +59,7 @@ class InputReader:
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
-        #: Number of documents read, of these not from the reference, and number of documents with an earlier one's id.
+        #: Number of documents read, number of these outside the reference, and number of repeated ids.
         self.count = self.count_in_paths = self.repeated = 0
         #: Number of values that cannot be read as the date or number that the retention policy or the versions need.
         self.unread_values = 0
@@ -98,7 +98,7 @@ class InputReader:
         return InputDocuments(self, self.files)
 
     def require_unchanged(self) -> None:
-        """Raise DocumentError if a file has changed since the reader was made: copies would have other rows."""
+        """Raise DocumentError if a file has changed since the reader was made, so that a copy would have other rows."""
         for found, version in zip(self.files, self._versions, strict=bool(self._versions)):
             if found.version != version:
                 raise DocumentError(
@@ -135,7 +135,10 @@ class InputReader:
             self._with_problems.add(report.file)
 
     def require_reference_texts(self, used: Collection[tuple[str, str]]) -> None:
-        """Raise ParameterError if the reference, or one of its columns, has no text: items would be ignored."""
+        """Raise ParameterError if one of the text columns of the reference has no text in any row.
+
+        Without this check, the search would ignore this column, and would not say so.
+        """
         for name in self.reference_columns or [self.columns.text]:
             if self._reference and (name, "text") not in used:
                 paths = {path for found in self._reference for path in column_paths(self.first_row(found))}
@@ -198,7 +201,7 @@ class InputReader:
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        """Function that returns a document's date, or None for all documents if no step needs dates of files."""
+        """Function that returns a document's date. If no step needs dates of files, it always returns None."""
         is_needed = self.options.state is not None or (self._keep.is_by_value and not self._keep.column)
         return self._date if is_needed else no_date
 
@@ -237,7 +240,7 @@ class InputReader:
             return {}
 
     def note_repeated(self, document_id: str) -> None:
-        """Record a repeated id as a problem; raise ParameterError if files are rewritten by id."""
+        """Record a repeated id as a problem; raise ParameterError if copies will be written, which need unique ids."""
         if self._is_rewritten:
             raise ParameterError(
                 f"the id {shorten_repr(document_id)} comes more than once, so that it does not tell which row to keep; "
@@ -255,8 +258,9 @@ class ReadReport:
 
     Attributes:
         count: Number of documents.
-        used: Columns with a value of the needed type in at least one document. The type is "text" for text columns,
-            "date" or "number" for the columns of dates and of the retention policy, and "value" for `within`.
+        used: Pairs of a column and the needed type, if at least one document has a value of this type in the column.
+            The type is "text" for text columns, "date" or "number" for the date column and the column of the retention
+            policy, and "value" for `within`.
     """
 
     count: int = 0
@@ -322,9 +326,9 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _split_columns(self, document: Document) -> list[Document]:
-        """Return one document for each text column of a row, named like the column.
+        """Return one document for each text of a row; its name is the name of the text's column.
 
-        If several columns have a text, the last document has all of their texts.
+        If several columns have a text, the last document contains all of these texts.
         """
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
@@ -373,7 +377,7 @@ class InputDocuments:
             self._reading.note_bytes(left)
 
     def note(self, report: ReadReport) -> None:
-        """Record a report. Raise ParameterError if a file of the reference could not be read, or not to the end."""
+        """Record a report. Raise ParameterError if a file of the reference could not be read completely."""
         if self._is_reference:
             _require_no_loss(report.problems)
         self._reading.note(report)
@@ -412,7 +416,7 @@ def require_free_columns(file: File, names: Collection[str], added: Iterable[str
 
 
 def _find_reference(named: Iterable[str], *, follow_links: bool) -> Iterator[FoundFile]:
-    """Yield the files of the reference. Raise ParameterError if a name has none, so that nothing would be compared."""
+    """Yield the files of the reference. Raise ParameterError if a folder has no files or a file is unreadable."""
     for name in named:
         problems = Problems()
         files = list(find_files([name], problems.append, follow_links=follow_links))
@@ -423,7 +427,7 @@ def _find_reference(named: Iterable[str], *, follow_links: bool) -> Iterator[Fou
 
 
 def _require_no_loss(problems: Problems) -> None:
-    """Raise ParameterError if a whole file of the reference is lost: its items would be ignored."""
+    """Raise ParameterError if a problem concerns a whole file of the reference, because its items would be ignored."""
     for problem in problems:
         if problem.documents is None:
             raise ParameterError(f"--reference {problem}")

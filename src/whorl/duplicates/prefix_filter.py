@@ -16,12 +16,13 @@ If a hash still produces more than `JoinOptions.most` pairs, its documents are d
 the hashes. More hashes separate documents above the threshold from documents just below it. After the last round, the
 documents that share a frequent hash are mostly true duplicates; they form one block (`HashBlock`).
 
-The hashes that several documents share are indexed first. The members of a level are the documents that are compared at
-this level; an entry is one hash of one member. The hash values are divided into ranges, and each pass over the members
-reads the hashes of the next range. Between passes, a member and its entries are dropped if the member could not reach
-the threshold even if all of its unread hashes were shared. Most members are dropped after a quarter of their hashes.
-All members use the same frequency of a hash, so this pruning does not change the pairs that are found. Members are read
-in file order, so that only a small part of the file must be in memory.
+Before the prefixes are chosen, the filter indexes the hashes that several documents share. The members of a level are
+the documents that are compared at this level; an entry is one hash of one member. The hash values are divided into
+ranges, and each pass over the members reads the hashes of the next range. Between passes, a member and its entries are
+dropped if the member could not reach the threshold even if all of its unread hashes were shared. Most members are
+dropped after a quarter of their hashes. A prefix filter requires that all members order their hashes in the same way.
+This is still true after pruning, because all members use one frequency for each hash. So pruning does not change the
+pairs that are found. Members are read in file order, so that only a small part of the file must be in memory.
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
@@ -133,7 +134,8 @@ class _FilterRound:
     ) -> Iterator[CandidatePairs | HashBlock]:
         """Yield the pairs of a level.
 
-        If a hash makes too many pairs, yield a block or defer its documents to the next round.
+        If a hash makes too many pairs, its documents are deferred to the next round or yielded as a block; see
+        `find_candidates`.
         """
         larger = owners_of(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
@@ -188,10 +190,9 @@ def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) 
 def _candidate_pairs(
     members: LevelMembers, index_keys: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
 ) -> CandidatePairs:
-    """Pair each larger document with the members in its ranges of index entries; return each pair once.
+    """Pair each larger document with the members in its ranges of `index_keys`; return each pair once.
 
-    Each range of `index_keys` has its start in `low`, its length in `counts`, and the member to pair with it in
-    `larger`.
+    For each range, `low` has its start, `counts` its length, and `larger` the larger document.
     """
     smaller = owners_of(index_keys[spread(low, counts)], member_bits)
     half = np.uint64(32)
@@ -206,14 +207,14 @@ def _candidate_pairs(
 def mark_prefixes(
     owners: Numbers, frequency: npt.NDArray[Any], is_indexable: Bools, index_lengths: Numbers, probe_lengths: Numbers
 ) -> tuple[Bools, Bools]:
-    """Return two masks of entries (hashes of members): in the member's index prefix, and in its probe prefix.
+    """Return two masks of entries (hashes of members): entries in index prefixes, and entries in probe prefixes.
 
     A prefix has a member's entries with the rarest hashes. Among equally rare hashes, the smaller hash comes first.
 
     Args:
         owners: Member of each entry; the entries of a member are in the order of their hashes.
         frequency: Number of members with the entry's hash.
-        is_indexable: Whether the entry may be in the index prefix, for pairs whose smaller document is the member.
+        is_indexable: Whether the member's index prefix may contain the entry (see `PrefixLengths.indexable`).
         index_lengths, probe_lengths: Lengths of each member's prefixes. The length of an index prefix counts only
             indexable entries.
     """
@@ -228,7 +229,10 @@ def mark_prefixes(
 
 
 def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], member_bits: int) -> tuple[Hashes, Hashes]:
-    """Return the keys (see `TokenEntries`) in all index prefixes, and in all probe prefixes, given their lengths."""
+    """Return the keys (see `TokenEntries`) in all index prefixes, and the keys in all probe prefixes.
+
+    `prefixes` has the lengths of each member's index prefix and probe prefix.
+    """
     keys, frequency, is_indexable = tokens.entries
     if is_fast(keys.size):
         from whorl.duplicates import compiled_prefix_filter
@@ -242,21 +246,21 @@ def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], membe
     return keys[is_indexed], keys[is_probed]
 
 
-def _ranks(groups: Numbers, counts: Bools) -> Numbers:
-    """Count, for each entry, the earlier entries of its group that are marked in `counts`.
+def _ranks(groups: Numbers, is_counted: Bools) -> Numbers:
+    """Count, for each entry, the earlier entries of its group for which `is_counted` is true.
 
     The entries of a group are adjacent.
     """
     if not groups.size:
         return groups
-    before: Numbers = np.cumsum(counts) - counts
+    before: Numbers = np.cumsum(is_counted) - is_counted
     starts = run_starts(groups)
     return before - np.repeat(before[starts], np.diff(starts, append=groups.size))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelMembers:
-    """Documents that are compared at one level (its members), ordered by size. A member's position is its number.
+    """Documents that are compared at one level (its members), ordered by size. Members are numbered in this order.
 
     Attributes:
         indices: Index of each member among all documents.
@@ -288,7 +292,7 @@ class TokenEntries(NamedTuple):
     Attributes:
         keys: Hash and member number in one uint64, the hash in the upper bits; ascending.
         frequency: Number of members with the entry's hash.
-        is_indexable: Whether the hash may be in the member's index prefix, as the smaller document.
+        is_indexable: Whether the member's index prefix may contain the hash (see `PrefixLengths.indexable`).
     """
 
     keys: Hashes
@@ -416,7 +420,7 @@ class _TokenSweep:
         ends = np.cumsum(counts.sum(axis=0))
         total = int(ends[-1])
         entries = np.empty(total, np.uint64)
-        # Within a part, entries are in the order of the ranges of members.
+        # Each range of members gets its own section of each part, after the sections of earlier ranges.
         before = np.cumsum(counts, axis=0) - counts
         begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
         run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
@@ -430,7 +434,7 @@ class _TokenSweep:
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
         """Read the entries of the members at the indices from `first` to `upto`.
 
-        Return the entries in blocks, and the number of entries of each part i, at index i + 1.
+        Return the entries in blocks, and an array that has the number of entries of part i at index i + 1.
         """
         from whorl.duplicates.compiled_prefix_filter import read_entries
 
@@ -477,7 +481,7 @@ def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hash
     owners = owners_of(keys, member_bits)
     is_indexable = tokens <= last_indexable[owners]
     starts = np.cumsum(frequency) - frequency
-    # A pair needs a member that may index the hash, and a member that may be the larger document.
+    # A pair needs a member whose index prefix may contain the hash, and a member that may be the larger document.
     can_pair = (np.add.reduceat(is_indexable, starts, dtype=np.int64) > 0) & (
         np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
     )

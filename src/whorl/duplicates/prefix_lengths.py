@@ -123,9 +123,9 @@ class Round:
         counts = sketches.count_at_level(indices, np.full(indices.shape, level))
         indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
         min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
-        # With containment, the smaller document may have any size, so a pair may share a single hash.
-        alone = np.ones_like(counts)
-        least = self._min_shared(sizes, counts, self.pair_options.threshold) if self.is_jaccard else alone
+        # With containment, a smaller partner may be so small that it has only one of the document's hashes.
+        ones = np.ones_like(counts)
+        least = self._min_shared(sizes, counts, self.pair_options.threshold) if self.is_jaccard else ones
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
