@@ -5,7 +5,7 @@ The package exports four functions:
 
     fingerprint          returns the tokens of one text as an array of numbers
     fingerprints         returns the tokens of many texts as one array, using all processors
-    signatures_of        yields the tokens of each of many texts as an array
+    signatures_of        yields the tokens of many texts, one array for each text
     sized_signatures_of  yields the same tokens with all 128 bits, and the number of distinct shingles
 """
 

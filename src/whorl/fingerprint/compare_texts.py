@@ -13,11 +13,12 @@ several parts of B. Two rules choose the part of B:
    with the longest run of agreement wins; ties go to the nearest candidate, then to the first position.
 
 A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one word if the other text has the whole word
-or breaks it too. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
+or breaks it too. But MinHash tokens and sketches treat both halves as separate words, as Lucene does.
 
-By the two rules, each shared shingle of A is in a passage, and passages contain only shared shingles. If only B repeats
-a part, the part is listed once. The time is linear in the length of the texts, whatever they contain: a run of rule 1
-ends at the next shingle that occurs once in B, and rule 2 advances by its longest candidate.
+With the two rules, each shared shingle of A is in a passage, and passages contain only shared shingles. If only B
+repeats a part, the part is listed once. The time is linear in the length of the texts, whatever they contain: each rule
+continues after the passage that it has found, and a passage of rule 1 never extends back to the previous shingle of A
+that occurs once in B.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -45,7 +46,7 @@ from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.tokenizer import line_end_hyphens
 from whorl.request_context import require_time, timely
 
-#: If a shingle occurs several times in B, rule 2 tries this number of its positions in B, and also the first one.
+#: Maximum number of a shingle's positions in B that rule 2 tries, in addition to the first position.
 CANDIDATES = 16
 #: Number of words or shingles to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
@@ -62,7 +63,7 @@ class TextWords:
 
     Attributes:
         spans: Half-open range of each word in characters, int64 array of shape (words, 2).
-        broken: Indices of the words before a hyphen at the end of a line, which may be first halves of words.
+        broken: Indices of the words that end at a line-end hyphen, and so may be the first half of a word.
     """
 
     words: list[str]
@@ -74,7 +75,7 @@ class TextWords:
         return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
 
     def rejoin(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
-        """Join each broken word's halves if `known` has the whole word and `apart` lacks the pair of halves."""
+        """Join each broken word's halves if `known` has the whole word, unless `apart` has the pair of halves."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
         for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
             if whole in known and is_kept[at] and (self.words[at], self.words[at + 1]) not in apart:
@@ -175,11 +176,12 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """In each shared passage, mark the words that are common in either text, and a few words at the ends.
+        """Return both masks with more common words inside the shared passages.
 
-        If at most `edge` words are between an end of the passage and the nearest common word, they are marked too.
-        `starts_a` and `starts_b` have the index of each passage's first word in both texts, and `words` has the
-        passage's number of words.
+        In a shared passage, a word that is common in one text becomes common in both. If at most `edge` words are
+        between the start or the end of the passage and the nearest common word, these words also become common.
+        `starts_a` and `starts_b` have the index of each passage's first word in A and in B, and `words` has the number
+        of words of each passage.
         """
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
@@ -196,10 +198,10 @@ class CommonWords:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOverlap:
-    """Comparison of two texts that ignores shingles of only common words (boilerplate) in either text.
+    """Comparison of two texts that ignores a shingle if all of its words are common (boilerplate) in one of the texts.
 
-    Shared words next to a run of common words (`CommonWords.edge`) are treated as common too. But the counts and ranges
-    of common words exclude these neighbours: which words of a text are common must not depend on the other text.
+    Shared words next to a run of common words are treated as common too (see `CommonWords`). But the counts and ranges
+    of common words exclude these neighbours, because the common words of a text must not depend on the other text.
 
     Args:
         common_a, common_b: Runs of common words in each text, as ascending half-open ranges in characters.
@@ -229,7 +231,7 @@ class Comparison:
     Shares are exact. They are 0 if a text has fewer words than a shingle.
 
     Args:
-        passages: The longest passage first, ties in the order of the first text. Passages may overlap in either text.
+        passages: Longest passage first; ties are in the order of the first text. Passages may overlap in either text.
         residual: Comparison without boilerplate; None if the caller passed no common words.
     """
 
@@ -267,7 +269,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
         return TextWords(words, spans)
     ends, starts = np.array(hyphens, np.int64).T
     seconds, is_start = find_sorted(spans[:, 0], starts)
-    # The first half of a word includes a soft hyphen, so it may end after the start of the hyphen.
+    # A soft hyphen belongs to the word before it, so this word may end after the start of the hyphen.
     is_between = is_start & (seconds > 0) & (spans[seconds - 1, 1] >= ends)
     return TextWords(words, spans, seconds[is_between] - 1)
 
@@ -292,7 +294,7 @@ def compare_words(
 
     Args:
         common: Masks of the boilerplate of both texts.
-        min_words: Cover every shared run of at least this number of words by passages that are at least this long.
+        min_words: Cover every shared run of at least this number of words with passages that are at least this long.
             Shorter passages may be left out. If 0, rule 2 may split a run into shorter passages.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
@@ -306,13 +308,14 @@ class ShingleIndex:
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
         self.text, self._scheme = text, scheme
-        #: Numbers of words: the words of A get the first numbers, other words the next numbers.
+        #: Number of each word: the words of A have the first numbers, other words the next numbers.
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._index = RunIndex(self._numbers_of(text.words), scheme.shingle_size)
         #: Distinct words of A.
         self.vocabulary = frozenset(self._numbers)
-        #: Positions of the shingles of A, ordered by the shingles' numbers, and the start of each number's positions.
+        #: Positions of the shingles of A, sorted by the number of the shingle.
         self._positions = np.argsort(self._index.runs, kind="stable")
+        #: For each shingle number, the index in `_positions` of its first position.
         self._firsts = np.append(0, np.cumsum(np.bincount(self._index.runs)))
 
     def compare(self, of_b: TextWords, common: CommonWords | None = None, min_words: int = 0) -> Comparison:
@@ -336,12 +339,13 @@ class ShingleIndex:
         shared_a, numbers = shared_a[order], numbers[order]
         require_time()
         searched = shared_a
+        # Skip shared runs of fewer than `min_words` words. But with `common`, keep them: boilerplate is also extended
+        # inside short passages.
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
-        # With `common`, short passages can also extend boilerplate, so find the passages of all shared shingles.
         positions = _positions_to_match(searched, a.size, size)
-        # Shingles of A that are not searched for all get the same number, which never occurs in B.
+        # All other shingles of A get the same number, which does not occur in B.
         compact_a = np.full(positions.size, distinct_b)
         compact_a[np.searchsorted(positions, searched)] = numbers
         matches = match_shingles(compact_a, compact_b, positions)
@@ -369,9 +373,10 @@ class ShingleIndex:
     def _number_shingles(self, words: Iterable[str]) -> _Numbers:
         """Number the shingles of another text.
 
-        Shingles of A keep their numbers, 0 to `distinct` - 1 of the index; other shingles get the next numbers.
+        Shingles of A keep their numbers, 0 to `_index.distinct` - 1; other shingles get the next numbers.
         """
-        # Texts often share words that A lacks. Forget these words before they take too much memory.
+        # Words that A does not contain keep their numbers, because later texts often repeat them. Forget these words
+        # before they take too much memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
             for word in [*islice(self._numbers, len(self.vocabulary), None)]:
                 del self._numbers[word]
@@ -397,7 +402,7 @@ def _positions_to_match(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
 
     The matcher needs the shared shingles. It also needs the shingles that begin inside a shared shingle (of `size`
-    words), because they separate runs of shared shingles that are not consecutive.
+    words), so that runs of shared shingles that are apart in A stay apart.
 
     >>> _positions_to_match(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -456,16 +461,16 @@ class RunIndex:
             nothing = np.empty(0, np.int64)
             self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
-        #: A run is identified by the numbers of two shorter runs, at its start and at its end, which may overlap. For
-        #: runs of growing width: the distance of these two runs, and the keys of the runs. The index of a key is the
-        #: number of the run.
+        #: For runs of growing width, up to `size`: the distance between the two shorter runs that a run consists of,
+        #: and the ascending keys of all runs. The shorter runs are at the start and the end of the run, and may
+        #: overlap. A key combines their numbers, and the index of the key is the number of the run.
         self._widths: list[tuple[int, _Numbers]] = []
         width, self.runs, self.distinct = 1, items, 0
         while width < size or not self._widths:
             step = min(width, size - width)
             keys, self.runs = np.unique(_keys(self.runs, step), return_inverse=True)
             self.distinct = keys.size
-            # The last element is larger than any key, so that a search does not end after it.
+            # Append a number larger than any key, so that `np.searchsorted` always returns a valid index.
             self._widths.append((step, np.append(keys, np.iinfo(np.int64).max)))
             width += step
 
@@ -585,8 +590,8 @@ def _longest_agreement(a: list[int], b: list[int], start: int, candidates: Seque
     """
     require_time()
     length, step, is_growing = 0, 4, True
-    # Double the step while any candidate agrees, then halve it: a comparison of slices takes little more time than one
-    # of single numbers.
+    # Double the step while any candidate agrees, then halve it: comparing two slices takes little more time than
+    # comparing two numbers.
     while step:
         wanted = a[start + length : start + length + step]
         agreeing = [in_b for in_b in candidates if b[in_b + length : in_b + length + step] == wanted]

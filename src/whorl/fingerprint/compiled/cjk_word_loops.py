@@ -1,8 +1,8 @@
 """Compiled loop that splits Chinese and Japanese text into words.
 
-The loop gives the same result as `dictionary.LeastCost`, and reads ICU's serialized dictionary. It leaves three kinds
-of rare characters to the Python code: characters that compatibility normalization changes, characters beyond the first
-Unicode plane, and characters of other dictionaries.
+The loop gives the same result as `split_by_dictionary.LeastCost`, and reads ICU's serialized dictionary. It leaves
+three kinds of rare characters to the Python code: characters that compatibility normalization changes, characters
+beyond the first Unicode plane, and characters that need another dictionary.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record a word if it is the last word of the cheapest segmentation found so far up to the word's end.
+    """Record a word if a segmentation that ends with it is the cheapest found so far up to the word's end.
 
     The word begins at `start`, and its cost is `value`.
     """
@@ -134,12 +134,10 @@ def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
 def _reach_by_words(
     units: Any, at: int, start: int, longest: int, trie: Any, known: Any, cost: Any, before: Any
 ) -> Any:
-    """Lower the cost of each position where a dictionary word from `start` ends.
+    """Record all dictionary words that begin at `start`; return whether the first unit alone is a word.
 
-    Returns whether the first unit alone is a word.
-
-    The root has 20,000 children, so look-ups from the root are slow. The caches hold results for units and pairs of
-    units.
+    The root of the trie has 20,000 children, so look-ups from the root are slow. The caches in `known` have the results
+    for first units, and for pairs of a first and a second unit.
     """
     ones, pairs = known
     first = int64(get(units, at))
@@ -201,7 +199,7 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
 def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
     """Write the positions where the words of one segment end, like `Dictionaries.divide`.
 
-    Return the number of word ends written so far, or -1 to leave the segment to the Python code.
+    Return the number of word ends written so far, or -1 if the Python code must divide the segment.
     """
     place = start
     while place < stop:
@@ -221,8 +219,8 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # Write only the word ends inside the span: the first and the last word of the span also include adjacent
-            # characters of the segment.
+            # Write only the word ends inside the span: characters of the segment before and after the span belong to
+            # its first and last word.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1
@@ -244,11 +242,11 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
     """Divide the segments that contain only Chinese and Japanese into words.
 
-    `slow` has the segments from `words.scan`. `ends` receives the word ends of the divided segments, `counts` the
-    number of words of each segment, or -1 for a segment left to the Python code.
+    `slow` has the segments from `word_loops.scan`. `ends` receives the word ends of the divided segments. `counts`
+    receives the number of words of each segment, or -1 for a segment that is left to the Python code.
 
     Returns:
-        Number of words, number of their units, and number of segments left to the Python code.
+        Number of words, number of their units, and number of segments that are left to the Python code.
     """
     written, size, left = 0, 0, slow.shape[0]
     for segment in range(slow.shape[0]):

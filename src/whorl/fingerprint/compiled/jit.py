@@ -1,4 +1,4 @@
-"""Sets up numba: compilation options, the cache on disk, and operations that numba's language lacks.
+"""Sets up numba: compilation options, the cache on disk, and operations that numba does not have.
 
 Importing this module imports numba, which takes half a second or more. Only the modules with loops import it.
 """
@@ -38,14 +38,14 @@ _CACHED: list[Any] = []
 #: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and the other lines of the mapping.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
 #: Matches a line that counts 0 kB of private pages, in memory or in swap space.
-_NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
+_NO_PRIVATE_PAGES = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
 inlined = njit(**_OPTIONS, forceinline=True)
 
 
 def _sources_digest() -> str:
-    """Return a digest of the source code of this package and of `words.split_by_dictionary` (compiled constants)."""
+    """Return a digest of the source code of this package, and of `split_by_dictionary`, whose constants it compiles."""
     folder = Path(__file__).parent
     sources = [*sorted(folder.glob("*.py")), folder.with_name("words") / "split_by_dictionary.py"]
     return sha256(b"".join(source.read_bytes() for source in sources if source.exists())).hexdigest()[:12]
@@ -69,7 +69,7 @@ class _Cache(FunctionCache):
 
 
 def release_llvm_pages() -> None:
-    """Release the memory of LLVM's code and constants, 45 MB. A later compilation reads the pages again."""
+    """Release the memory of LLVM's code and constants, 45 MB. A later compilation reads them from the file again."""
     for address, size in _pages_of_llvm():
         ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 
@@ -94,12 +94,12 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
         for begin, end, file, details in _MAPPING.findall(smaps)
-        if file == name and len(_NOTHING_OWN.findall(details)) == 2
+        if file == name and len(_NO_PRIVATE_PAGES.findall(details)) == 2
     ]
 
 
 def cached(function: Callable[..., Any]) -> Any:
-    """Decorate a loop, to compile it on first use and to store its compiled code on disk if possible.
+    """Decorator that compiles a loop on its first use, and stores the compiled code on disk if possible.
 
     numba checks only the function's own module for changes, so the name of the compiled function contains a digest of
     all modules.
@@ -108,7 +108,7 @@ def cached(function: Callable[..., Any]) -> Any:
     compiled = loop(function)
     try:
         compiled._cache = _Cache(function)
-    except RuntimeError as problem:  # numba looks for a cache folder immediately
+    except RuntimeError as problem:  # numba has found no writable folder for the cache
         warn_of_cache(problem)
         return compiled
     _CACHED.append(compiled)

@@ -7,9 +7,10 @@ starts. Until the compilation has finished, and for small amounts of text, `shin
 The compiled code is stored in ``NUMBA_CACHE_DIR``, next to this file, or in the user's cache folder. If no folder is
 writable, every process warns and compiles the loops again.
 
-The loops split most text by tables, and Chinese and Japanese by a dictionary. The Python code splits *slow* segments,
-and caches their words. Slow segments are segments of Thai, Lao, Khmer and Burmese, and segments with characters that
-affect each other, such as a letter and a combining mark.
+The loops split most text with tables alone. The remaining segments are called *slow*. A loop divides Chinese and
+Japanese segments with a dictionary. The Python code splits the other slow segments, and caches their words: segments of
+Thai, Lao, Khmer and Burmese, and segments with characters that affect each other, such as a letter and a combining
+mark.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 #: Number of characters to read at a time (a window): enough that threads rarely compete for the interpreter's lock, and
 #: few enough to limit the memory.
 WINDOW = 1 << 18
-#: Limits of the cache of slow segments: length of a segment in units, and number of segments.
+#: Limits of the cache for slow segments: length of a segment in UTF-16 units, and number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
@@ -50,8 +51,8 @@ DEFAULT_SCHEME = Scheme()
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
-#: Bit masks for a shingle's last, incomplete block, by its number of units (0 to 7): a mask for the first and one for
-#: the second eight bytes.
+#: Bit masks for the last, incomplete block of a shingle. Row n is for a block of n UTF-16 units (0 to 7), and has a
+#: mask for the first eight bytes of the block and a mask for the second.
 _MASKS = np.array(
     [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
 )
@@ -65,11 +66,11 @@ class Work(NamedTuple):
     Attributes:
         words: Folded words of the texts, each followed by a blank; without the words of slow segments.
         starts: Start of each word in `words`.
-        firsts: Position in the text of each word's first unit.
+        firsts: Index of each word's first unit in the units that `scan` reads.
         slow: A row for each slow segment: number of words before it, start, end, and flags.
         folded: Folded units of the current buffer.
-        runs: One bit for each unit of the buffer that may be in a word.
-        care: Flags of each block of 64 units of the buffer; 0 if the block has no unusual unit.
+        runs: A bit for each unit of the buffer; it is set if the unit may be in a word.
+        care: The flag CARE for each block of 64 units of the buffer that has an unusual unit; 0 for other blocks.
         edges: Positions in the buffer where runs of set bits in `runs` begin and end.
         at: Numbers of units, words and slow segments written so far.
         ends, counts: Ends of the words in slow segments, and number of words of each segment, from
@@ -156,8 +157,8 @@ class Kernel:
     def bucket_minima(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.
 
-        The minima are a uint64 array of shape (texts, bucket_count, 2), as from `signature.minima_of`; all bits are set
-        for a text with fewer words than a shingle.
+        The minima are a uint64 array of shape (texts, bucket_count, 2), as from `minima_of`; all bits are set for a
+        text with fewer words than a shingle.
         """
         shape = len(texts), self.scheme.bucket_count
         minima, filled = np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
@@ -174,7 +175,7 @@ class Kernel:
     def distinct_hashes(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], list[JoinedWords]]:
-        """Return the hashes of the shingles of texts (high halves), the number of hashes of each text, and its words.
+        """Return the high halves of the shingle hashes of texts, the number of hashes of each text, and its words.
 
         The hashes are grouped by text, ascending and distinct within a text. This method is the fastest for many short
         texts. Without `with_words`, the list of words is empty.
@@ -324,8 +325,8 @@ class _Window(NamedTuple):
     Attributes:
         raw: UTF-16LE encoding of the texts.
         ends: Start of the first text, and end of each text, in units.
-        finished: Number of texts that end in this window: all texts, or 0 if the window is an inner part of a long
-            text.
+        finished: Number of texts that end in this window: all texts, or 0 if the window is a part of a long text, but
+            not its last part.
     """
 
     raw: bytes
@@ -371,7 +372,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def look_up(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments as arrays: the argument `python_words` of `words.put_in`."""
+        """Return the words of slow segments as arrays: the argument `python_words` of `word_loops.put_in`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
@@ -446,7 +447,7 @@ def loops_at_hand() -> Loops | None:
 
 
 def as_loop_array(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Copy numbers into the array layout of the compiled loops; any other layout would recompile them."""
+    """Copy numbers into a contiguous array: numba would compile the loops again for any other layout."""
     return np.array(numbers, np.int64, order="C")
 
 
@@ -496,8 +497,8 @@ _searches = count(1)
 _started: list[Popen[bytes]] = []
 #: Idle kernels by scheme. Creating a kernel takes longer than reading most texts.
 _idle: dict[Scheme, list[Kernel]] = {}
-#: Lock that is held while this process loads the loops, and the maximum time that a fork waits for it. If a child were
-#: forked while the lock is held, it would wait forever.
+#: Lock that a thread holds while it loads the loops, and the maximum time that a fork waits for the lock. In a child
+#: process forked during the loading, the lock would never be released.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 

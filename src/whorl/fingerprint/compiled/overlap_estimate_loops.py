@@ -31,11 +31,11 @@ def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) 
 def overlap_intervals(
     total: Any, is_union: Any, drawn: Any, shared: Any, most: Any, tail: float, low: Any, high: Any
 ) -> None:
-    """Find the ends of intervals of the number of shared shingles, like `overlap_estimates.overlap_interval`.
+    """Find an interval of the number of shared shingles for each hit, like `overlap_estimates.overlap_interval`.
 
-    All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. A number of shingles is
-    compatible with a count of shared hashes if two probabilities exceed `tail`: the probability of at least this count,
-    and of at most this count. `low` and `high` are the output.
+    An interval contains each number for which two probabilities exceed `tail`: the probability of at least `shared`
+    shared hashes, and the probability of at most `shared`. All arguments except `tail` are arrays of shape (hits,), and
+    `most` is at least `shared`. `low` and `high` are the output.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
@@ -48,8 +48,8 @@ def likeliest(
 ) -> None:
     """Find the likeliest number of shared shingles of each pair, like `overlap_estimates.shared_shingles`.
 
-    All arguments are arrays of shape (pairs,). `alone_a` and `alone_b` have the numbers of compared hashes that only
-    one sketch has. `lost` has the fraction of hashes that the sketches omit. `middle` is the output.
+    All arguments are arrays of shape (pairs,). `alone_a` and `alone_b` have the number of compared hashes that only A's
+    or only B's sketch has. `lost` has the fraction of hashes that the sketches omit. `middle` is the output.
     """
     for i in range(middle.size):
         middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])
@@ -118,7 +118,7 @@ def _tail(population: int, good: int, drawn: int, least: int) -> Any:
 def _outward(n: float, k: float, m: float, x: float) -> Any:
     """Return P(X >= x) for a possible value x above the mean.
 
-    The result is P(X = x) times the sum of the terms, each divided by P(X = x).
+    The result is P(X = x) times a sum of ratios: P(X = x + i) / P(X = x) for i = 0, 1, …
     """
     p, q = m / n, (n - m) / n
     choices = _log_choices(k, x) + _log_choices(n - k, m - x) - _log_choices(n, m)

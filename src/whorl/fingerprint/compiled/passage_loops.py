@@ -65,9 +65,9 @@ def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places:
 
     Args:
         positions: Position in the text of each item of `a`.
-        candidates: Number of positions to try by rule 2, in addition to the first position.
-        first: Receives the start of each value's range in `places`. Initially, it has zeros: one element more than the
-            number of item values.
+        candidates: Maximum number of positions that rule 2 tries, in addition to the first position.
+        first: Receives the start of each value's range in `places`. It must contain only zeros, and have one element
+            more than there are item values.
         places: Receives the positions of `b`, grouped by value.
         found: Receives the start in `a`, the start in `b` and the length of each passage; it has room for one passage
             per item of `a`. Passages of rule 1 come first, then passages of rule 2; each group is in the order of `a`.

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, load8, loop, uint64
 
-#: Number of shingles to sort by length at a time. Shingles of about equal length are hashed in parallel lanes of the
-#: processor, LANES at a time.
+#: Number of shingles to sort by length at a time.
 SHINGLE_BATCH = 2048
+#: Number of shingles of about equal length to hash at a time, in parallel lanes of the processor.
 LANES = 8
 #: Number of length classes. The shingles of a class have the same number of 16-byte blocks; the last class has all
 #: longer shingles.
@@ -103,7 +103,7 @@ def _hash8(
             return value
 
         def columns(pointers: list[Any]) -> tuple[Any, Any]:
-            """Load 16 bytes from each position; return the first halves and the second halves."""
+            """Load 16 bytes from each position; return a vector of the first halves and one of the second halves."""
             rows = []
             for pointer in pointers:
                 row = builder.load(builder.bitcast(pointer, pair.as_pointer()))
@@ -188,7 +188,7 @@ def _hash_some(
     for i in range(batch, batch_end):
         blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
         slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
-    # Repeat a shingle of each class, so that the class has a multiple of LANES slots.
+    # Find the first slot of each class, with the sizes of the classes rounded up to multiples of LANES.
     for i in range(1, LENGTH_CLASSES + 1):
         slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
     for i in range(batch, batch_end):
@@ -225,13 +225,12 @@ def reduce(
         starts: Start of each word, and the end of the last.
         counts: Number of words before each text, and at the end the number of all words.
         size: Words per shingle.
-        numbers: Four numbers: the two that Lucene adds to the halves of every hash; the size of a bucket, which is a
-            range of values of a hash's top 32 bits; and the right shift that turns a hash into its bucket number (0 if
-            a division is needed).
-        masks: Bit masks for a shingle's last, incomplete block, by its number of units (0 to 7): a mask for the first
-            and one for the second eight bytes.
+        numbers: Four numbers: two that Lucene adds to the halves of every hash; the size of a bucket, which is a range
+            of values of a hash's top 32 bits; and the right shift that turns a hash into its bucket number, or 0 if
+            this takes a division.
+        masks: Bit masks for the last, incomplete block of a shingle; see `kernel._MASKS`.
         minima: Smallest hash of each text and bucket so far, as high half and low half; updated.
-        filled: Whether each bucket of each text is filled.
+        filled: Whether each bucket of each text is filled; updated.
         shingles: Number of shingles of each text so far; updated.
         scratch: Result of `make_scratch`.
     """
@@ -260,8 +259,8 @@ def ordered_halves(
 ) -> None:
     """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
-    Shingles that cross the border of two texts are included. `half` is 0 for the high half, 1 for the low half. `out`
-    is a uint64 array with an element for each word. The other arguments are as in `reduce`.
+    Shingles that cross the border between two texts are included. `half` is 0 for the high half, 1 for the low half.
+    `out` is a uint64 array with an element for each word. The other arguments are as in `reduce`.
     """
     hashes, begins = scratch[2], scratch[4]
     end = counts[counts.size - 1] - size + 1
@@ -339,12 +338,12 @@ def distinct(
 ) -> Any:  # fmt: skip
     """Write the distinct hashes of each text's shingles in ascending order, text by text; return their number.
 
-    `highs`, a uint64 array with an element per word, receives the high halves. `sizes`, an int64 array of shape
-    (texts,), receives the number of hashes of each text. `aside` is scratch space of the same type and size as `out` of
-    `ordered_halves`. `heads` is int64 scratch space, one element longer than `highs`. The other arguments are as in
-    `reduce`.
+    `highs`, a uint64 array with an element for each word, receives the high halves of the hashes. `sizes`, an int64
+    array of shape (texts,), receives the number of hashes of each text. `aside` is scratch space with the type and size
+    of `out` in `ordered_halves`. `heads` is int64 scratch space, one element longer than `highs`. The other arguments
+    are as in `reduce`.
     """
-    # This also hashes shingles that cross the border of two texts; the loop below skips them.
+    # This also hashes shingles that cross the border between two texts; the loop below skips them.
     ordered_halves(words, starts, counts, size, numbers, masks, 0, aside, scratch)
     total = 0
     for text in range(counts.size - 1):
@@ -381,7 +380,7 @@ def rotate(minima: Any, filled: Any) -> None:
 
 
 def make_scratch() -> tuple[NDArray[Any], ...]:
-    """Allocate the arrays of `_hash_some`: starts, lengths, hashes and first words of shingles, and length classes."""
+    """Allocate the arrays of `_hash_some`: four for the shingles, and one for the slots of each length class."""
     return (
         np.zeros(_HASHES, np.int64),
         np.zeros(_HASHES, np.int64),

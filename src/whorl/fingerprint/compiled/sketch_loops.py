@@ -23,7 +23,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
     Args:
         raw: The sketches, and at least eight more bytes.
         starts: Start of each sketch, and the end of the last.
-        low_bits: Number of bits of each low part, for each sketch.
+        low_bits: Number of bits of a hash's low part, for each sketch.
         counts: Number of hashes of each sketch, from its header.
         firsts: Index of each sketch's first hash in the output.
     """
@@ -34,7 +34,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         if not _unary(raw, unary, end, low, count, first, hashes):
             return sketch
         done = uint64(0)
-        # Unsigned indices are faster, because numba does not check whether they are negative.
+        # Use unsigned indices: numba does not check whether they are negative.
         for size in (8, 4, 2, 1):
             if whole & size:
                 mask = _ONES >> uint64(64 - 8 * size)
@@ -75,8 +75,8 @@ def count_shared(
 ) -> None:
     """Count the hashes that the two documents of each pair share, by merging their ranges of `hashes`.
 
-    Starts and counts give the range of each document's ascending hashes. If a pair can no longer reach its number in
-    `least`, the loop stops early and writes a smaller count to `shared`.
+    The starts and counts give each document's range in `hashes`; its hashes ascend. If a pair can no longer reach its
+    number in `least`, the loop stops early and writes a smaller count to `shared`.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]

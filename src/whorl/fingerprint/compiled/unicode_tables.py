@@ -13,22 +13,25 @@ from whorl.fingerprint.words import tokenizer as plain
 from whorl.fingerprint.words.split_by_dictionary import load_trie
 from whorl.fingerprint.words.wordbreak import CODE_POINTS, FIRST_PLANE, INHERITED, JAPANESE, START, STOP, StateMachine
 
-#: Flags of a unit in `LoopTables.units`: it may be part of a word; it is unusual, so the state machine decides; it may
-#: begin a word; a word certainly ends before it; it may be of another script than Latin; it is a space. Bits 16 to 31
-#: of the number hold the folded unit, bits 8 to 13 the category.
+#: Flags of a unit in `LoopTables.units`. RUN: it may be part of a word. CARE: it is unusual, so the state machine
+#: decides. START_WORD: it may begin a word. HARD_END: a word certainly ends before it. OTHER_SCRIPT: it belongs to a
+#: script other than Latin, or is a surrogate. SPACE: a buffer may end after it. Bits 8 to 13 of the entry hold the
+#: category, bits 16 to 31 the folded unit.
 RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
-#: Flags of a character in `LoopTables.characters`: its folded form is not a single independent unit; it is an emoji; it
-#: is an emoji only before U+FE0F or U+20E3; it is a combining mark; it continues runs of certain other scripts.
+#: Flags of a character in `LoopTables.characters`. SLOW: its folded form is not a single independent unit. EMOJI: it is
+#: an emoji. EMOJI_IF_MARKED: it is an emoji only before U+FE0F or U+20E3. COMBINING: it is a combining mark. JOINING:
+#: it continues runs of certain other scripts.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
-#: Flags of a segment from `words.scan` that needs nothing but the dictionary: a Chinese or Japanese word.
+#: Bits of a segment from `word_loops.scan` that needs nothing but the dictionary: it belongs to state machine 1
+#: (Chinese and Japanese), has the flag DIVIDED but not SLOW, and is a word as a whole.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
-#: Bit masks of an entry of `LoopTables.engines`: the engine's number; the unit needs a dictionary; the compiled loop
-#: leaves the unit to the Python code.
+#: Bit masks of an entry of `LoopTables.engines`. ENGINE: number of the unit's dictionary engine. NEEDS_DICTIONARY: the
+#: unit needs a dictionary. RARE: the compiled loop leaves the unit to the Python code.
 ENGINE, NEEDS_DICTIONARY, RARE = 7, 8, 16
-#: Flags of a state of the state machine: a segment may end here, and a segment that ends here is a word.
+#: Flags of a state of the state machine. ACCEPTS: a segment may end here. IS_WORD: a segment that ends here is a word.
 ACCEPTS, IS_WORD = 1, 2
 #: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
@@ -44,10 +47,11 @@ class LoopTables(NamedTuple):
         unit_scripts: uint8 array of shape (65536,): script of each unit, 255 for a surrogate.
         joins: Ascending int64 array of `code point << 8 | script`, as in WordBreakTables.
         begins: int64 array of shape (2,): start state of each machine.
-        soft_ends: uint64 array of shape (64,): for each category of the unit after a word, a bit mask of categories. If
-            the unit after that has a category of the mask, the word certainly ends. Bit 62 stands for the end of the
-            text.
-        engines: uint8 array of shape (65536,): dictionary engine of each unit, by the rules of the second machine.
+        soft_ends: uint64 array of shape (64,), for the two units after a word. Element i is a bit mask: if the first
+            unit has category i, and the second unit has a category in the mask, the word certainly ends. Bit 62 is for
+            a first unit that is the last of its script run or buffer.
+        engines: uint8 array of shape (65536,): dictionary engine of each unit, with the flags NEEDS_DICTIONARY
+            (according to state machine 1) and RARE.
         trie: uint16 array: ICU's dictionary of Chinese and Japanese.
         numbers: int64 array, indexed by STRIDE and the constants after it.
     """
@@ -87,11 +91,11 @@ def tables_for_loops(profile: str) -> LoopTables:
     joins = np.array(sorted(tables.joins), np.int64)
     # A code point with several scripts occurs several times; it gets the same flag each time.
     characters[joins >> 8] |= JOINING
-    kinds = _Kinds(default)
+    sets = _CategorySets(default)
     categories = default.categories[:FIRST_PLANE]
     surrogate = np.arange(FIRST_PLANE) // 0x800 == 0xD800 // 0x800
-    gap = np.isin(categories, kinds.gaps) & (tables.emoji[:FIRST_PLANE] != 1) & ~surrogate
-    inner = np.isin(categories, kinds.starts + kinds.inner) & ~surrogate
+    gap = np.isin(categories, sets.gaps) & (tables.emoji[:FIRST_PLANE] != 1) & ~surrogate
+    inner = np.isin(categories, sets.starts + sets.inner) & ~surrogate
     scripts = tables.script[:FIRST_PLANE]
     spaces = np.zeros(FIRST_PLANE, np.bool_)
     spaces[[match.start() for match in plain.SAFE_ENDS.finditer("".join(map(chr, range(FIRST_PLANE))))]] = True
@@ -99,8 +103,8 @@ def tables_for_loops(profile: str) -> LoopTables:
     for flag, mask in (
         (RUN, ~gap),
         (CARE, ~gap & (~inner | slow[:FIRST_PLANE])),
-        (START_WORD, np.isin(categories, kinds.starts) & ~surrogate),
-        (HARD_END, gap & np.isin(categories, kinds.hard_ends)),
+        (START_WORD, np.isin(categories, sets.starts) & ~surrogate),
+        (HARD_END, gap & np.isin(categories, sets.hard_ends)),
         (OTHER_SCRIPT, (scripts > INHERITED) & (scripts != tables.script[ord("a")]) | surrogate),
         (SPACE, spaces),
     ):
@@ -134,7 +138,7 @@ def tables_for_loops(profile: str) -> LoopTables:
         following=following.ravel(),
         states=np.concatenate(states).astype(np.uint8),
         begins=np.array([START, START + shift], np.int64),
-        soft_ends=kinds.soft_ends,
+        soft_ends=sets.soft_ends,
         engines=engines.astype(np.uint8),
         trie=np.array(trie.data, np.uint16),
         numbers=np.array(
@@ -143,8 +147,8 @@ def tables_for_loops(profile: str) -> LoopTables:
     )
 
 
-class _Kinds:
-    """Classifies character categories, so that the loops find most words without the state machine.
+class _CategorySets:
+    """Sets of character categories that let the loops find most words without the state machine.
 
     Attributes:
         starts: Categories that begin words. Any sequence of their characters is one word.
@@ -158,8 +162,8 @@ class _Kinds:
         self._machine = machine
         following = machine.following
         plain_categories = range(machine.dictionary_start)
-        # `gaps` has no emoji modifiers or joiners. `starts` has no letters that are also emoji, because they can follow
-        # a joiner.
+        # Leave out of `gaps` the categories of characters that join or modify emoji. Leave out of `starts` the letters
+        # that are also emoji, because they can follow a joiner.
         joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
         letter_emoji = int(machine.categories[0x2139])
         first = [int(machine.categories[ord(character)]) for character in "a0"]

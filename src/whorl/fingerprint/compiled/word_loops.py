@@ -4,7 +4,7 @@ The first pass, without branches, writes two things for each unit of a buffer: i
 the unit may be part of a word. Words are then the runs of set bits, found 64 bits at a time.
 
 Three cases are left to Lucene's state machine, which starts at the last certain word boundary: a run with an unusual
-unit, a run whose first unit cannot begin a word, and a run with an uncertain end (``don't``).
+unit, a run whose first unit cannot begin a word, and a run after which the word may continue (``don't``).
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
 def _write_by_machine(
     units: Any, origin: int, place: int, target: int, end: int, machine: int, layout: Any, work: Any, at: Any
 ) -> Any:
-    """Write the words from `place` to `target` by the state machine; return the end of the last segment."""
+    """Write the words from `place` to `target`, found with the state machine; return the end of the last segment."""
     length, count, slow = at[0], at[1], at[2]
     while place < target:
         stop, is_word, flags = _segment(units, place, end, machine, layout)
@@ -255,8 +255,8 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # The product is not 0 if the script differs, and is neither common nor inherited. Two branches would often be
-        # mispredicted at spaces.
+        # The product is 0 if the unit has the script of the run, or is common or inherited. The processor would often
+        # mispredict two branches at spaces.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))
