@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Default of `common_above` if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Smallest limit that a percentage gives, in documents: 1 % of a small collection would be a single document.
+#: Minimum limit, in documents, if the limit is given in percent: 1 % of a small collection could be a single document.
 LEAST_DOCUMENTS = 10
 #: Minimum length, in words, of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8
@@ -109,7 +109,7 @@ class Comparer:
         self.edge = detector.edge if detector else 0
 
     def rejoin_halves(self, words: TextWords) -> TextWords:
-        """Join the halves of a word broken at a line end, if A contains the whole word but not the halves.
+        """Join the halves of B's words that are broken at line ends, if A contains the whole word but not the halves.
 
         If A contains both, keep the halves, because A may have been copied with the hyphen.
         """
@@ -170,10 +170,10 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return a detector like `boilerplate_detector`, but raise StoreError if the index could not be written.
+    """Return a detector like `boilerplate_detector`, but raise StoreError if changes of the index could not be written.
 
-    A search would add a warning instead, but a comparison has no warnings. Documents that a writer is adding do not
-    count yet: waiting for a writer could take hours.
+    A search would add a warning instead, but a comparison has no warnings. Documents that a writer is still adding are
+    not counted: waiting for the writer could take hours.
     """
     if common_above is not None and (lag := engine.index_lag()) and not lag.is_pending:
         raise StoreError(f"{lag}; what is common in the collection would be wrong without them")

@@ -40,7 +40,7 @@ _NAMES_SHOWN = 5
 #: Limits for suggestions: minimum and maximum length of a word to search for, maximum number of words to search for,
 #: and maximum number of documents to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
-#: Number of characters at the beginning of a text whose passage hash is looked up first.
+#: Length in characters of the beginning of a text; one passage hash of it is looked up before the whole text.
 _BEGINNING = 1_000
 
 
@@ -98,7 +98,7 @@ class References:
         return {name: document_id for name, document_id in ids if document_id is not None}
 
     def ids_of_files(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return a dict from paths to the ids of the documents of the same file name, in any folder and any case.
+        """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case.
 
         Omit a path if no document or several documents have its file name.
         """
@@ -170,7 +170,7 @@ class References:
         return UnknownDocumentError(reference, self._gaps_hint(), self._nearest_id(reference))
 
     def _names_hint(self, reference: str) -> str:
-        """Return a hint that lists the documents of one name; "" if at most one document has this name."""
+        """Return a hint that lists the documents with this name; "" if at most one document has it."""
         names = self._find_by_name(reference)
         shown = ", ".join(shorten_repr(hit.id) for hit in names[:_NAMES_SHOWN])
         return f", but several of this name: {shown}; name one by its id" if len(names) > 1 else ""
@@ -214,7 +214,7 @@ class References:
         return []
 
     def _begins_unlike_all(self, text: str) -> bool:
-        """Check whether no document has a passage hash of the text's beginning, so that no document has the text.
+        """Check whether no document has a certain passage hash of the text's beginning, and so none has the text.
 
         For most texts, this check replaces the search for documents with the same shingles, which takes several times
         as long.
@@ -240,8 +240,8 @@ class References:
 
     def _base_of(self, file: str) -> Path:
         """Return the folder that the id of a stored file is relative to; for any other file, the user's folder."""
-        end, absolute = self._find_stored_end(file), self._absolute(file)
-        base = absolute.removesuffix(end or absolute)
+        suffix, absolute = self._find_stored_suffix(file), self._absolute(file)
+        base = absolute.removesuffix(suffix or absolute)
         return Path(base or self._folder or "/")
 
     def _note_on_change(self, reference: str, document_id: str) -> str | None:
@@ -264,17 +264,17 @@ class References:
             return normal
         if self._folder is None or "://" in reference:
             return None
-        # The base of a store does not change, so cache it.
+        # The base folder of a store does not change, so cache it.
         self._kept_base = base = self._kept_base or self._engine.file_base()
         if base is not None and os.path.isdir(base):
             document_id = file_id(self._absolute(reference), base)
             return document_id if document_id in self._engine.documents([document_id]) else None
-        end = self._find_stored_end(reference)
-        if end is None:
+        suffix = self._find_stored_suffix(reference)
+        if suffix is None:
             return None
         # Another file's path may end in the same way, so compare the texts.
         text = self._file_text(reference)
-        return end if text is None or self._engine.texts([end]).get(end, "").split() == text.split() else None
+        return suffix if text is None or self._engine.texts([suffix]).get(suffix, "").split() == text.split() else None
 
     def _file_text(self, path: str) -> str | None:
         """Return the text of a file, or None if it is unreadable."""
@@ -282,13 +282,13 @@ class References:
             return self._read(self._absolute(path)) if self._folder else None
         return None
 
-    def _find_stored_end(self, path: str) -> str | None:
-        """Return the longest end of a file's absolute path that is a document's id, or None."""
+    def _find_stored_suffix(self, path: str) -> str | None:
+        """Return the longest suffix of a file's absolute path that is a document's id, or None."""
         absolute = self._absolute(path)
         parts = PurePosixPath(absolute).parts[1:]
-        ends = [absolute, *("/".join(parts[start:]) for start in range(len(parts)))]
-        stored = self._engine.documents(ends)
-        return next((end for end in ends if end in stored), None)
+        suffixes = [absolute, *("/".join(parts[start:]) for start in range(len(parts)))]
+        stored = self._engine.documents(suffixes)
+        return next((suffix for suffix in suffixes if suffix in stored), None)
 
     def _absolute(self, path: str) -> str:
         return Path(os.path.normpath(Path(self._folder or "/") / path)).as_posix()
@@ -298,7 +298,7 @@ class References:
         return names[0].id if len(names) == 1 else None
 
     def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
-        # The name of a file may be no Unicode, which no query can have.
+        # A file name may be invalid Unicode; no query can contain such a name.
         with suppress(QueryError, ParameterError, SchemaError):
             query = f"{'' if ignores_case else '='}name:{quote(name)}"
             hits = self._engine.search(self._bound(query), start=0, rows=10 * _NAMES_SHOWN).hits

@@ -43,7 +43,8 @@ from whorl.search.attribution.cover import (
 from whorl.search.boilerplate import Comparer
 
 MOST_CHARACTERS = 50_000_000
-#: Maximum total number of characters of texts kept in memory for the comparison; others are fetched again.
+#: Maximum total number of characters of the texts that stay in memory for the comparison. Other texts are fetched
+#: again.
 _MOST_KEPT = 5_000_000
 #: Number of texts, and of sketches, to fetch in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
@@ -59,8 +60,8 @@ class Candidate:
         ids: Ids of the documents, ascending; only one if its text was read.
         cover: Words of the text in known passages: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
-        may_share: Whether the index of words has shown that the documents have words of `possible`, or the documents
-            were found without passage hashes.
+        may_share: Whether the documents may share words that were looked up in the index of words. True if the look-up
+            found the documents, if they were found without passage hashes, or if they have broken words.
         has_broken_words: Whether words broken at line ends may hide passages from the sketch and the index of words.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
         is_read: Whether the text was read, or is missing.
@@ -104,7 +105,7 @@ class CandidateReader:
     """Reads candidates, within the limits on documents and characters for one search.
 
     Args:
-        min_words: Minimum length of a passage in words, at least the words of a shingle.
+        min_words: Minimum length of a passage in words, at least the number of words of a shingle.
         is_counted: Mask of the words to count (not excluded, not ignored boilerplate); bool array of shape (words,).
         ignore_common: Do not count shared boilerplate.
         most: Maximum number of documents to read.
@@ -139,12 +140,14 @@ class CandidateReader:
         runs = np.empty(0, np.uint64)
         if len(of_text.words) >= self.run:
             runs = hashes_of_runs(word_hashes([join(of_text.words)]), self.run)
-        #: Start of each run in the text, sorted by the hash of the run; the distinct hashes; and for each hash, the
-        #: index of its first run in this order, and the number of its runs.
+        #: Start of each run of `run` words in the text, sorted by the hash of the run.
         self._run_places = np.argsort(runs, kind="stable")
         runs = runs[self._run_places]
+        #: For each distinct hash, the index in `_run_places` of its first run.
         self._run_starts = run_starts(runs)
+        #: Distinct hashes of the runs, ascending.
         self._runs = runs[self._run_starts]
+        #: Number of runs with each distinct hash.
         self._run_counts = np.diff(self._run_starts, append=runs.size)
 
     @cached_property
@@ -263,7 +266,7 @@ class CandidateReader:
         return texts
 
     def _cover_by_hashes(self, words: TextWords) -> Numbers:
-        """Return the ranges of the text in runs of `run` words that a document also has, found by hashes."""
+        """Return the ranges of the text that a document also has, found by comparing hashes of runs of `run` words."""
         if len(words.words) < self.run or not self._runs.size:
             return NO_RANGES
         runs = sort_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
@@ -274,9 +277,10 @@ class CandidateReader:
         return self.select_passages(self._without_edges(cover) if self._ignore_common else cover)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
-        """Remove the words between an end of a range and the nearest boilerplate in it, at most `edge` words.
+        """Remove the words between an end of a range and its nearest boilerplate, if they are at most `edge` words.
 
-        The comparison word by word treats them as boilerplate, too.
+        The boilerplate detector may miss this number of words at each end of boilerplate. The comparison word by word
+        also treats them as boilerplate.
         """
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():
@@ -310,7 +314,7 @@ def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Seq
     """Return a mask of the shingles that the sketch of a document rules out.
 
     `shingles` has hashes of shingles, grouped by document. `owners` has the index of each shingle's document in
-    `sketches`; an int64 array of the same shape. The sketches have one scheme.
+    `sketches`; an int64 array of the same shape. All sketches have the same scheme.
     """
     scheme = sketches[0].scheme
     numbers = shingles >> np.uint64(64 - scheme.bits)

@@ -10,10 +10,10 @@ this part, at least one window contains enough of the passage.
 
 The index holds only some hashes of each document: its passage hashes, chosen by winnowing. The search looks up the hash
 of every run of `hashed_words` words of the text. A document with one of these hashes contains the words of the run,
-which gives a lower bound of the words that it shares with the text. The hashes also give an upper bound, because any
-shared run of `run_words` words has a hash every few words. All documents with a rare hash become candidates. A hash in
-more than `MANY` documents is crowded, because it belongs to common text: only the documents that share the most hashes
-with that part of the text become candidates.
+which gives a lower bound of the words that it shares with the text. The hashes also give an upper bound, because each
+shared run of `run_words` words contains at least one of them. All documents with a rare hash become candidates. A hash
+in more than `MANY` documents is called crowded. It usually belongs to common text, so only the documents that share the
+most hashes with that part of the text become candidates.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from whorl.search.similar.sketch_plan import SketchPlan, reach
 
 #: Number of shingles in a window, and maximum number of windows of a text; long texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
-#: Minimum number of shingles that a candidate must share. For long documents, sketches cannot guarantee to find smaller
-#: overlaps.
+#: Minimum number of shingles that a candidate must share. Sketches of long documents cannot find smaller overlaps with
+#: a guaranteed recall.
 LEAST_SHARED = 20
 #: Smallest and largest fraction of a window's shingles that a candidate must share. Within these limits, most look-ups
 #: reach the promised recall.
@@ -59,9 +59,9 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text; `found` has them in the order of reading.
+    """Documents that may have a passage of a text, in the order in which they are read.
 
-    The best hit of each part of the text comes first, then the second best of each part, and so on.
+    The best hit of each part of the text comes first, then the second best hit of each part, and so on.
     """
 
     found: tuple[Hit, ...]
@@ -104,10 +104,11 @@ def find_candidates(
     min_words: int,
     left_out: BoundNode | None,
 ) -> Candidates:
-    """Find the documents that may have a passage of the searched parts of a text.
+    """Find the documents that may have a passage from the given parts of a text.
 
-    `searched` has the parts to search, as ranges of words; int64 array of shape (parts, 2). They are searched as one
-    text. A document with a passage of `min_words` words or more is found with the chance `recall`, in (0, 1].
+    `searched` has these parts as ranges of words; int64 array of shape (parts, 2). They are searched as one text.
+    `recall` in (0, 1] is the wanted probability that a document with a passage of `min_words` words or more is found.
+    The promise of the result states the length from which passages are found with this probability.
     """
     if not searched.size and of_text.words:
         return Candidates((), Promise(recall, None), ())
@@ -124,7 +125,7 @@ def find_candidates(
     shared = least_shared(window, min_words, size)
     criteria = SimilarCriteria(Metric.A_IN_B, Fraction(shared, window), recall)
     others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
-    #: Each hit, with its best rank among the hits of a window.
+    #: Hits by id, each with its best rank in any window.
     ranked: dict[str, tuple[int, Hit]] = {}
     warnings = list[str]()
     crowded, longest = 0, float(shared)
@@ -135,8 +136,8 @@ def find_candidates(
         search = search_for(Sources(engine, {_WINDOW: part}), _WINDOW, criteria)
         plan = look_ups(search, others)
         if isinstance(plan.root, Nothing):
-            # Skip a window without tokens to look up: all documents are too short, or the window has too few words when
-            # it is split without the text around it.
+            # Skip a window without tokens to look up: all documents are too short, or its text alone, without the words
+            # around it, is split into too few words.
             continue
         while (batch := search.batch(plan, 0, frozenset())) is None:
             plan = look_ups(search, others)
@@ -153,8 +154,8 @@ def find_candidates(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
             "most in common were. A query that excludes unwanted documents makes room for others"
         )
-    # The border of a window may cut a passage. Then the part that is certain to lie in one window is as long as the
-    # overlap of the windows.
+    # The borders of windows may cut a passage. One window certainly contains as many shingles of the passage as two
+    # neighbouring windows have in common. If a candidate must share more, promise no length.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
     found = tuple(hit for _, hit in sorted(ranked.values(), key=lambda pair: pair[0]))
@@ -162,10 +163,9 @@ def find_candidates(
 
 
 def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the minimum number of shared shingles that makes a document a candidate as promised.
+    """Return the number of shared shingles from which on documents become candidates with the promised recall.
 
-    This is the smallest number for which the recall of the plan is the promised recall; infinity if no number is large
-    enough.
+    Return infinity if the plan does not reach this recall with any number.
     """
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
@@ -182,11 +182,11 @@ TAKEN, _MOST_LOOK_UPS = 50, 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageCandidates:
-    """Candidates by passage hashes, in groups of documents with the same hashes of the text.
+    """Candidates found by passage hashes, in groups of documents with the same hashes of the text.
 
     `crowded` is the number of hashes of the text that more than `MANY` documents have. Only some of these documents are
-    candidates. `crowded_ranges` has ranges of the text's words, with all runs of `run_words` words that the text shares
-    with the other documents.
+    candidates. `crowded_ranges` are the ranges of the text's words where the other documents may share runs of
+    `run_words` words or more.
     """
 
     groups: tuple[Candidate, ...]
@@ -214,7 +214,8 @@ def find_passage_candidates(
     *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > MANY]
-    # A broken word leaves half of a run's words intact, which is enough if passages may be that short.
+    # A broken word cuts a run of `run_words` words, but at least half of the words stay together. This is enough if
+    # passages may be that short.
     if broken and min_words > scheme.run_words // 2:
         # BROKEN_WORDS marks documents with broken words. Like a crowded hash, look it up only with rare hashes.
         known[BROKEN_WORDS] = max(broken, MANY + 1)
@@ -257,7 +258,7 @@ def find_passage_candidates(
 def _find_best(
     engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
 ) -> Collection[str]:
-    """Return the ids of the documents that have the most of the passage hashes, at most `TAKEN` ids."""
+    """Return the ids of at most `TAKEN` documents: the documents with the largest number of these passage hashes."""
     clause: BoundNode = PassageHashes("the text", scheme, tuple(numbers))
     if left_out is not None:
         clause = Bool(must=(clause,), must_not=(left_out,))
@@ -273,8 +274,9 @@ def _group_matches(
 ) -> tuple[Candidate, ...]:
     """Group documents that have the same hashes of the text, as most near-copies do.
 
-    A group's `cover` has the words that its hashes prove. Its `possible` has the words that may be in a shared passage
-    of the required length; if passages may have fewer than `run_words` words, these include the words around each hash.
+    A group's `cover` has the words that the hashes prove to be shared. Its `possible` has the words that may be in a
+    shared passage of the required length; if passages may have fewer than `run_words` words, these include the words
+    around each hash.
 
     `numbers` has the distinct passage hashes of the text, which `matches` refers to by index. `in_order` has the hash
     at each position of the text, and `possible_words` the range of words that a document with this hash may share. A
@@ -298,7 +300,8 @@ def _group_matches(
     begins = np.searchsorted(ordered, wanted)
     counts = np.searchsorted(ordered, wanted, side="right") - begins
     starts, owners = by_number[spread(begins, counts)], np.repeat(owners, counts)
-    # Sorting single numbers is much faster than sorting pairs, and `//` is much faster than `divmod`.
+    # Pack group and position into one number: sorting numbers is much faster than sorting pairs. `//` is much faster
+    # than `divmod`.
     places = np.sort(owners * in_order.size + starts)
     owners = places // in_order.size
     starts = places - owners * in_order.size

@@ -60,7 +60,7 @@ def places_of(ranges: Numbers) -> Numbers:
 
 
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:
-    """Return the owner of each range in the concatenated lists: the index of the list that has the range."""
+    """Return an owner for each range, in order: the index in `ranges` of the array that contains the range."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 
@@ -82,8 +82,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     """Yield the greedy cover of a text: the document that adds most counted words first.
 
     `covers` has the ranges that each document covers, as `merge_ranges` returns them. `is_counted` is a mask of the
-    words to cover. The function yields indices in `covers`, each with the number of words that the document adds to
-    earlier documents, at least 1. Together they cover every counted word that any document covers.
+    words to cover. The function yields indices in `covers`, each with the number of counted words that the document
+    adds to those of earlier documents, at least 1. Together they cover every counted word that any document covers.
 
     Ties go to the document that covers more of the text, then to the first document.
 
@@ -93,7 +93,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     ranges, owners, is_open = concatenate_ranges(covers), owners_of(covers), is_counted.copy()
     counts = count_words_in(ranges, cumulate_counted(is_open)), ranges[:, 1] - ranges[:, 0]
     gains, totals = (np.bincount(owners, weights, len(covers)).astype(np.int64).tolist() for weights in counts)
-    # The best document is on top. The number of words that a document adds only falls, so count it again only then.
+    # The best document is on top. The number of words that a document adds can only fall, so count it again only for
+    # the document on top.
     heap = [(-gain, -total, at) for at, (gain, total) in enumerate(zip(gains, totals, strict=True)) if gain]
     heapify(heap)
     while heap:

@@ -20,13 +20,13 @@ from whorl.request_context import timely
 
 #: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.
 _MARKS = dict(zip('“„«»「『｢〝❝”"', ("”", "“”", "»", "«»", "」", "』", "｣", "〟〞", "❞", "”", '"'), strict=True))
-#: Opening and closing marks, also the full-width straight mark, which is read like the usual one.
+#: All opening and closing marks, and the full-width straight mark, which is treated like the usual straight mark.
 MARKS = "".join(sorted({*_MARKS, *"".join(_MARKS.values()), "＂"}))
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
 #: A ditto mark ("the same as above") in a column of a table.
 _DITTO = re.compile(r'(?:(?<=\t)|(?<=[^\S\n]{2}))"(?=\s\s|\t|\n|\Z)|(?:^|(?<=\n))"(?=[^\S\n]{2}|\t)')
-#: Characters of a class in a regular expression: numbers, and letters of scripts with upper and lower case. Other
-#: scripts, such as Arabic, Chinese and Thai, put an opening mark right after a letter.
+#: For a character class in a regular expression: digits, and letters of scripts with upper and lower case. In other
+#: scripts, such as Arabic, Chinese and Thai, an opening mark may follow a letter directly.
 CASED_OR_NUMBER = r"\dA-Za-z\xaa\xb2\xb3\xb5\xb9\xba\xbc-\xbe\xc0-\u058f\u10a0-\u10ff\u1e00-\u1fff\u2070-\u218f"
 _CASED_OR_NUMBER = re.compile(f"[{CASED_OR_NUMBER}]")
 #: Characters that can begin a quotation. A mark right after a letter opens a quotation only if one of them follows.
@@ -37,7 +37,7 @@ _GERSHAYIM = re.compile(r'(?<=[א-ת])"(?=[א-ת])')
 _REPEATED = "“„«"
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 _QUOTED_LINES = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-#: A heading that fills a line, optionally with a number or Markdown's signs.
+#: Pattern of a heading that fills a line, optionally with a section number or Markdown's `#`.
 _HEADING = r"^[ \t]*(?:#{1,6}[ \t]*)?(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*\.?[ \t]+)?(?:%s)[ \t]*:?[ \t]*(?:#*)$"
 _REFERENCES = re.compile(
     _HEADING % "references|bibliography|works cited|literature cited|literature|literatur|literaturverzeichnis|quellen|"
@@ -100,9 +100,9 @@ def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def unify_marks(text: str) -> str:
-    """Replace the straight marks of Hebrew abbreviations by the character for them, and full-width by straight marks.
+    """Replace straight marks in Hebrew abbreviations by gershayim (U+05F4), and full-width marks by straight marks.
 
-    The length stays the same.
+    The length of the text stays the same.
     """
     return _GERSHAYIM.sub("\u05f4", text).replace("＂", '"')
 
@@ -114,7 +114,7 @@ def is_inch_or_ditto(text: str, at: int) -> bool:
 
 
 def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the quotations in a paragraph with their marks.
+    """Yield the quotations in a paragraph as ranges of characters that include the marks.
 
     Ignore an opening mark without a closing mark, unless the next paragraph repeats it.
     """

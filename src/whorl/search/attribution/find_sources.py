@@ -2,9 +2,9 @@
 
 Passage hashes give two sets of the text's words for each candidate: words that it certainly shares (known), and words
 that it may share (possible). A greedy cover of the known words chooses documents to read. A word is uncovered if no
-document that was read shares it. More candidates are read as long as they may share an uncovered word. Sketches then
-search windows of the uncovered words, unless the index of words shows that no document has a passage there. Only likely
-sources are compared word by word.
+document that was read shares it. More candidates are read as long as they may share an uncovered word. The uncovered
+words are then searched in windows by sketches, unless the index of words shows that no document has a passage there.
+Only likely sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_
 MOST_READ = 10_000
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
-#: Maximum number of words broken at line ends to look up for a text; maximum number in one request.
+#: Maximum number of words broken at line ends that are looked up for a text, and in one request.
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
-#: Number of documents to read before the words that other documents would add are counted again.
+#: Number of documents to read before counting again how many words each other document would add.
 READ_AT_ONCE = 4
 #: Compiled loops save as much time in one search for sources as in this number of similarity searches.
 LOOPS_GAIN = 10
@@ -120,7 +120,8 @@ def find_sources(
         left_out = None if excluded is None else excluded.root
         attribution = _cover_text(engine, text, options, own_id, left_out)
         if _CUTTERS.search(text):
-            # Invisible characters in words would hide copied text. But documents may have the same characters.
+            # Invisible characters in words may hide copied text, so also search without them. Documents may have the
+            # same characters, so keep the better result.
             whole = _cover_text(engine, _CUTTERS.sub(_NOT_CUTTING, text), options, own_id, left_out)
             if whole.coverage > attribution.coverage:
                 attribution = replace(whole, content=text, warnings=(_cut_words_warning(text), *whole.warnings))
@@ -196,7 +197,8 @@ def _cover_text(
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    # If a candidate has several documents, all of them have its words, so count its words twice.
+    # All documents of a candidate have its words. So count the words of a candidate with several documents twice: they
+    # do not belong to one document only.
     doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
     is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
@@ -221,7 +223,8 @@ def _cover_text(
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.count(chooser.select_promising(chooser.mask_uncovered(), chooser.candidates)),
-        # Windows inside known passages are not searched, so shorter passages there are not promised.
+        # Windows inside known passages are not searched. So promise to find only passages of `certain_words` words or
+        # more there.
         promise=Promise(recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded),
         warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
         common=None if detector is None else _make_common(detector, comparer.is_common, covers, ignore_common),
@@ -246,17 +249,17 @@ class _SourceChooser:
         self._is_looked_up = np.zeros_like(is_counted)
 
     def add_groups(
-        self, groups: Iterable[Candidate], counted: Callable[[Numbers], Numbers] | None, hashed_words: int
+        self, groups: Iterable[Candidate], select_passages: Callable[[Numbers], Numbers] | None, hashed_words: int
     ) -> None:
         """Add groups of documents with the same passage hashes of the text.
 
-        `counted` is a function that selects, from the ranges of words that a group is known to contain, the ranges of
-        passage length; None retains all ranges.
+        `select_passages` is a function that removes the ranges that are too short for a passage from a group's `cover`;
+        None if no range is too short.
         """
-        self._proven_words = 0 if counted else hashed_words
+        self._proven_words = 0 if select_passages else hashed_words
         for group in groups:
-            if counted:
-                group.cover = counted(group.cover)
+            if select_passages:
+                group.cover = select_passages(group.cover)
             self.candidates.append(group)
             if not self._engine.keeps_texts:
                 # Only the first document of a group can become a source, so put the others into a second candidate.
@@ -399,8 +402,7 @@ class _SourceChooser:
         candidates. If only some documents of a candidate may share the words, move these documents to a new candidate.
         Return the given and the new candidates.
         """
-        # The documents of candidates without passage hashes were found by the index of words or by windows, so leave
-        # these candidates out.
+        # Leave out candidates without passage hashes: the index of words or a search in windows has already found them.
         unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(
             concatenate_ranges([candidate.possible for candidate in unknown]), is_open.size
@@ -425,8 +427,8 @@ class _SourceChooser:
     def _read_possible(self) -> bool:
         """Read candidates that may share uncovered words; return whether any was read."""
         is_open, read_before = self.mask_uncovered(), self._reader.read
-        # Near-copies often have the same words, so read a few candidates before looking up phrases and sketches. If
-        # `_proven_words` is set, `_read_known` has already read them.
+        # Near-copies often share the same words, so reading a few candidates may make the look-ups of phrases and
+        # sketches unnecessary. If `_proven_words` is set, `_read_known` has already read them.
         for _ in range(0 if self._proven_words else READ_FIRST):
             promising = self.select_promising(is_open, self.candidates)
             if self.count(promising) <= FEW_SKETCHES or not self._read_best(promising, is_open):
@@ -504,7 +506,7 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
     """Return the starts and the length of phrases to look up: each passage with a word in a gap contains one of them.
 
     Args:
-        gaps: Ranges of words that no source is known to have.
+        gaps: Ranges of the text's words that no source is known to share.
         run: Minimum length of a passage in words.
         proven: Number of words that a passage hash covers, if no gap has all words of a hash; otherwise 0.
     """

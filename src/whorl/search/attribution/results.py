@@ -60,7 +60,7 @@ class TextSource:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """Boilerplate in a text, and the number of its other words that the sources contain.
+    """Boilerplate in a text, and the number of the text's other words that the sources contain.
 
     Args:
         limit: A passage in more than this number of documents is boilerplate; None if boilerplate is defined only by
@@ -117,7 +117,7 @@ class Attribution:
         common: Boilerplate of the text; None if it is not defined. If it is ignored, the word counts of the sources
             leave it out.
         excluded_words: Number of the text's words in excluded ranges, for example in quotations.
-        is_complete: Whether the search can find all documents.
+        is_complete: Whether the search can find all documents; false if the index lacks some.
     """
 
     content: str = field(repr=False)
