@@ -59,7 +59,7 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text, in the order in which they are read.
+    """Documents that may have a passage of a text, in the order of reading.
 
     The best hit of each part of the text comes first, then the second best hit of each part, and so on.
     """
@@ -108,7 +108,7 @@ def find_candidates(
 
     `searched` has these parts as ranges of words; int64 array of shape (parts, 2). They are searched as one text.
     `recall` in (0, 1] is the wanted probability that a document with a passage of `min_words` words or more is found.
-    The promise of the result states the length from which passages are found with this probability.
+    The promise of the result states how long a passage must be to be found with this probability.
     """
     if not searched.size and of_text.words:
         return Candidates((), Promise(recall, None), ())
@@ -163,7 +163,7 @@ def find_candidates(
 
 
 def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the number of shared shingles from which on documents become candidates with the promised recall.
+    """Return the smallest number of shared shingles that gives the promised recall for documents of every size.
 
     Return infinity if the plan does not reach this recall with any number.
     """
