@@ -3,9 +3,9 @@
     from whorl import simhash_compat as simhash
 
 The functions have the interface of simhash-py 0.4. `Corpus` has the interface of earlier releases, and searches with a
-`HammingIndex`. simhash-py stores all codes once for each choice of blocks of bits, in a table. Here, the tables only
-determine the order of the results, and the number of times that a result is repeated. docs/hamming.md lists the
-differences.
+`HammingIndex`. simhash-py has a table for each choice of blocks of bits, and stores all codes in each table. Here, the
+tables only determine the order of the results, and the number of times that a result is repeated. docs/hamming.md lists
+the differences.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def count_votes(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = No
     """Return, for each text, the votes for each bit minus the votes against it; shape (texts, 64), lowest bit first.
 
     The hashes are grouped by text; `sizes` has the number of hashes of each text. Each hash has one vote or an integer
-    weight. All votes together are at most 2**53.
+    weight. The total of all votes must be at most 2**53.
     """
     counts = np.asarray(sizes, np.int64)
     shares = None if weights is None else np.asarray(weights, np.float64)

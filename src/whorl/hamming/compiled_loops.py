@@ -72,8 +72,8 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
     `scratch` is as long as `codes`, and `counts` has room for 2**11 numbers.
     """
-    # After an even number of passes, the result is in `codes`. A pass sorts whole codes by 8 bits, and blocks by up to
-    # 11 bits.
+    # Make an even number of passes, so that the result is in `codes`. For up to 22 bits, two passes sort by up to 11
+    # bits each; for more bits, each pass sorts by at most 8 bits.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
     digit = (width + passes - 1) // passes
     done = 0
@@ -127,7 +127,7 @@ def find(
     """Find all codes near each query in lookup tables (see `lookup_tables`), in ascending order.
 
     Args:
-        begin: First query to answer.
+        begin: Index of the first query to answer.
         tables: All tables concatenated, and PADDING additional codes.
         ends: For each table, the results of `bucket_ends`, concatenated.
         lows: For each table, the position of the lowest bit of the bucket number.
@@ -139,7 +139,7 @@ def find(
         counts: Receives the start of each query's codes in `output`, and then the end of the last query's codes.
 
     Returns:
-        First unanswered query, if `output` is full; otherwise the number of queries.
+        Index of the first unanswered query if `output` is full; otherwise the number of queries.
     """
     distance, radius, size, last_bucket = uint64(numbers[0]), numbers[1], numbers[2], uint64(numbers[3])
     buckets = int64(last_bucket) + 2
@@ -192,7 +192,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 
     Args:
         codes: Codes, and PADDING additional codes. The codes of a run are adjacent.
-        begin: First code to pair with later codes.
+        begin: Index of the first code to pair with later codes.
         numbers: Three numbers: a mask of the bits that the codes of a run agree on, the distance, and the maximum
             length of a run.
         differing: Bit masks; the codes of a pair must differ in at least one bit of each mask.

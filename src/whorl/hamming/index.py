@@ -24,9 +24,9 @@ from whorl.hamming.codes_and_groups import (
 )
 from whorl.hamming.lookup_tables import Layout, Tables
 
-#: Single insertions or removals are merged into the lookup tables when the number of either exceeds `_FEWEST_RECENT`;
-#: in a larger set of n codes, when it exceeds n / `_RECENT_PART`. Insertions without hash chains (see `_Recent`) always
-#: have the first limit.
+#: Codes that were inserted or removed one by one are merged into the lookup tables when the number of insertions or of
+#: removals exceeds a limit. The limit is `_FEWEST_RECENT`, or 1 / `_RECENT_PART` of the set if this is more. For
+#: insertions without hash chains (see `_Recent`), it is always `_FEWEST_RECENT`.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32
@@ -71,7 +71,7 @@ class HammingIndex:
         self._removed: set[int] = set()
 
     def _merge_recent(self) -> None:
-        """Move the codes that were inserted or removed one by one into the tables."""
+        """Rebuild the tables if codes were inserted or removed one by one."""
         if self._recent.size or self._removed:
             self._rebuild(self.codes())
 
@@ -219,8 +219,8 @@ class _Recent:
         self._last = (1 << width) - 1
         lows = [low + layout.width - width for low in layout.lows] if is_chained else []
         self._lows = np.array(lows, np.int64)
-        #: The codes, the first code of each chain, and the next code after each code; -1 ends a chain. The last set of
-        #: chains is for membership tests: its keys are hashes of whole codes.
+        #: The codes, the index of the first code of each chain, and the index of the next code after each code; -1 ends
+        #: a chain. The last set of chains is for membership tests: its keys are hashes of whole codes.
         self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
 
     def _make_room(self) -> None:

@@ -86,7 +86,7 @@ class Layout:
 
     @property
     def expected_comparisons(self) -> float:
-        """Average number of comparisons of a query per 1000 uniformly distributed codes in the set."""
+        """Average number of codes to compare with a query, per 1000 uniformly distributed codes in the set."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
 
 

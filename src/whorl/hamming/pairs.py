@@ -169,7 +169,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
 
 
 def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
-    """Return the index where each run starts, with the number of codes appended.
+    """Return the index where each run starts, followed by the number of codes.
 
     A run is a series of adjacent codes that agree on the bits of the mask `lead`.
     """

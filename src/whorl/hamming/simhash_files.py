@@ -16,7 +16,7 @@ from whorl.hamming.codes_and_groups import LARGEST, Codes, Groups, loops, withou
 _CHUNK = 1 << 22
 #: Number of groups written at a time.
 _GROUPS = 1 << 16
-#: Time in seconds to read a byte and to write a number without numba.
+#: Times in seconds without numba: to read a byte, and to write a number.
 READING_SECONDS, _WRITING_SECONDS = 6e-9, 200e-9
 
 _BLANKS = b" \t\v\f\r"
