@@ -57,7 +57,7 @@ _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _PHRASES_AT_ONCE = 100
 #: Number of documents to read at a time for facets, without their texts.
 _HEADS_AT_ONCE = 1000
-#: Values of the requested fields by document id.
+#: Values of the requested fields: for each document id, the values keyed by the type and the name of their field.
 _DocumentValues = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 _Data = TypeVar("_Data")
 
@@ -191,7 +191,8 @@ class PlanRunner:
         rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
-            # The number of documents with equal scores may exceed the page, so read only their ids at first.
+            # If many documents have equal scores, `best_page` needs the ids of more documents than fit on the page.
+            # Read only their ids, not the documents.
             if len(numbers) > rows:
                 return self._records.ids(numbers)
             rows_read.update((row.number, row) for row in read("number", numbers))
@@ -287,7 +288,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the database lacks a document of the index, unless the journal lists its change.
+        """Raise StoreError if the index has one of the missing documents, unless the journal lists its change.
 
         `missing` has the numbers or ids of documents that the database lacks.
         """

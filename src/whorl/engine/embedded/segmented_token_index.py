@@ -1,11 +1,11 @@
-"""On-disk index of the documents with each fingerprint token, stored in immutable files (segments).
+"""On-disk index from fingerprint tokens to the documents that have them, in immutable files (segments).
 
 A write adds a segment, as in a log-structured merge tree. A tombstone records that a document was deleted. For each
 document, the youngest segment with the document or its tombstone overrides all older segments. Every look-up reads all
-segments, so they are merged: small segments during the write, large segments in a background thread, and all segments
-of a large write at its end. A manifest lists the segments and stores the journal number of the index. Each commit
-replaces it atomically, so readers see a consistent snapshot, whose files they keep open. After a crash, the next writer
-deletes the leftover files.
+segments, so they are merged: small segments during the write, large segments in a background thread, and the youngest
+segments at the end of a write. A manifest lists the segments and stores the number of the last journal entry in the
+index. Each commit replaces the manifest atomically, so readers see a consistent snapshot. They keep the files of their
+snapshot open. After a crash, the next writer deletes the leftover files.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from whorl.engine.embedded.segments import MINHASH, MINHASH_BITS, Segment, Token
 #: times as many (256), and so on.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
-#: Number of segments to merge at once, instead of `FANOUT`, if they are large (more than `MOST_AT_ONCE` documents) and
-#: the writer is still active. A merge reads and writes all tokens of the segments, so fewer merges save time.
+#: Replaces `FANOUT` for large segments (more than `MOST_AT_ONCE` documents) while the writer is active. A merge reads
+#: and writes all tokens of the segments, so fewer merges save time.
 FANOUT_WHILE_WRITING = 16
-#: At the end of a write, merge the youngest segments into a segment of at most this multiple of the written documents.
+#: After a write of n documents, merge the youngest segments into one of at most `FINAL_MERGE_FACTOR * n` documents.
 FINAL_MERGE_FACTOR = 4
 #: Maximum number of documents to merge in the writing thread. A background thread does larger merges, at about 20,000
 #: documents a second.
@@ -75,7 +75,7 @@ class TokenSnapshot:
     segments: tuple[Segment, ...]
     alive: tuple[npt.NDArray[np.bool_], ...]
     read_minhash: ReadMinHash | None = None
-    #: Cached matches of clauses that need the documents' texts: numbers and scores of the documents, by clause.
+    #: Cached matches of clauses that need the documents' texts: numbers and scores of the documents, keyed by clause.
     matches_by_texts: dict[object, tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]] = field(
         default_factory=dict, compare=False
     )
@@ -335,7 +335,7 @@ class TokenIndex:
             self._on_merged()
 
     def _end_merging(self) -> bool:
-        """End the merges in the background if no segment is due; return whether they have ended."""
+        """If no merge is due, mark the background merges as ended and return True; otherwise, return False."""
         # Decide under the lock: `finish` relies on a running merge to merge its segments, too.
         with self._lock:
             if self._due_segments(LARGEST_SEGMENT, self._final_merge_size):

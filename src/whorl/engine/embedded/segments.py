@@ -4,15 +4,14 @@
 
 Segments never change. The documents of a segment are sorted by number; a document's position is its ordinal. A posting
 is a pair (token, ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its
-bucket, which has about six postings. The file has the number of postings in each bucket. For each posting it has the
-lower bits of the token, and the ordinal, bit-packed. So the size of a posting is near the minimum: `token bits -
-log2(tokens of a document) + 4` bits.
+bucket, which has about six postings. The file stores where each bucket begins. For each posting, it stores the lower
+bits of the token, and the ordinal, bit-packed. So the size of a posting is near the minimum: `token bits - log2(tokens
+of a document) + 4` bits.
 
-    blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
-             and the postings
-    tables   numbers, sizes and shared bits of the documents, numbers of deleted documents, copies and their originals;
-             for each kind: tokens of each document, first posting of each skip block, and skip blocks of more than 255
-             postings; a checksum of each block. A column has the smallest type that can hold its values.
+    blocks   for each kind: one byte for each bucket, with the number of postings before it in its skip block (a group
+             of 16 buckets); then the postings
+    tables   the columns that `_COLUMNS` and `_COLUMNS_OF_KIND` list, and a checksum of each block. A column has the
+             smallest type that can hold its values.
 
 If several documents have the same tokens, only the first one has postings: it is the original, and the other documents
 are its copies.
@@ -135,8 +134,10 @@ _HEAD_BYTES = 1024
 #: Minimum average number of postings per bucket. Smaller buckets would need more space for their counts, larger buckets
 #: more space for their postings.
 _LEAST_IN_BUCKET = 4
-#: A skip block has 2**_SKIP_BITS buckets. Offsets up to `_LARGEST_OFFSET` within a skip block fit into one byte.
-_SKIP_BITS, _LARGEST_OFFSET = 4, 255
+#: A skip block has 2**_SKIP_BITS buckets.
+_SKIP_BITS = 4
+#: Largest number of postings before a bucket in its skip block that one byte can hold.
+_LARGEST_OFFSET = 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
 _POSTINGS_PER_MERGE = 1 << 19
 #: Maximum number of postings to read at a time; each takes less than 100 bytes of memory. A single token may have a
@@ -146,15 +147,16 @@ READ_AT_ONCE = 1 << 20
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: Number of columns in the tables for the documents, and for each kind of token. Columns of documents: document numbers
-#: (as differences), sizes, shared bits, numbers of deleted documents, originals, copies. Columns of a kind of token:
-#: the number of postings of each document, the position of the first posting of each skip block, the skip blocks with
-#: more postings than one byte can count (overfull), and for these the number of postings before each bucket. One more
-#: column, the last, has the checksums.
-_COLUMNS, _COLUMNS_OF_KIND = 6, 4
+#: Number of columns for the documents: document numbers (as differences), sizes and shared bits (see
+#: `SegmentDocuments`), numbers of deleted documents, originals of copies, and these copies.
+_COLUMNS = 6
+#: Number of columns for each kind of token: the number of postings of each document, the position of the first posting
+#: of each skip block, the overfull skip blocks (with more postings than one byte can count), and the number of postings
+#: before each bucket of an overfull skip block. The last column, after those of all kinds, has the checksums.
+_COLUMNS_OF_KIND = 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-#: Limit for each number of shared bits (see `SegmentDocuments`); look-up hashes below the limit may lack postings.
+#: `_BOUNDS[shared_bits]` is the limit below which look-up hashes may lack postings (see `SegmentDocuments`).
 _BOUNDS = np.append(np.uint64(0), np.uint64(2) << np.arange(63, dtype=np.uint64))
 _Narrow = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -172,7 +174,7 @@ class SegmentDocuments:
 
     Args:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
-        sizes: Distinct shingles of each document; of the same shape.
+        sizes: Number of distinct shingles of each document; of the same shape.
         shared_bits: For each document, a bit length; of the same shape. A look-up hash has no posting if it has at most
             this length and is the upper bits of a MinHash token of the document.
         tombstones: Numbers of deleted documents that older segments may still have; int64 array.
@@ -190,7 +192,7 @@ class SegmentDocuments:
 
 
 class _BitLayout(NamedTuple):
-    """Layout of the postings of one kind of token: the number of postings, and the number of bits of each part."""
+    """Layout of the postings of one kind of token: sizes in bits, and the number of postings."""
 
     token_bits: int
     bucket_bits: int
@@ -233,7 +235,7 @@ def _round_up_to_block(size: int) -> int:
 class _Blocks:
     """The blocks of a segment with their checksums. Each look-up verifies the blocks that it reads.
 
-    The postings refer to this object, not to the segment, because a reference cycle would keep unused files open.
+    `PostingsReader` refers to this object, not to the segment: a reference cycle would keep unused files open.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
@@ -308,7 +310,10 @@ class Segment:
         self._blocks.require_all_sound()
 
     def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents with distinct tokens of one kind; yield pairs like `PostingsReader.look_up`."""
+        """Look up the documents that have the given tokens of one kind; yield pairs like `PostingsReader.look_up`.
+
+        The tokens must be distinct.
+        """
         portions = self._look_up_originals(kind, tokens)
         return _join_small(chain.from_iterable(self.with_copies(*portion) for portion in portions))
 
@@ -341,7 +346,7 @@ class Segment:
                 yield token_indices[is_shared], ordinals[is_shared]
 
     def token_keys(self) -> Tokens:
-        """Return a 64-bit hash of each document's size and tokens. A merge finds copies by equal hashes.
+        """Return a 64-bit hash of each document's size and tokens. Documents with equal hashes are merged as copies.
 
         The hash is a sum over postings, so it takes one pass over the postings, in their order in the file.
         """
@@ -460,8 +465,8 @@ def write_segment(
 ) -> None:
     """Write a segment to a new file and sync it to the disk. After an error, the caller deletes the incomplete file.
 
-    `token_bits` has the number of bits of each kind of token, and `postings` its postings in ascending order, in chunks
-    of any size.
+    `token_bits` has the number of bits of each kind of token. `postings` has the postings of each kind in ascending
+    order, in chunks of any size.
     """
     first = int(documents.numbers[0]) if documents.numbers.size else 0
     steps = np.diff(documents.numbers, prepend=first)
@@ -481,7 +486,7 @@ def write_segment(
         tables.append(_file_checksums(file, at))
         narrowest = (np.min_scalar_type(int(column.max(initial=0))).newbyteorder("<") for column in tables)
         columns = [column.astype(kind) for column, kind in zip(tables, narrowest, strict=True)]
-        # Each column fills whole words.
+        # Pad each column to whole words.
         raw = b"".join(column.tobytes().ljust(-(-column.nbytes // 8) * 8, b"\0") for column in columns)
         file.seek(at)
         file.write(raw)
@@ -497,7 +502,10 @@ def write_segment(
 
 
 def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
-    """Write the buckets and postings of one kind of token at offset `at`; return their tables without the counts."""
+    """Write the buckets and postings of one kind of token at offset `at`.
+
+    Return the columns that `_COLUMNS_OF_KIND` lists, except the first.
+    """
     in_buckets = np.zeros(layout.buckets, np.uint32)
     file.seek(at + layout.bytes[0])
     pending = np.empty(0, np.uint64)
@@ -589,8 +597,9 @@ def _without_shared(
 ) -> tuple[_TokensOfDocuments, Numbers]:
     """Remove look-up hashes that are the upper bits of a MinHash token of the same document.
 
-    Return the other hashes, and the shared bits as in `SegmentDocuments`. If two tokens of a document begin with the
-    same hash, the document keeps all of its hashes, because a look-up must count each hash once.
+    Return the other hashes, and the shared bits as in `SegmentDocuments`. A document keeps all of its hashes if a
+    look-up would otherwise count wrongly: if two of its MinHash tokens begin with the same hash, or if the upper bits
+    of one are below `_BOUNDS`, but not a look-up hash of the document.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts, has_any = hashes.counts, hashes.counts > 0
@@ -602,7 +611,7 @@ def _without_shared(
     owners, upper = minhash.owners(), minhash.tokens >> np.uint64(dropped_bits)
     is_low = upper < _BOUNDS[shared_bits[owners]]
     owners, upper = owners[is_low], upper[is_low]
-    # Pack a document's ordinal and a hash into one integer. `known` then ascends over all documents.
+    # Pack a document's ordinal and a hash into one integer, so that `known` ascends, as `find_sorted` requires.
     wanted = owners.view(np.uint64) << np.uint64(bits) | upper
     known = hashes.owners().view(np.uint64) << np.uint64(bits) | hashes.tokens
     positions, is_known = find_sorted(known, wanted)
@@ -658,8 +667,8 @@ def merge_segments(
     order = np.argsort(numbers)
     keys = [segment.token_keys() for segment in segments]
     distinct, first, inverse = np.unique(select_retained(keys), return_index=True, return_inverse=True)
-    # Documents with the same key have the same tokens, so only the first of them gets postings. `is_missing` marks keys
-    # whose postings no segment has given yet.
+    # Documents with the same key have the same tokens, so only the first of them gets postings. `is_missing` is True
+    # for a key until the loop reaches a segment with this key.
     is_missing = np.ones(distinct.size, np.bool_)
     shared_bits = np.zeros(numbers.size, np.int64)
     counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].postings]

@@ -27,7 +27,7 @@ from whorl.request_context import require_time
 
 #: Maximum number of clauses to match at a time, to limit the memory.
 _PARTS_AT_ONCE = 64
-#: Maximum number of clauses whose matches a snapshot caches, because counting them needs the documents' texts.
+#: Maximum number of clauses whose matches a snapshot caches (`TokenSnapshot.matches_by_texts`).
 _MOST_CACHED = 16
 #: Function that combines several clauses of a plan into one clause.
 Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
@@ -175,7 +175,7 @@ def regroup(
     """Return a plan with the same hits and scores, after `group` has combined some of its clauses."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
-        # A group matches once, even if several of its clauses match, so do not group clauses if several must match.
+        # A group counts as one match even if several of its clauses match, so group no clauses if several must match.
         group(plan.should, lambda nodes: Bool(should=nodes)) if plan.min_should_match <= 1 else plan.should,
         group(plan.must_not, lambda nodes: Bool(should=nodes)),
         plan.min_should_match,
@@ -321,8 +321,8 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Counts are added up in an array for the whole range of ordinals if this range is smaller than this multiple of their
-#: number. Otherwise, the ordinals are sorted.
+#: If n ordinals are in a range smaller than `_DENSE * n`, their counts are added up in an array for the whole range.
+#: Otherwise, the ordinals are sorted.
 _DENSE = 8
 #: Distinct ordinals of documents, ascending, and the count of each document so far.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
@@ -340,7 +340,7 @@ def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
 
 
 def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Return the distinct ordinals, and the sum of the counts of each; every count must be at least 1."""
+    """Return the distinct ordinals, and for each the sum of its counts; every count must be at least 1."""
     if not ordinals.size:
         return _NO_TOTALS
     first = int(ordinals.min())

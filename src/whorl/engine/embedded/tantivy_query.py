@@ -156,7 +156,7 @@ class _NodeTranslator:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def match_tokens(self, plan: BoundNode) -> Query:
-        """Find the documents that match a plan of fingerprint tokens; return a query for these documents and scores."""
+        """Find the documents that match a plan of fingerprint tokens; return a query that gives them their scores."""
         if self.reader is None:
             return Query.empty_query()
         matches = self.reader.match_tokens(plan)
@@ -262,14 +262,14 @@ class ClauseQueries:
         self._words_of: dict[str, list[str]] = {}
 
     def query(self, test: Test) -> Query:
-        """Return a clause's query; raise UnsupportedQueryError above a limit."""
+        """Return a clause's query; raise UnsupportedQueryError if the plan exceeds a limit."""
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
             case Words(text=text, slop=slop):
                 words = self._words(text)
                 if not words:
-                    # Typed queries have words, but a quotation may consist of signs, such as "= + =".
+                    # The query of a user has words, but a quotation may consist of signs, such as "= + =".
                     return Query.empty_query()
                 has_slop = slop > 0 and len(words) > 1
                 is_match = (lambda values: is_sloppy_phrase(values, words, slop)) if has_slop else None
@@ -288,10 +288,10 @@ class ClauseQueries:
             case Equal(field=field, kind=kind, value=value):
                 return _value_query(field, kind, value)
             case WildcardValue(field=field, pattern=pattern):
-                return self._wildcard(_term_place(field, Kind.KEYWORD), pattern)
+                return self._wildcard(_field_and_prefix(field, Kind.KEYWORD), pattern)
             case Between(field=field, kind=kind, low=low, high=high):
                 ends = [None if end is None else encode_sortable(kind, end) for end in (low, high)]
-                return self._range(_term_place(field, kind), ends[0], ends[1], test)
+                return self._range(_field_and_prefix(field, kind), ends[0], ends[1], test)
             case Exists(field="id"):
                 return Query.exists_query("id")
             case Exists(field=field, kind=kind):
@@ -379,15 +379,20 @@ class ClauseQueries:
 
         return self._filter_query(query, fields, is_match)
 
-    def _wildcard(self, place: tuple[str, str], pattern: Pattern) -> Query:
+    def _wildcard(self, field_and_prefix: tuple[str, str], pattern: Pattern) -> Query:
         regex = pattern_expression(pattern)
         literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
         size = len(regex) << min(state_doublings(pattern), _MOST_DOUBLINGS)
         return self._matching_terms(
-            place, regex, literal, lambda text: bool(compile_pattern(pattern).fullmatch(text)), as_typed(pattern), size
+            field_and_prefix,
+            regex,
+            literal,
+            lambda text: bool(compile_pattern(pattern).fullmatch(text)),
+            as_typed(pattern),
+            size,
         )
 
-    def _range(self, place: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
+    def _range(self, field_and_prefix: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
         def fits(text: str) -> bool:
             is_above = low is None or low < text or (test.includes_low and low == text)
             return is_above and (high is None or text < high or (test.includes_high and text == high))
@@ -398,22 +403,28 @@ class ClauseQueries:
             regex = range_expression(low, high, includes_low=test.includes_low, includes_high=test.includes_high)
         if regex is None:
             return Query.empty_query()
-        return self._matching_terms(place, regex, "", fits, describe_test(test), size)
+        return self._matching_terms(field_and_prefix, regex, "", fits, describe_test(test), size)
 
     def _matching_terms(
-        self, place: tuple[str, str], regex: str, literal: str, fits: Callable[[str], bool], clause: str, size: int
+        self,
+        field_and_prefix: tuple[str, str],
+        regex: str,
+        literal: str,
+        fits: Callable[[str], bool],
+        clause: str,
+        size: int,
     ) -> Query:
         """Return a query for documents with a term that fits an expression.
 
         Args:
-            place: tantivy's field, and the prefix of the terms.
+            field_and_prefix: tantivy's field, and the prefix of the terms.
             regex: Expression for the part of a term after the prefix; "" if there is no expression.
             literal: First characters of this part, the same in all matching terms.
             fits: Checks whether this part matches the expression.
             clause: The clause in words, for error messages.
             size: Size of the clause, for the limit `MOST_STATES`.
         """
-        field, prefix = place
+        field, prefix = field_and_prefix
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
@@ -427,7 +438,10 @@ class ClauseQueries:
     def _terms_query(
         self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
     ) -> Query:
-        """Return a query for the terms that begin with `literal` and pass `fits`; raise an error above a limit."""
+        """Return a query for the terms that begin with `literal` and pass `fits`.
+
+        Raise UnsupportedQueryError if a plan has to compare more than `MOST_TERMS` terms.
+        """
         terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)
         if self._terms > MOST_TERMS:
@@ -471,7 +485,7 @@ def _unsupported_error(clause: str, reason: str) -> UnsupportedQueryError:
     return UnsupportedQueryError(f"{clause:.80}: {reason}", query=clause, span=Span(0, len(clause)), hint=hint)
 
 
-def _term_place(field: str, kind: Kind) -> tuple[str, str]:
+def _field_and_prefix(field: str, kind: Kind) -> tuple[str, str]:
     """Return tantivy's field for whole (not tokenized) values, and the prefix of the terms of one field and type."""
     return ("id", "") if field == "id" else ("values", value_prefix(field, kind))
 

