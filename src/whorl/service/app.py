@@ -82,7 +82,7 @@ _ADDITIONAL_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """State shared by all requests, even of several worker processes."""
+    """State that all requests share, also if several worker processes handle them."""
 
     tickets: Tickets
     searches: DuplicateSearches
@@ -148,7 +148,7 @@ def create_app(
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     for route in routes:
-        # The server drops the body of an answer to HEAD.
+        # Routes for GET also answer HEAD, because the server drops the body of such an answer.
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
             route.methods = {*(route.methods or ()), "HEAD"}
     # Middleware runs in reverse order: the middleware added last handles a request first.
@@ -170,7 +170,7 @@ def create_app(
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            # Alfresco's clients send credentials, which are allowed only for listed origins.
+            # Alfresco's clients send credentials. Only pages of the listed origins may do so.
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )

@@ -26,7 +26,7 @@ from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaph
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: A line of an upload: its number, from 1, and its bytes, or None instead of the bytes if the line is too long.
+#: A line of an upload: its number, counted from 1, and its bytes. The bytes are None if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
 #: Approximate size of a part, in bytes and lines. Each part ends with a commit.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
@@ -35,7 +35,7 @@ MOST_VALUES = 100_000
 #: A line of at most this number of bytes cannot have too many values, so it is not checked. A longer line is checked in
 #: pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of errors to list, and of documents that repeat stored documents. Further ones are only counted.
+#: Maximum number of listed errors, and of listed documents that repeat stored documents. Further ones are only counted.
 MOST_LISTED = 1_000
 
 
@@ -68,8 +68,8 @@ class Report:
         refused: Number of lines without a valid document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, in the order of the lines.
         checked: Number of documents that were compared with stored documents.
-        repeats: The first documents that repeat stored documents, each with these stored documents; None if not
-            requested.
+        repeats: The first documents that repeat stored documents, each with the stored documents that it repeats; None
+            if the client did not request them.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -223,7 +223,7 @@ class Uploads:
     def _without_replacements(
         self, documents: Iterable[tuple[int, Document]], report: Report
     ) -> Iterator[tuple[int, Document]]:
-        """Yield the documents whose id has no other text yet; record the others as refused."""
+        """Yield the documents that would not replace a different text; record the others as refused."""
         documents, engine = list(documents), self._store.engine
         ids = {document.id for _, document in documents}
         digests = engine.digests(ids)
@@ -285,7 +285,7 @@ def _require_few_values(line: bytes) -> None:
 
 
 def _require_addressable(document: Document) -> Document:
-    """Return the document; raise DocumentError for the ids "." and "..", which clients resolve in URLs."""
+    """Return the document; raise DocumentError if its id is "." or "..", because clients remove these from URLs."""
     if document.id in (".", ".."):
         raise DocumentError(
             f"no address of this service ends in {document.id!r}, so a document of this id could not be read or "

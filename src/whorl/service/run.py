@@ -347,7 +347,7 @@ def _end_with_parent() -> None:
 
 
 def _share(settings: Settings) -> Settings:
-    """Return the settings of a worker process: limits on all requests are divided among the workers."""
+    """Return the settings of a worker process: limits of the whole service are divided by the number of workers."""
     limits = ("max_concurrent", "max_uploads", "max_waiting", "max_per_client")
     return replace(settings, **{name: -(-getattr(settings, name) // settings.workers) for name in limits})
 

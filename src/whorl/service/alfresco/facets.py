@@ -43,7 +43,7 @@ from whorl.service.alfresco.request import (
 )
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
-#: Number of values of a pivot's outermost facet to request if they are merged.
+#: Number of values to request for a pivot's outermost facet if the counts of integers and equal floats are merged.
 _MOST_OUTER_VALUES = 1_000
 _Answer = TypeVar("_Answer")
 
@@ -72,7 +72,7 @@ class FieldStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FacetRequest(Generic[_Answer]):
-    """A facet of the client: the facets to request from the engine, and a function that reads its answer from them."""
+    """A facet that a client requests: the engine's facets for it, and a function that reads it from their results."""
 
     facets: Sequence[Facet]
     read: Callable[[Sequence[FacetResult]], _Answer]
@@ -107,7 +107,7 @@ class FacetRequests:
 
         Args:
             is_nested: Whether the facet is nested within the values of another facet.
-            is_merged: Whether the results of these values are merged.
+            is_merged: Whether the outer facet merges integers with equal floats, and so also their nested results.
         """
         by_kind = self._whole_value_fields(facet.field)
         if facet.prefix:
@@ -119,8 +119,9 @@ class FacetRequests:
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
         is_by_value = facet.sort == "INDEX"
         requested = most
-        # A rare integer may be a frequent number together with its floats, and the reverse. In a pivot, request fewer
-        # additional values: OpenSearch limits the number of outer values times inner values.
+        # A rare integer may become a frequent value when the count of the equal float is added, so request more values
+        # than the client wants. Request fewer of them in a pivot, because OpenSearch limits the number of outer values
+        # multiplied by the number of inner values.
         if is_merged and not is_by_value and not is_nested:
             requested = max(most, _MOST_OUTER_VALUES if inner else MOST_VALUES)
         least, subfacets = 1 if is_merged else facet.mincount, tuple(nested.facets) if nested else ()
@@ -380,7 +381,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
     results_without: dict[frozenset[int], Sequence[FacetResult]] = {}
 
     def ask(tags: Sequence[str], request: FacetRequest[_Answer]) -> Callable[[], _Answer]:
-        """Request a facet that ignores the filters with these tags; return a function for the answer."""
+        """Request a facet that ignores the filters with these tags; return a function that returns its result."""
         without = frozenset(
             number for number, query in enumerate(body.filter_queries) if not {*tags}.isdisjoint(query.tags)
         )
@@ -402,7 +403,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
         (path, ask(fields[pivot.key].exclude_filters, requests.values(fields[pivot.key], *path[1:])))
         for pivot, path in zip(body.pivots, paths, strict=True)
     ]
-    # Statistics named by a pivot belong to this pivot.
+    # A pivot shows the statistics that it names, so do not also show them separately.
     inner = {path[-1].name for path in paths}
     outer_stats = [stats for stats in body.stats if stats.name not in inner]
     statistics = [(stats, ask(stats.exclude_filters, requests.statistics(stats.field))) for stats in outer_stats]

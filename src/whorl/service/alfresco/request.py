@@ -171,7 +171,7 @@ class IntervalSet(AlfrescoModel):
 
 
 class Interval(NamedFacet):
-    """Counts of a field's values by interval. A field without own intervals uses `facetIntervals.sets`."""
+    """Counts of a field's values by interval. A field without intervals of its own uses `facetIntervals.sets`."""
 
     sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
 

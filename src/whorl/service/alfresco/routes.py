@@ -38,8 +38,8 @@ _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
 #: A number of bytes with at most 18 digits; `int` fails for thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
-#: Properties that an entry shows outside its `properties`, each under a separate key, with their possible names in a
-#: document.
+#: Properties that an entry shows under keys of their own, not under `properties`. The values are the names that the
+#: property may have in a document.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -142,10 +142,10 @@ class _Node:
         return keys
 
     def extras(self) -> dict[str, Any]:
-        """Return the optional keys of an entry, which clients must request."""
+        """Return all optional keys of an entry; the caller chooses the keys that the client has requested."""
         path = self._text("path")
         return {
-            # whorl has no locks and links, and cannot change a node.
+            # whorl has no locks or links, and offers no operation that changes a node.
             "allowableOperations": [],
             "isLocked": False,
             "isLink": False,
@@ -167,18 +167,18 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
     return overlap | {name: estimated[name] for name in _ESTIMATED if name in estimated}
 
 
-def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
+def _first_present(spellings: tuple[str, ...], present: Collection[str], names: Mapping[str, str]) -> str:
     """Return the first of a property's possible names that the document has, or "".
 
     Args:
         spellings: Possible names of the property, the preferred one first.
-        there: Names of the document's properties.
+        present: Names of the document's properties.
         names: Maps Alfresco's properties to the store's properties.
     """
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
-            if name and name in there:
+            if name and name in present:
                 return name
     return ""
 
@@ -333,7 +333,7 @@ def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
         if meant is not None:
             context["spellCheck"] = {"type": "didYouMean", "suggestions": [meant]}
     entries, highlight_warnings = _entries(store, prepared, body, page)
-    # Alfresco's responses have no key for warnings.
+    # Alfresco's responses have no key for warnings, so add one.
     if all_warnings := list(dict.fromkeys((*page.warnings, *warnings, *highlight_warnings))):
         context["warnings"] = all_warnings
     until = paging.skip_count + len(page.hits)

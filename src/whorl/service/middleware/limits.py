@@ -140,7 +140,7 @@ class Turns:
         await self._free.acquire()
         with ExitStack() as end:
             end.callback(self._free.release)
-            # `close` runs the callback only once, even if the timer has already called it.
+            # If the timer has already called `close`, the end of the block does not release the semaphore again.
             timer = asyncio.get_running_loop().call_later(_TURN_SECONDS, end.close)
             try:
                 yield
@@ -163,9 +163,9 @@ class AdmissionControl:
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
-        # Keep references to all running tasks, even if their requests are already answered, because the event loop
-        # keeps only weak references.
-        self._late: set[asyncio.Task[None]] = set()
+        # The event loop keeps only weak references to tasks. So keep a reference to each running task, even if the
+        # client already has an answer.
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _needs_no_slot(scope) or is_upload(scope):
@@ -196,8 +196,8 @@ class AdmissionControl:
 
         with deadline(self._seconds) as request:
             task = asyncio.create_task(work())
-        self._late.add(task)
-        task.add_done_callback(self._late.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         try:
             limit = self._seconds + _GRACE_SECONDS
             await asyncio.wait({task, disconnect}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
@@ -276,11 +276,11 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
 
 
-#: Minimum average speed of a client in bytes a second. The permitted time without data is not counted.
+#: Minimum average speed of a client in bytes a second. The client has the permitted time without data in addition.
 LEAST_BYTES_A_SECOND = 1_000
-#: Maximum number of bytes of the body of a log-in, and of a body that the route ignores.
+#: Maximum size in bytes of a log-in's body, and of a body that the route ignores.
 _FEW_BYTES = 4_096
-#: Maximum total number of bytes of the bodies of log-ins in memory.
+#: Maximum size in bytes of all log-ins' bodies in memory together.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")

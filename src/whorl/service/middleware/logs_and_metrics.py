@@ -127,7 +127,7 @@ class Metrics:
             "whorl_engine_seconds", "Time that one request waited for Solr or a cluster, of those that asked.",
             ("route",), buckets=_BUCKETS, registry=self._registry,
         )  # fmt: skip
-        #: Counters, by the name of the trace attribute that is added to each of them.
+        #: Counters. The keys are the attributes of a request's trace that are added to them.
         self._totals = {
             "engine_requests": counter(
                 "whorl_engine_requests", "Requests to Solr or a cluster, repeated ones included."

@@ -29,7 +29,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class MountPrefix:
-    """Removes the prefix of an application that this one is mounted in, because all checks compare whole paths."""
+    """Removes the path prefix under which another application has mounted this one: all checks compare whole paths."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -164,7 +164,7 @@ def _is_address(name: str) -> bool:
 
 def check_credentials(authenticator: Authenticator, scope: Scope) -> None:
     """Refuse a request without valid credentials."""
-    # Check the path that the router uses; a Host header cannot change it.
+    # Check the path that the router uses. The request's URL is built from the Host header, which the client chooses.
     if not is_of_the_store(scope["path"]) or is_log_in(scope):
         return
     if not authenticator.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):

@@ -6,7 +6,7 @@ import { counted, percent, whole } from "./format.js";
 import { MOST_BYTES, textIn, tooLarge, withName } from "./files.js";
 import { about, changed, compareLink, nameOf } from "./store.js";
 
-/** Documents, lines and characters of a request. */
+/** Maximum number of files in one request, of lines, and of characters (the last one may exceed it). */
 const AT_ONCE = 20, LINES_AT_ONCE = 1000, CHARACTERS = 4_000_000;
 /** Names of files whose lines are documents, as JSON. */
 const JSON_LINES = /\.(jsonl|ndjson)$/i;
@@ -41,7 +41,7 @@ export async function addFiles(files) {
   }
   /** Store lines; `name` and `first` are the name of their file and the number of the first line, for messages. */
   async function post(lines, name = "", first = 1) {
-    // Documents without sketches cannot be searched quickly enough.
+    // Without sketches, the search for repeats would take too long.
     const { has_sketches: canTell } = await about();
     const report = await reportOf(request(`/documents?replace=false${canTell ? `&warn=${ALIKE}` : ""}`, lines.join("\n")));
     repeats.push(...report.repeats ?? []);
@@ -100,7 +100,7 @@ export async function addFiles(files) {
   changed();
 }
 
-/** Return the report of an upload, also if all of its lines are refused. */
+/** Return the report of an upload, even if all of its lines are refused. */
 async function reportOf(upload) {
   try {
     return await (await upload).json();

@@ -2,12 +2,13 @@
 
 import { credentials, signIn } from "./sign-in.js";
 
-/** Relative to the page's address, because a proxy may put a prefix before all paths. */
+/** Path of the API, relative to the page's address, because a proxy may put a prefix before all paths. */
 const API = "api/v1";
 
 /**
- * A failed request: `message` for the user; `span` and `hint` of a wrong query; `suggested` id for an unknown id;
- * `choices` for the user, each with its `label` and a function `choose`; `report` of an upload without a valid line.
+ * A failed request: a `message` for the user and, depending on the error, `span` and `hint` for a wrong query, a
+ * `suggested` id for an unknown id, `choices` for the user (each with a `label` and a function `choose`), or the `report`
+ * on an upload without a valid line.
  */
 export class Failure extends Error {
   constructor(message, { span = null, hint = "", suggested = null, status = 0, choices = [], report = null } = {}) {
@@ -18,7 +19,7 @@ export class Failure extends Error {
 
 /**
  * Send a request to a route of the API.
- * @param {string} path Path below the API's, with the query string.
+ * @param {string} path Path after the prefix `API`, with the query string.
  * @param {Object|string} [body] An object is sent as JSON, a text as JSON lines. Without a body, the method is GET.
  * @param {AbortSignal} [signal]
  * @param {string} [method] By default POST with a body, and GET without a body.

@@ -49,7 +49,7 @@ async function route() {
 }
 
 function notePlace() {
-  // While a view loads, the page is at its top, unless the user scrolls already.
+  // While a view loads, the page is at its top. Do not save this position, unless the user has already scrolled.
   if (!isLoading || scrollY) history.replaceState({ ...history.state, top: Math.round(scrollY) }, "");
 }
 
@@ -58,13 +58,13 @@ async function count() {
   const own = counting;
   try {
     const { documents: number } = await (await fetch("readyz", { credentials: "omit", cache: "no-store" })).json();
-    // Drop a response that a later request has overtaken.
+    // Ignore the response if a later request has been sent.
     if (Number.isInteger(number) && own === counting) {
       byId("state").textContent = counted(number, "document");
       byId("state").hidden = false;
     }
   } catch {
-    // The number is optional. The first search shows the error.
+    // The page works without the number. If the service does not answer, the first search shows the error.
   }
 }
 
@@ -78,7 +78,7 @@ addEventListener("click", notePlace, { capture: true });
 for (const view of Object.values(VIEWS)) view.start();
 watchTexts();
 byId("skip").addEventListener("click", (event) => {
-  // Keep the address of the view.
+  // Do not follow the link, because its target would replace the address of the view.
   event.preventDefault();
   byId("main").focus();
 });

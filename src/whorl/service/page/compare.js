@@ -15,7 +15,7 @@ import { NOT_HERE, calledOf, keep, lastMark, textOf } from "./texts.js";
 const SIDES = ["a", "b"];
 const bySide = (make) => Object.fromEntries(SIDES.map((side) => [side, make(side)]));
 const LISTED = 50;
-/** Characters of a passage in the list. */
+/** Maximum number of characters of a passage in the list. */
 const SAID = 160;
 /** Longest pasted line that may be a name. A longer line is a text. */
 const NAMED = 200;
@@ -26,8 +26,8 @@ const NARROW = matchMedia("(max-width: 48rem)");
 /** Marks of the user's own texts (see texts.js), by side; null for a document. */
 const marks = { a: null, b: null };
 /**
- * The shown comparison; for each side, the marked places and the start of each passage or difference; differing words;
- * pairs of positions in A and B that correspond, in order.
+ * The shown comparison. `places` has the marked ranges of each side, `starts` the start of each passage or difference on
+ * each side, `changes` the words of each difference, and `aligned` pairs of corresponding positions in A and B, in order.
  */
 let compared = null, places, starts, changes = [], aligned = [];
 let fields, panes, listPassages, chosen, shown = null, going = null, opened = 0;

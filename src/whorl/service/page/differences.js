@@ -3,7 +3,10 @@
 import { firstIndex } from "./offsets.js";
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:[.,'’-][\p{L}\p{N}\p{M}]+)*/gu;
-/** Maximum number of words on each side of a gap whose equal words are matched: the time grows with their product. */
+/**
+ * Maximum number of words on each side of a gap. In a longer gap, all words count as different, because the time to match
+ * equal words grows with the product of both numbers.
+ */
 const MATCHED = 500;
 
 /**

@@ -25,12 +25,12 @@ export const byId = (id) => document.getElementById(id);
 /** Replace the children of an element. */
 export const fill = (parent, ...children) => parent.replaceChildren(...children.filter((child) => child !== null));
 
-/** Show each text as an item in a list of warnings, with the link that `links` has for it. */
+/** Show the warnings as items of a list. `links` maps a warning to the link that follows it. */
 export const warn = (list, warnings, links = new Map()) => (
   fill(list, ...warnings.map((warning) => element("li", {}, warning, links.has(warning) ? " " : null, links.get(warning))))
 );
 
-/** Debounce a function: call it after a pause without calls. Its `cancel` drops a call that is due. */
+/** Debounce a function: call it after a pause without calls. The result's `cancel` drops a pending call. */
 export function settled(milliseconds, call) {
   let waiting = 0;
   const cancel = () => clearTimeout(waiting);
@@ -40,7 +40,7 @@ export function settled(milliseconds, call) {
   }, { cancel });
 }
 
-/** Cancel the requests of a controller, if any, and return another controller. */
+/** Cancel the requests of a controller, if any, and return a new controller. */
 export function renew(controller) {
   controller?.abort();
   return new AbortController();

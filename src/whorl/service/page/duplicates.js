@@ -15,7 +15,7 @@ const CLUSTERS = 10;
 /** Maximum size of a cluster whose pairs are drawn as a matrix, and of a cluster whose matrix has numbers. */
 const DRAWN = 30, NUMBERED = 8;
 const MEMBERS = 12;
-/** Minimum number of members with the same words that are folded. */
+/** Members with the same words as the first document are folded if a cluster has at least this number of them. */
 const FOLDED = 3;
 /** Maximum number of shown passages that a version adds or loses. */
 const PASSAGES = 3;
@@ -32,7 +32,10 @@ const PROGRESS = {
 /** Key of the last job of this tab. */
 const LAST = "whorl.duplicates";
 const parts = {};
-/** The address of the job whose clusters are shown or awaited, and the controller that cancels waiting. */
+/**
+ * `job` is the API path of the job whose clusters are shown or awaited, `going` the controller that cancels waiting,
+ * `total` the number of its clusters, `shown` the address of the view, and `asked` the options of the job.
+ */
 let job = null, going = null, total = 0, shown = null, asked = null;
 /** Resolves once the form has the values of the address. */
 let filled = Promise.resolve();
@@ -168,7 +171,7 @@ function question() {
     complete: parts.complete.checked,
     versions: parts.versions.checked,
     ...(parts.keep.value ? { keep: parts.keep.value } : {}),
-    // Common text is counted in the documents themselves, even if the store keeps no passages.
+    // A search for duplicates finds common text in the documents that it compares, so the store need not keep passages.
     ...(parts.common.checked ? { common_above: COMMON_ABOVE, ignore_common: true } : {}),
   };
 }
@@ -306,7 +309,7 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
   );
 }
 
-/** Check that a member is a duplicate of the retained document. A member may be linked only through others. */
+/** Check that a member itself is similar to the retained document, and not linked to it only through other members. */
 function isDuplicate(member) {
   const { metric, threshold, ignore_common: isCommonIgnored } = asked, shares = counting(member, isCommonIgnored);
   const alike = metric === "containment" ? Math.max(shares.a_in_b, shares.b_in_a) : shares.jaccard;

@@ -6,7 +6,7 @@ import { bar, counted, percent, whole } from "./format.js";
 import { toUnits } from "./offsets.js";
 import { compareLink, commonText, documentLink, nameOf } from "./store.js";
 
-/** Documents in one request for passages. */
+/** Maximum number of documents in one request for details. */
 const AT_ONCE = 8;
 
 /**
@@ -56,10 +56,10 @@ export function hitRow(hit, source, points = "") {
   return element("li.hit", { "data-id": hit.id }, title, shares, links);
 }
 
-/** Return the shares of a hit, without common text if they are known. */
+/** Return the shares of a hit: if common text is ignored, the shares without it, unless they are unknown. */
 export const counting = (overlap, isCommonIgnored) => (isCommonIgnored && overlap.without_common) || overlap;
 
-/** Describe two shares in sentences with bars. Keep the details about their calculation open or closed. */
+/** Describe two shares in sentences with bars. If the user has opened the details of the calculation, they stay open. */
 function tellShares(place, overlap, source) {
   const isOpen = place.querySelector("details")?.open ?? false, hadKeyboard = place.contains(document.activeElement);
   const details = formula(overlap, source);
@@ -76,7 +76,7 @@ function tellShares(place, overlap, source) {
 function sentence(overlap, name, words, kind, isCommonIgnored) {
   const rest = overlap.without_common, counts = counting(overlap, isCommonIgnored), share = counts[name];
   const [low, high] = counts.intervals?.[name] ?? [share, share];
-  // Show the other share if common text makes a difference.
+  // If common text changes the share, show both: with and without common text.
   const isOther = rest && percent(rest[name]) !== percent(overlap[name]);
   const other = counts === rest ? `, with common text ${percent(overlap[name])}` : rest && `, without common text ${percent(rest[name])}`;
   return element(

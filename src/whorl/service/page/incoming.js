@@ -38,8 +38,8 @@ async function takeOwnFile(file, view = viewOfTexts()) {
  * Fill and connect a form for the user's own text, which is pasted, typed or in a file; call once.
  * @param {string} id Id of the form.
  * @param {string} view View that takes the text.
- * @param {{label: string, rows: number, placeholder: string, button: string, documents: string}} [words] Words of the
- *   form, by default of the view of sources, and the number of lines of its box.
+ * @param {{label: string, rows: number, placeholder: string, button: string, documents: string}} [words] Labels of the
+ *   form, by default those of the view of sources, and the number of lines of its text box.
  */
 export function connectOwn(id, view, {
   label = "Your text", rows = 6, placeholder = "Paste a text, or drop a file anywhere on this page",

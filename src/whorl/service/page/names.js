@@ -6,7 +6,7 @@ import { counted } from "./format.js";
 import { documentsNamed, nameOf, pathOf } from "./store.js";
 
 const PAUSE = 150, SHOWN = 8;
-/** A typed text that no document is called: several words, or many characters of a script without spaces. */
+/** Matches a text that is too long for a name: four words, or 20 characters of a script without spaces. */
 const TEXT = /\S\s+\S+\s+\S+\s+\S|[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]{20}/u;
 
 /** An input field for a document. */
@@ -27,8 +27,9 @@ export class NameField {
   }
 
   /**
-   * Return the id of the document in the field: the completed one, the one with the typed id or name, or the only one
-   * whose name contains the typed text. Return null if the typed text is no name but a text.
+   * Return the id of the document in the field; "" if the field is empty. The document is the completed one, else the
+   * only one whose name or id contains the typed text, else the one with this id. If no document is found,
+   * return null for a text that is too long for a name.
    * @param {function(Object)} chosen Called with the document that the user chooses if several names contain the text.
    */
   async id(chosen) {

@@ -20,7 +20,7 @@ const METRICS = {
 };
 /** Field with a document's cluster, if labels were written. */
 const CLUSTER = "whorl_cluster";
-/** If no document has all words of a query: maximum number of words whose documents are counted. */
+/** Maximum number of words in a query for which the documents of each word are counted, if none has all words. */
 const COUNTED = 12;
 const parts = {};
 /** The last request, and the source of its hits: `mark` identifies the user's own text, called `source` in the query. */
@@ -90,7 +90,7 @@ export function start() {
 export async function show(parameters) {
   const query = parameters.get("q");
   if (query === null) {
-    // Back to an empty page: keep a typed query, cancel the search.
+    // The user has returned to the empty page: cancel the search, but keep the typed query.
     going?.abort();
     showFound(null);
     await showExamples();
@@ -234,7 +234,8 @@ async function run(rows = ROWS) {
 }
 
 /**
- * Return the words that at most half of the documents have, or else all words: "the" and "of" would find everything.
+ * Return the words that some documents have, but at most half of them: words like "the" would find nearly everything.
+ * Return all words if this leaves none, or if the query has more than `COUNTED` words.
  */
 async function telling(clauses, signal) {
   if (clauses.length > COUNTED) return clauses;
@@ -298,7 +299,7 @@ async function sourceOfHits({ sources, hits: found }, wanted) {
   if (sources.length !== 1) return null;
   const [name] = sources, isCommonIgnored = Boolean(wanted.ignore_common);
   if (wanted.source !== undefined && name === SOURCE) return { ...ownSource(mark, textOf(mark)), isCommonIgnored };
-  // Keep the reference of the query for a DBID or a node reference.
+  // If no document has this id, it may be a DBID or a node reference, so use it as it stands in the query.
   const itself = found.find((hit) => hit.id === name) ?? await ask(pathOf(name)).catch(() => ({ id: name, name: "" }));
   return { ...sourceOf(itself), isCommonIgnored };
 }

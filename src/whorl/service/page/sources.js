@@ -105,7 +105,10 @@ function facts(answer) {
   ].filter(Boolean);
 }
 
-/** Return the passage of a source with the most text in the colour of this source, not of a better source. */
+/**
+ * Return the index of the passage that has the most text in its source's colour. If sources overlap, the text has the
+ * colour of the best source.
+ */
 function mostSeen({ passages }, group) {
   const first = places.findIndex((place) => place.group === group);
   const seen = pane.seen();

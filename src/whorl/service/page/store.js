@@ -38,8 +38,8 @@ export async function offerCommon(box) {
 }
 
 /**
- * Return documents by name: `total`, `warnings` and `documents`.
- * @param {string} named Part of their names or ids; "" for all.
+ * Return the `documents` whose name or id contains each word of `named`, with their `total` and `warnings`.
+ * @param {string} named "" for all documents.
  */
 export const documentsNamed = (named, { start = 0, rows, signal }) => (
   ask(`/documents?${new URLSearchParams({ named, start, rows })}`, undefined, signal)
@@ -48,7 +48,7 @@ export const documentsNamed = (named, { start = 0, rows, signal }) => (
 /** Return the display name of a document. */
 export const nameOf = ({ id, name }) => name || id;
 
-/** Return the path of a document below the API's. */
+/** Return the path of a document, without the prefix of the API. */
 export const pathOf = (id) => `/documents/${encodeURIComponent(id)}`;
 
 /** Addresses of views. */

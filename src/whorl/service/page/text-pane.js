@@ -6,7 +6,7 @@
 import { element } from "./dom.js";
 import { firstIndex } from "./offsets.js";
 
-/** Size of a block in characters. It ends with the line that reaches the first number; the second is its maximum. */
+/** A block ends at the first line end after `BLOCK` characters. Its maximum length is `LONGEST` characters. */
 const BLOCK = 3_000, LONGEST = 9_000;
 /** Milliseconds of work at a time, so that the page reacts to keys and scrolling. */
 const STRETCH = 10;
@@ -36,8 +36,8 @@ export class TextPane {
    * Show a text.
    * @param {string} text
    * @param {Array<{start: number, end: number, group: ?number, kind: ?string, label: ?string}>} places Passages, in
-   *   UTF-16 units; where several overlap, the first is marked. Passages of a group are chosen together. The kind is a
-   *   class of the marks, and the label is shown after a mark.
+   *   UTF-16 units; where several overlap, the first is marked. Passages of a group are chosen together. `kind` is a CSS
+   *   class of the marks, and `label` is shown after a passage.
    * @param {Array<{start: number, end: number}>} [common] Common text. Within passages, it is marked paler.
    */
   show(text, places, common = []) {
@@ -77,7 +77,7 @@ export class TextPane {
     return counts;
   }
 
-  /** Highlight a passage, or the passages of a group, as chosen. */
+  /** Highlight all passages of a group. If a passage has no group, its own number is the group. */
   choose(group) {
     this.current = group;
     // Ignore a scroll event that is still to come: it would move the other text away from the passage.
@@ -106,7 +106,7 @@ export class TextPane {
   /** Call a function when the user scrolls, but not when `scrollTo` does. */
   onScroll(scrolled) {
     this.box.addEventListener("scroll", () => {
-      // While the user scrolls one text, the pointer or the focus is in it.
+      // If the user scrolls this text, the pointer or the focus is in it.
       if (Math.abs(this.box.scrollTop - this.movedTo) > 1 && this.box.matches(":hover, :focus")) scrolled();
     }, { passive: true });
   }

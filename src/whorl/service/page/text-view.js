@@ -11,14 +11,14 @@ import { NOT_HERE, inSentence, textOf } from "./texts.js";
 
 /**
  * @typedef {Object} TextViewParts
- * @property {Object} box Words of the box for a text, see incoming.js.
+ * @property {Object} box Labels of the form for a text, see `words` of `connectOwn` in incoming.js.
  * @property {string} about Description of the view, shown below the box.
  * @property {string} busy Message during a request.
  * @property {string} file Name of a saved report.
  * @property {function(?string): string} title Returns the heading for the name of a text, or for null if there is no
  *   text.
- * @property {function(URLSearchParams)} read Sets the controls to an address.
- * @property {function(URLSearchParams)} write Adds the controls to an address.
+ * @property {function(URLSearchParams)} read Sets the controls to the values in an address.
+ * @property {function(URLSearchParams)} write Adds the values of the controls to an address.
  * @property {function(): Object|Promise<Object>} options Returns the fields of the request that the controls set.
  * @property {function(Object, string)} draw Shows the answer for a text.
  * @property {function(): string} [query] Returns the query among the controls, for messages.
@@ -124,7 +124,7 @@ export class TextView {
   }
 }
 
-/** Choose a place of the text, and its item in a list; scroll to the place, or else to the item. */
+/** Highlight a passage and its item in a list. Scroll to the passage if `isToScroll` is true, otherwise to the item. */
 export function choosePlace(pane, list, { group, start }, isToScroll) {
   pane.choose(group);
   for (const each of list.children) each.classList.toggle("on", Number(each.dataset.group) === group);

@@ -1,4 +1,4 @@
-/** View of a text's quotations. Each has the colour of its verdict, and places in documents with the differences. */
+/** View of a text's quotations: each in the colour of its verdict, with its places in documents and the differences. */
 
 import { byId, element, fill, warn } from "./dom.js";
 import { counted } from "./format.js";

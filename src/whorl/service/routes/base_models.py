@@ -41,7 +41,7 @@ from whorl.service.route_paths import API
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]
 
-#: Ids of the documents on a page of hits for which details are requested.
+#: Ids of hits for which a client requests details, for example all hits on a page.
 Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
 
 Example: TypeAlias = dict[str, Any] | None
