@@ -14,7 +14,7 @@ WORKERS ?= 4
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-demo: .venv/installed ## Index real text of this machine and ask three questions
+demo: .venv/installed ## Index real text that is found on this machine, and ask three questions
 	@$(BIN)/whorl demo
 
 quick: .venv/developing compiled ## Run the tests that need only Python: no Solr, no other process
@@ -85,7 +85,7 @@ solr: .venv/developing ## Start a real Solr without Docker, on port 8983, until 
 benchmarks/data/main.jsonl: | .venv/developing
 	$(BIN)/python benchmarks/corpus.py benchmarks/data
 
-bench-engines: .venv/developing ## Compare both engines with each other and with bare HTTP (about 10 minutes)
+bench-engines: .venv/developing ## Compare Solr and the embedded engine with each other and with bare HTTP (about 10 minutes)
 	$(BIN)/python benchmarks/engines.py
 
 bench-fingerprint: .venv/developing benchmarks/data/main.jsonl ## Time signatures, compared with other libraries and Lucene (about 3 minutes)
@@ -96,7 +96,7 @@ bench-fingerprint: .venv/developing benchmarks/data/main.jsonl ## Time signature
 bench-similar: .venv/developing benchmarks/data/main.jsonl ## Time calibrated searches, compared with {!min_hash}, on 100,000 documents (about 10 minutes)
 	$(BIN)/python benchmarks/similar.py --sources 20 --rounds 3
 
-count-modules: .venv/developing ## Count the modules that a search on Solr and an Alfresco request enter
+count-modules: .venv/developing ## Count the modules whose code runs in a search on Solr and in an Alfresco request
 	$(BIN)/python benchmarks/modules_entered.py
 
 bench-startup: .venv/developing ## Measure the CPU time of small commands
@@ -155,7 +155,7 @@ bench-parsing: .venv/developing ## Time the query parser (about a minute)
 	.venv/load/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-load.txt
 	@touch $@
 
-bench-load: .venv/developing .venv/load/bin/locust ## Measure requests a second with one and two workers; then load the service for ten minutes on each engine, and kill the engine
+bench-load: .venv/developing .venv/load/bin/locust ## Measure requests a second with one and two workers; then load the service for ten minutes on each engine, and kill the engine during the run
 	for engine in solr opensearch embedded; do \
 		$(BIN)/python benchmarks/throughput.py --engine $$engine --csv benchmarks/results/throughput-$$engine.csv || exit 1; done
 	for engine in solr opensearch embedded; do $(BIN)/python benchmarks/load.py --engine $$engine --seconds 600 || exit 1; done
@@ -198,7 +198,7 @@ bench-passages: .venv/developing benchmarks/data/main.jsonl ## Insert 12,000 pas
 prove-sources: .venv/developing ## Ask for the sources of 1,000 texts in a store with families of 500 near-copies (about 15 minutes)
 	$(BIN)/python benchmarks/sources.py --csv benchmarks/results/sources.csv
 
-prove-quotations: .venv/developing ## Verify 20,000 made quotations in a store with families of 500 near-copies (about 5 minutes)
+prove-quotations: .venv/developing ## Verify 20,000 quotations with known verdicts in a store with families of 500 near-copies (about 5 minutes)
 	$(BIN)/python benchmarks/quotations.py --csv benchmarks/results/quotations.csv
 
 bench-contamination: .venv/developing ## Find HumanEval in a million rows of real text, and time it (about 10 minutes)

@@ -56,16 +56,16 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: Every innermost list is shortened to this number of items before any list is shortened to fewer items, and before the
-#: lists around it are shortened.
+#: All innermost lists are shortened to this number of items first. If the answer is then still too long, the lists
+#: around them are shortened, too.
 _FEW = 3
-#: Minimum lengths of a shortened text in characters: before all lists have been shortened, and afterwards.
+#: Minimum length of a shortened text in characters: while lists are still complete, and after they were shortened.
 _LONG_TEXT, _SHORT_TEXT = 1_000, 80
 #: Keys of strings that are texts. Property values are texts, too.
 _TEXTS = frozenset(("text", "quote", "document", "query"))
 _PROPERTIES = "properties"
-#: Number of characters reserved in an answer for an empty `left_out` and for `next_start` or `note`, and number of
-#: characters of an entry of `left_out` in addition to its path.
+#: Number of characters reserved in a shortened answer for an empty `left_out`, and for `next_start` or `note`. Number
+#: of characters of an entry of `left_out` without its path.
 _ADDED, _ENTRY = 85, 11
 
 
@@ -85,9 +85,10 @@ class _Node:
 def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     """Shorten the lists and texts of an answer in place until its JSON has at most `limit` characters (at least 1,000).
 
-    Long texts are shortened first, then innermost lists (the largest first), then the lists around them. Lists keep
-    their first items, texts their beginning. If that is not enough, lists lose all of their items, and objects lose
-    properties and long strings. Strings that are not texts, such as ids and names, are never cut.
+    First, texts of more than 1,000 characters are shortened, and other strings of this length, such as ids and names,
+    are removed. Then innermost lists are shortened (the largest first), then the lists around them. Lists keep their
+    first items, texts their beginning. If that is not enough, lists lose all of their items, and objects lose
+    properties and long strings.
 
     Returns:
         Numbers of removed items or characters by path: `{"sources.passages": 12}`.
@@ -174,7 +175,7 @@ def _remove(nodes: Iterable[_Node], surplus: int, left_out: Counter[str], path: 
 
 
 def _size_of_entry(path: str, left_out: Counter[str]) -> int:
-    """Return the size of a new entry of `left_out`, or 0 if there is one for this path."""
+    """Return the size that a new entry adds to `left_out`; 0 if it already has an entry for this path."""
     return 0 if path in left_out else _size(path) + _ENTRY
 
 

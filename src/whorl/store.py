@@ -322,7 +322,7 @@ class Store:
         return replace(attribution, promise=promise, is_complete=False, warnings=warnings)
 
     def _exclusion_notes(self, query: str, excluded: BoundPlan) -> Iterator[str]:
-        """Yield a warning if `query` excludes no document: it may be a misspelt name, or the id of a document."""
+        """Yield a warning if `query` matches no document: it may contain a misspelt name, or be an id, not a query."""
         if self.engine.search(excluded, start=0, rows=0).total == 0:
             ids = self.references.ids([query])
             remedy = f"; to exclude the document of this id, write id:{quote(ids[query])}" if ids else ""
@@ -369,15 +369,15 @@ class Store:
     def _require_named(
         self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"
     ) -> None:
-        """Raise ParameterError if neither a text nor a document is given; a document may have the id `SOURCE`.
+        """Raise ParameterError, with the message "give" and `one`, if neither a text nor a document is given.
 
-        The message begins with "give", followed by `one`.
+        The default reference `SOURCE` is a document only if the store has a document with this id.
         """
         if source is None and reference == SOURCE and not self.references.ids([SOURCE]):
             raise ParameterError(f"give {one}")
 
     def _text_and_id(self, reference: str, source: str | None) -> tuple[str, str | None]:
-        """Return the text of a source, and its document's id; the id is None if the text is given in `source`."""
+        """Return a source's text and the id of its document. The id is None if the text is given in `source`."""
         if source is not None:
             require_source(reference, source)
             return source, None
@@ -461,18 +461,18 @@ class Store:
         return self.delete_matching(options.query, everything=options.everything)
 
     def signature(self, reference: str) -> Signature | None:
-        """Return the signature of a document by reference, or None if it has none."""
+        """Return the signature of the document that a reference names; None if it has no signature."""
         require_reference(reference)
         wanted = {reference: True}
         return Sources(self.engine, references=self.references).signatures(wanted).get(reference)
 
     def text(self, reference: str) -> str | None:
-        """Return the stored text of a document by reference, or None if there is no such document or text."""
+        """Return the stored text of the document that a reference names; None if there is no such document or text."""
         require_reference(reference)
         return Sources(self.engine, references=self.references).fetch_stored_texts([reference]).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return the stored texts of documents, by reference; all of them must be there.
+        """Return the stored texts of documents. The keys are the references.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.

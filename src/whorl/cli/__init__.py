@@ -1,1 +1,1 @@
-"""Commands: one module per command or subject. `main` loads them; the modules of `shared` and `render` help them."""
+"""Commands: one module per command or subject. `main` loads them; `shared` and `render` are code that they share."""

@@ -139,7 +139,7 @@ def make_query(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return the ids of a few documents that are likely to have near-duplicates, or else of a few others."""
+    """Return the ids of a few documents of kinds that often have near-duplicates, or of any kind if there are none."""
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]

@@ -140,13 +140,13 @@ class DuplicatesCommand(DuplicatesOperation):
         return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
 
     def without_existing_files(self) -> DuplicatesCommand:
-        """Return the command without the list and the output file that exist already."""
+        """Return the command without its delete list and output file if they exist, so that it keeps both files."""
         output = os.devnull if self.file is not None and self.file.is_file() else self.output
         delete_list = None if self.delete_file is not None and self.delete_file.is_file() else self.delete_list
         return replace(self, output=output, delete_list=delete_list)
 
     def for_results_of(self, reading: InputReader) -> DuplicatesCommand:
-        """Return the command; if no document in PATHs could be read, return it without files that exist already."""
+        """Return the command that writes the results; it keeps existing files if no document in PATHs could be read."""
         return self if reading.count_in_paths or not self.paths else self.without_existing_files()
 
     def require_consistent(self) -> None:
@@ -317,7 +317,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
                 report_progress("", 0)
                 command = command.for_results_of(reading)
                 if command.new and not result.new_documents:
-                    # Without a new document, the lists of the run that has listed these documents would become empty.
+                    # An earlier run has listed the duplicates, so do not replace its files by empty ones.
                     command = command.without_existing_files()
                 # Write files before printing, because the reader of standard output may have closed it.
                 find_clusters = partial(

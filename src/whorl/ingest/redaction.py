@@ -15,25 +15,28 @@ _SECRET = re.compile(
     r"|.*secret.*|.*password|passwd|pwd|pw|pass|passphrase|otp"
     r"|session|.*sess(?:ion)?-?id|sid|ticket|.*-ticket"
 )
-#: Parameters that change with each new signature (CloudFront, Google, Azure). Without a signature they are harmless.
+#: Parameters that belong to a signature (CloudFront, Google, Azure). They are removed only together with a secret:
+#: without a signature they are harmless.
 _SIGNED_WITH = re.compile(
     r"expires|temp-url-(?:expires|prefix)|policy|s[etpvr]|ses|sip|ske|sk[stv]|skoid|sktid|spr|srt|ss|sdd|saoid|suoid|scid"
 )
 _SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
 #: Separator of the addresses in fsspec's chains: `zip://a.csv::https://host/a.zip`.
 _LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
-#: Matches the login in an address, which ends at the last @ before the path. A password with special characters can
-#: make the address invalid. In `ann:a/b@host`, the text before the first slash is not a host with a port, because `a`
-#: is not a number. In `ann:a@#b@host`, no host follows the first @.
+#: Matches the login in an address, up to the last @ before the path. If special characters in the password make the
+#: address invalid, the login ends at the last @ of all. For example, the login of `ann:a/b@host` is `ann:a/b`: `ann:a`
+#: cannot be a host with a port, because `a` is not a number. The login of `ann:a@#b@host` is `ann:a@#b`, because no
+#: host follows the first @.
 _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,
 )
-#: In Azure's addresses, the container is written in the position of a login.
+#: Matches Azure's addresses with a container, which is in the position of a login.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
-#: An address in a message ends at a blank, or at a separator before another address.
+#: Matches an address in a message, up to a blank or to a separator before another address.
 _IN_TEXT = re.compile(rf"{_SCHEME}://(?:(?![,;|]{_SCHEME}://)\S)*")
-#: Session ids of Java servers are part of the path: `/a;jsessionid=1F3A`.
+#: Matches the parameters and the fragment of an address, and session ids that Java servers append to the path:
+#: `/a;jsessionid=1F3A`.
 _PARAMETERS = re.compile(r"(?:[?#]|;(?=jsessionid=)).*", re.DOTALL | re.IGNORECASE)
 _PARAMETERS_IN_TEXT = re.compile(r"(?:[?#]|;(?=jsessionid=))[^\s\"'<>]*", re.IGNORECASE)
 _SEPARATORS = re.compile("([?&#;])")

@@ -86,7 +86,7 @@ class ResidualOfBoth:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two compared texts; `coverage` is the share of its words inside shingles of the other text."""
+    """One of two compared texts; `coverage` is the share of its words that are in shared shingles."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name=read.name", "kind=read.kind", "*size", "text?")
 

@@ -329,8 +329,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # A part is left out if it contains a larger share of the document than the document contains of the part.
-            # If that is true of all parts, show only the first.
+            # Show the parts of the item that are in the document, not the parts that the document is in: their share in
+            # the document is smaller than the document's share in them. If all parts are of this kind, show the first.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:
@@ -478,7 +478,7 @@ def _percent(pair: Pair, name: str) -> str:
 
 
 def _json_texts(texts: Iterable[str]) -> list[str]:
-    """Return texts as JSON strings. Control characters are rare, so all texts are searched for them at once."""
+    """Return texts as JSON strings. Control characters are rare, so search all texts for them at once."""
     encoded = list(map(json.encoder.encode_basestring, texts))
     together = "".join(encoded)
     return encoded if without_controls(together) == together else list(map(without_controls, encoded))
@@ -522,7 +522,7 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
 
 
 def _members(pairs: PairColumns, ids: Sequence[str]) -> list[str]:
-    """Return the second document of each pair as JSON of a cluster's member. The first document is the principal.
+    """Return the second document of each pair as a cluster member in JSON. The first document is the principal.
 
     `ids` has the ids of the documents as JSON.
     """

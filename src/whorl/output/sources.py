@@ -153,8 +153,8 @@ def sources_values(
 
 
 def common_line(common: Common, words: int) -> str:
-    # The search finds all given boilerplate texts, but it may miss the ends of text that is common in the store. In
-    # this case, the number of words is a lower bound.
+    # The search finds given boilerplate texts completely. But it may miss the ends of text that is common in the store,
+    # so their number of words is then a lower bound.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {plural(words, 'word')} are common"
     if common.is_ignored:
@@ -284,10 +284,10 @@ def _mark_passages(attribution: Attribution) -> Iterator[str]:
 
 
 def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Divide the text into ranges; yield each with the numbers of the source and passage shown there.
+    """Divide the text into ranges; yield the start and end of each, and its source and passage as numbers from 1.
 
-    The numbers count from 1; a range without a source has None. If passages overlap, the longest passage of the first
-    source is shown.
+    A range without a source has None instead of the numbers. If passages overlap, the range belongs to the longest
+    passage of the first source.
     """
     places = [
         (number, at, passage.a)
@@ -301,7 +301,7 @@ def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tup
         part = owners[first:last]
         part[part < 0] = at
     starts = np.flatnonzero(np.diff(owners, prepend=-2))
-    # An empty text has no ranges, so it has no end either.
+    # The last range ends with the text; an empty text has no ranges.
     ends = np.append(starts[1:], [len(owners)] * bool(starts.size)).astype(int)
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
         owner = int(owners[first])

@@ -35,25 +35,28 @@ _LEAST_MAX_ROWS = 100
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: Settings that are accepted only in a file that the user has named; see `_require_harmless`.
+#: Settings that let others use the service, or decide which programs start or which servers are trusted. They are
+#: accepted only in a file that the user has named; see `_require_harmless`.
 _EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
-_CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
+#: Settings whose values are credentials for servers.
+_CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 #: Variables of whorl's own tests and benchmarks, which are not checked.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
 #: prometheus_client's variable for the folder that worker processes share. Their metrics are also in this folder.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: Kubernetes adds variables to every container for a service called whorl or whorl-…; their names have these endings.
+#: Matches the endings of variables that Kubernetes adds to every container for a service called whorl or whorl-….
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
-#: The value of Kubernetes' variables that end in _PORT. Only the value distinguishes them from mistyped settings.
+#: Matches the values of Kubernetes' variables that end in _PORT. A mistyped setting may have the same ending, but has
+#: another value.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
 _WHOLE = re.compile(r"[0-9]+(_[0-9]+)*")
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _DAY_SECONDS = 86_400
-#: Host and port; an IPv6 address is in brackets.
+#: Matches a host and a port; an IPv6 address is in brackets.
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 
 

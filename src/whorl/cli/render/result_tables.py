@@ -165,7 +165,7 @@ def _source_cells(attribution: Attribution, source: TextSource, before_residual:
 
 
 def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the width of each column, the widest line of its cells."""
+    """Return the width of each column: that of the widest line in its title and cells."""
     return [
         max(cell_len(line) for cell in cells for line in cell.split("\n")) for cells in zip(titles, *rows, strict=True)
     ]
