@@ -36,16 +36,17 @@ from whorl.errors import (
 from whorl.fingerprint.shingling import well_formed
 
 MOST_ID_BYTES = 512
-#: Number of hits that requests by offset can reach. For later hits, a request needs the sort key of the previous hit.
+#: Number of hits that requests with an offset can reach. To get later hits, a request must contain the sort key of the
+#: previous hit.
 RESULT_WINDOW = 10_000
 # whorl reports refusals itself, so opensearch-py must not print them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(?:opensearch|elasticsearch)\+)?https?")
 #: HTTP statuses of temporary failures.
-_PASSING = frozenset({429, 502, 503, 504})
+_TEMPORARY_STATUSES = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
-#: Part of a cluster's message about too many values in facets. Its status, 503, is that of a temporary failure.
+#: Part of a cluster's message about too many values in facets. This error is not temporary, although its status is 503.
 TOO_MANY_BUCKETS = "too many buckets"
 #: Number of documents per read request. It is small, because some requests include whole texts.
 _READ_AT_ONCE = 500
@@ -98,9 +99,10 @@ class IndexClient:
         parts, self._access = split_address(url, access, _names_index, error)
         index = parts.path.strip("/")
         self.index = unquote(index)
-        #: URL for messages, and URL for requests, both without user and password.
+        #: URL for messages, without user and password.
         self.shown = urlunsplit(parts._replace(path=f"/{index}", fragment=""))
         server = urlunsplit((parts.scheme.rpartition("+")[2], parts.netloc, "", "", ""))
+        #: URL for requests, without user and password.
         self.url = f"{server}/{index}"
         default_ca = opensearchpy.Connection.default_ca_certs()
         self.raw = opensearchpy.OpenSearch(
@@ -148,7 +150,7 @@ class IndexClient:
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
         """Return the latest versions of existing documents by id, even if they are not searchable yet.
 
-        `source` is the `_source` filter of the request; `stored` has the names of the stored fields to return.
+        `source` is the `_source` filter of the request; `stored` lists the stored fields to return.
         """
         documents = dict[str, Json]()
         # Leave out invalid ids, because a single invalid id would make the whole request fail.
@@ -174,10 +176,10 @@ class IndexClient:
             failures = [(change, item) for change, item in zip(unsent, items, strict=True) if "error" in item]
             if failure := next((item for _, item in failures if _is_of_the_index(item)), None):
                 raise self._error(failure["status"], failure["error"])
-            temporary = [(change, item) for change, item in failures if item["status"] in _PASSING]
+            temporary = [(change, item) for change, item in failures if item["status"] in _TEMPORARY_STATUSES]
             unsent = [change for change, _ in temporary]
             for _, item in failures:
-                if item["status"] not in _PASSING:
+                if item["status"] not in _TEMPORARY_STATUSES:
                     refused.append((item["_id"], item["status"], _detail(item["error"])))
             if temporary:
                 raise self._error(temporary[0][1]["status"], temporary[0][1]["error"])
@@ -239,7 +241,7 @@ class IndexClient:
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json) -> Iterator[list[Json]]:
-        """Yield all current hits of a search in batches, unordered, with at most ten minutes between two batches.
+        """Yield all current hits of a search in batches, in no order. Fetch the next batch within ten minutes.
 
         This uses the scroll API, because its syntax is the same in all versions of OpenSearch and Elasticsearch.
         """
@@ -347,7 +349,7 @@ class IndexClient:
 
     def _error(self, status: int, cause: Any) -> EngineError:
         detail = _detail(cause)
-        if status in _PASSING and TOO_MANY_BUCKETS not in detail:
+        if status in _TEMPORARY_STATUSES and TOO_MANY_BUCKETS not in detail:
             return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_temporary=True)
         if status == 404:
             message = (

@@ -77,7 +77,8 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 def searchable_text(mapping: Json, names: FieldNames) -> str | None:
     """Return the name of the text field if queries can find documents with a text, or None.
 
-    They cannot if the field is not indexed, leaves out long values, or is inside objects of the type `nested`.
+    Queries cannot find them if the field is not indexed, leaves out long values (`ignore_above`), or is inside objects
+    of the type `nested`.
     """
     field, parts = field_definition(mapping, names.content), names.content.split(".")
     parents = (field_definition(mapping, ".".join(parts[:count])) for count in range(1, len(parts)))
@@ -211,7 +212,7 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # In an existing field WORDS, names are not split, so add SPLIT_NAMES only together with a new field WORDS.
+    # An existing field WORDS may contain unsplit names, so add SPLIT_NAMES only together with a new field WORDS.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
@@ -230,7 +231,7 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
     """Return the optional features of an index; create the index if it is missing.
 
     Raise SchemaError if an existing index lacks whorl's fields or defines them differently. If `passages` is true, the
-    index must have the field of passages; if it is a scheme, passages of this scheme.
+    index must have the field of passages; if `passages` is a scheme, the field must have this scheme.
     """
     chosen = passages if isinstance(passages, PassageScheme) else None
     present = client.mapping(OWN)
@@ -274,7 +275,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
 
 
 def require_same_definitions(client: IndexClient, mapping: Json) -> None:
-    """Raise SchemaError if fields with whorl's names have other definitions, such as the cluster's guesses."""
+    """Raise SchemaError if fields with whorl's names have other definitions, perhaps guessed by the cluster."""
     if differing := list(definition_differences(mapping)):
         raise SchemaError(
             f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "

@@ -1,7 +1,7 @@
 """Defines whorl's fields in an OpenSearch index; converts documents to these fields, and hits back to documents.
 
 whorl computes words, tokens and values and stores them in its own fields. So every clause means the same as on the
-other engines, with any analysers and plug-ins of the cluster. In an index made by whorl, the stored source of a
+other engines, whatever analysers and plug-ins the cluster has. In an index made by whorl, the stored source of a
 document does not contain these fields; sketch, scheme and digest are stored fields.
 
     whorl_id             the id, to sort by and to look up
@@ -12,9 +12,9 @@ document does not contain these fields; sketch, scheme and digest are stored fie
     whorl_minhash        the distinct MinHash tokens
     whorl_sample         the look-up tokens of the sketch
     whorl_size           the number of distinct shingles of the text
-    whorl_sketch         the sketch; missing in a short document with a stored text, which replaces it
+    whorl_sketch         the sketch; missing in a short document with a stored text, from which whorl computes it
     whorl_scheme         the schemes that tokens and sketch depend on
-    whorl_passages       the passage hashes, preceded by their scheme; optional
+    whorl_passages       the name of the passage scheme, and the passage hashes; optional
     whorl_cluster        the id of the document's cluster; without a cluster, the document's own id
     whorl_is_principal   whether the document represents its cluster; missing without a cluster
     whorl_digest         the first letters of the document's digest, so that unchanged documents are not indexed again
@@ -77,10 +77,10 @@ _SCHEME = "scheme"
 #: Fields of cluster labels. `collapse` would merge all documents without a value, so the cluster of an unlabelled
 #: document is its own id.
 CLUSTER_FIELDS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
-#: Entry in the mapping of an index that splits names at `_` and `.`. Older indexes do not have it.
+#: Entry in the `_meta` of an index that splits names at `_` and `.`. Older indexes do not have it.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 #: Number of documents whose tokens are encoded in one call.
-_SPELLED_AT_ONCE = 64
+_ENCODED_AT_ONCE = 64
 _Row: TypeAlias = npt.NDArray[np.uint64]
 
 
@@ -126,7 +126,7 @@ def own_fields(
         names: Names of the fields, and of the properties (DBID, node reference) that also identify a document.
     """
     (scheme, sketch_scheme), passages = schemes, features.passages
-    for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
+    for portion in batches(zip(documents, fingerprints, strict=True), _ENCODED_AT_ONCE):
         minima, lookups = index_numbers([hashed for _, hashed in portion], scheme, sketch_scheme)
         columns = (
             portion,
@@ -150,9 +150,9 @@ def own_fields(
             }
 
 
-def _encode_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield the terms of each row of numbers; one call of `spell` encodes all rows, because most rows are short."""
-    terms, begin = spell(np.concatenate(rows)), 0
+def _encode_rows(rows: Sequence[_Row], encode: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Yield the terms of each row of numbers; one call of `encode` encodes all rows, because most are short."""
+    terms, begin = encode(np.concatenate(rows)), 0
     for row in rows:
         yield terms[begin : begin + len(row)]
         begin += len(row)
@@ -221,7 +221,9 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
 
 
 def _texts(value: Any, field: str) -> Iterator[str]:
-    """Yield the values of a field that the cluster indexes as texts: those of all objects in a list, and numbers too.
+    """Yield the values of a field that the cluster indexes as texts.
+
+    These include numbers, and the values in lists of objects.
 
     `field` is the name of the field inside `value`, or "" for the value itself.
     """

@@ -80,7 +80,7 @@ from whorl.query.plan.nodes import BoundPlan, Kind
 _AT_ONCE = 200
 #: Cache time in seconds for the description of the tokens that the cluster makes.
 _TOKENS_SECONDS = 300.0
-#: Costs of Lucene with ten segments (a tier of TieredMergePolicy), in microseconds. Only the ratio matters.
+#: Costs in microseconds, for Lucene with ten segments (one tier of TieredMergePolicy). Only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 _MOST_FIELDS = 10_000
 
@@ -106,8 +106,6 @@ class OpenSearchEngine(ServerEngine):
     @property
     def sketch_scheme(self) -> SketchScheme | None:
         return None if self._foreign else self._sketch_scheme
-
-    # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
         # If documents share an id, store only the last one.
@@ -139,8 +137,6 @@ class OpenSearchEngine(ServerEngine):
             self.refresh()
         return len(documents)
 
-    # Reading.
-
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         hits = self._documents_if_index(ids, False, [DIGEST])
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
@@ -160,7 +156,7 @@ class OpenSearchEngine(ServerEngine):
     def _find(self, references: Collection[str], options: Json) -> Iterator[tuple[str, Json]]:
         """Yield each reference that names a document, with the document.
 
-        `options` of the request say what the document contains.
+        `options` are members of the request body that choose the fields to return.
         """
         return self._match_references(references, lambda values: self._fetch_named(values, options))
 
@@ -255,9 +251,9 @@ class OpenSearchEngine(ServerEngine):
             yield hit["_id"], sorted(map(int, hit["matched_queries"]))
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passage hashes, of the scheme `wanted` if it is given.
+        """Raise an error unless new documents get passage hashes. Create the index if it is missing.
 
-        Create the index if it is missing.
+        If `wanted` is given, the hashes must have this scheme.
         """
         require_fields(self._client, self._names, passages=wanted or True)
 
@@ -404,7 +400,7 @@ class OpenSearchEngine(ServerEngine):
                 raise self._client.without_fields()
             text = searchable_text(mapping, self._names)
         except EngineResponseError as error:
-            # Ignore a refusal: the user may have the right to search only.
+            # Ignore a refusal: the user may only have the right to search.
             if error.status != 403:
                 raise
         lacking = missing_fields_query(text=text)

@@ -62,7 +62,7 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens, as determined from its tokens of sample texts.
+    """A field of MinHash tokens, described from the tokens that it makes of sample texts.
 
     Args:
         text_field: Field of the document's text.
@@ -81,7 +81,7 @@ class TokenField:
 def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
     """Return the MinHash fields of an index: fields with an analyzer that makes MinHash tokens.
 
-    `settings` has values by full names with dots, as `IndexClient.settings` returns them.
+    `settings` maps full names with dots to values, as `IndexClient.settings` returns them.
     """
     analyzers = dict(_analyzers(settings))
     return [
@@ -145,7 +145,7 @@ def find_scheme(field: MinHashField, count: int) -> Scheme | None:
 
 
 def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[dict[str, int], bool]]]:
-    """Yield the analysers that make MinHash tokens, each with the `options` and the `rotation` of its fields."""
+    """Yield each analyser that makes MinHash tokens, with `options` and `rotation` for a `MinHashField`."""
     for key, value in settings.items():
         if not (key.startswith(_ANALYZER) and key.endswith(".filter")):
             continue
@@ -157,7 +157,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[dict[st
         # A missing option has Lucene's default.
         defaults = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1}
         options = {name: int(filters[at].get(name, default)) for name, default in defaults.items()}
-        # A filter that gets single words has shingles of one word.
+        # If no shingle filter comes before the MinHash filter, each shingle is a single word.
         shingle = filters[types.index("shingle")] if "shingle" in types[:at] else {"max_shingle_size": 1}
         options["shingle_size"] = int(shingle.get("max_shingle_size", 2))
         rotates = str(filters[at].get("with_rotation", options["bucket_count"] > 1)).lower() == "true"
@@ -172,7 +172,7 @@ def _filter(settings: Mapping[str, Any], name: str) -> Json:
 
 
 def _flatten(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield the full name of each field and subfield, with its mapping and the document field that has its text."""
+    """Yield the full name of each field and subfield, with the document field that has its text, and its mapping."""
     for key, field in mapping.get("properties", {}).items():
         name = f"{prefix}{key}"
         yield name, (name, field)
@@ -195,7 +195,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except EngineResponseError as error:
-        # Searches do not need the mapping, and a user may have the right to search only.
+        # Searches do not need the mapping, and a user may only have the right to search.
         if error.status == 403:
             return None
         raise
@@ -252,6 +252,6 @@ class ForeignTokens:
 
 
 def read_texts(client: IndexClient, names: FieldNames, ids: Collection[str]) -> dict[str, str]:
-    """Return the texts of existing documents by id, also empty texts."""
+    """Return the texts of existing documents by id, including empty texts."""
     hits = client.documents(list(ids), [names.content])
     return {document_id: text_in(hit.get("_source", {}), names) for document_id, hit in hits.items()}

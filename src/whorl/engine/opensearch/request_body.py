@@ -80,11 +80,11 @@ _MOVED_CLAUSES = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
 #: A score so small that it does not change a sum in 32-bit floats.
-_UNSEEN = 1e-9
+_NEGLIGIBLE_SCORE = 1e-9
 
 
 def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None) -> Json:
-    """Translate a bound plan into a query; raise an error if it has too many clauses, or needs fields of whorl.
+    """Translate a bound plan into a query; raise an error if it has too many clauses, or needs missing fields.
 
     `tokens` is the field with the MinHash tokens that the cluster makes, in an index without whorl's fields.
     """
@@ -253,14 +253,14 @@ def _minimum_match(queries: Sequence[Json], minimum: int) -> Json:
 def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
     """Return the query for documents of `superset` with enough matches of the counted queries.
 
-    `counted` has queries, each with a number. The numbers of a hit's matches must add up to at least `minimum`; the
-    score is this sum times `weight`.
+    `counted` contains pairs of a query and a number. For each document, the numbers of the matching queries are added.
+    The sum must be at least `minimum`, and the score is the sum times `weight`.
     """
     if not weight:
         return _constant(_weighted_sum(superset, counted, minimum, 1.0), 0.0)
     # Let the first function match every document, because a document without a matching function would score 1.
     functions = [
-        {"weight": _UNSEEN * weight},
+        {"weight": _NEGLIGIBLE_SCORE * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
     ]
     scores = {"score_mode": "sum", "boost_mode": "replace", "min_score": (minimum - 0.5) * weight}
@@ -279,9 +279,11 @@ for (int at = 0; at < params.beginnings.length; at++) {
 }
 return params.missing;
 """
-#: The prefix "=" sorts an empty text before a missing text in descending order.
+#: Part of the sort script that returns a text as the sort key. The prefix "=" sorts an empty text before a missing text
+#: in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Script that decodes integers and floats of `encode_sortable`, to sort both kinds together by value.
+#: Part of the sort script that returns a number as the sort key. It decodes integers and floats of `encode_sortable`,
+#: to sort both together.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
@@ -382,7 +384,7 @@ def _span_near(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
 def _fuzzy_word(field: str, word: str, edits: int) -> Json:
     options = {
         "fuzziness": edits,
-        # Protect the field name that begins each term from edits: an edited name would be another field.
+        # Protect the field name that begins each term from edits: an edited name could match another field.
         "prefix_length": len(word_term(field, "")),
         # Make one clause for all matching terms, not one clause per term.
         "rewrite": "constant_score",

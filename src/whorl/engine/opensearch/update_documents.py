@@ -80,7 +80,7 @@ def missing_fields_query(
     Args:
         again: Match all documents.
         passages: Also match documents without passages of this scheme.
-        text: Match only documents with a value in this field (`searchable_text`), or with another scheme.
+        text: Match only documents with a value in this field (`searchable_text`), or with fields for another scheme.
     """
     has = [{"term": {SCHEME: {"value": scheme_value(Scheme(), SketchScheme())}}}]
     if passages:
@@ -102,8 +102,8 @@ def backfill(
 ) -> BackfillReport:
     """Add whorl's fields to all documents that have a text. If the cluster fails, earlier updates remain.
 
-    An empty text counts, because queries cannot tell it from others. If `again`, compute the fields again for documents
-    that already have them. `progress` gets the counts so far, see `fill_batches`.
+    An empty text counts as a text, because queries cannot distinguish it from other texts. If `again`, compute the
+    fields again for documents that already have them. `progress` gets the counts so far, see `fill_batches`.
     """
     require_batch(batch)
     total = prepare(client, names, again=again)
