@@ -11,7 +11,7 @@ import pytest
 from tests import solr_runtime
 from tests.sampling import FULL
 from whorl import Document, Store, open_store
-from whorl.engine.solr.engine import _MOST_RECALLED
+from whorl.engine.solr.engine import _CACHED_SKETCHES
 from whorl.errors import UnknownDocumentError
 from whorl.request_context import new_request
 from whorl.search.similar.search import FEW
@@ -164,8 +164,8 @@ def test_few_sketches_are_recalled(store: Store) -> None:
     """
     The sketches of the last sources are recalled, and no more.
     """
-    store.index([Document(f"d{number}", text_of(number)) for number in range(_MOST_RECALLED + 1)])
-    for number in range(_MOST_RECALLED + 1):
+    store.index([Document(f"d{number}", text_of(number)) for number in range(_CACHED_SKETCHES + 1)])
+    for number in range(_CACHED_SKETCHES + 1):
         answer(store, f"d{number}")
     assert requests_of(store, "d1") == 1
     assert requests_of(store, "d0") == 2

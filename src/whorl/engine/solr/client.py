@@ -94,7 +94,7 @@ class SolrClient:
     def select(self, body: object, handler: str = "select", **params: str) -> SearchResponse:
         answer = self.post(handler, body, **params)
         response = answer["response"]
-        # A document is a JSON object.
+        # `dict` raises an error if a document is not a JSON object.
         return SearchResponse(whole_number(response["numFound"]), [*map(dict, response["docs"])], answer)
 
     def fetch(self, query: Mapping[str, Any], fields: Iterable[str], limit: int) -> list[Json]:
@@ -113,7 +113,10 @@ class SolrClient:
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Iterable[str], rows: int, mark: str = BEGINNING
     ) -> Iterator[tuple[list[Json], str]]:
-        """Yield pages of matching documents by id, from the cursor mark `mark` on, each with the next page's mark."""
+        """Yield pages of matching documents in the order of their ids, each with the cursor mark of the next page.
+
+        `mark` is the cursor mark of the first page to yield.
+        """
         following, mark = mark, ""
         while following != mark:
             mark = following

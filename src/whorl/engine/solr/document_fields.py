@@ -79,8 +79,8 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # The user may not be allowed to make this request. Continue without the names, unless dynamic fields match all
-        # names, or hold whole values of properties, which only the names reveal.
+        # The user may lack the right to read the names. Continue without them, unless the schema has a dynamic field
+        # for all names, or for whole values: then only the names in use show which fields exist.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
@@ -157,7 +157,7 @@ def original_values(field: str, by_kind: FieldsByKind, document: Json) -> tuple[
 
     Args:
         by_kind: Names of the property's fields by the type of their values.
-        document: The document's fields, with those of `fields_of_types`.
+        document: Fields of the document, including the fields that `fields_of_types` returns.
     """
     keywords = by_kind.get(Kind.KEYWORD, field)
     texts = {*listed(document.get(keywords))} if keywords != field else set()
@@ -237,7 +237,8 @@ def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
 def read_sketches(client: SolrClient, collection: SolrCollection, documents: Sequence[Json]) -> list[Sketch | None]:
     """Return the sketch of each document, or None if it is missing, malformed or of another scheme.
 
-    The documents must contain the fields key, SKETCH and SCHEME. Texts of short documents that they lack are fetched.
+    The documents must contain the fields key, SKETCH and SCHEME. If a short document does not contain its text, fetch
+    the text.
     """
     key, content = collection.names.key, collection.content or ""
 
@@ -293,8 +294,8 @@ def token_warnings(
 ) -> tuple[str, ...]:
     """Return a warning about documents that a search by MinHash tokens misses, because they have no tokens.
 
-    A backfill adds tokens to the documents without a sketch, so these are counted. If the collection has no sketches,
-    a missing token may also mean that the text is too short, so warn only if no document has tokens.
+    Count only documents without a sketch, because a backfill adds tokens to them. If the collection has no sketches,
+    missing tokens may also mean that the text is too short, so warn only if no document has tokens.
 
     `covered` is None if the collection has no fields for sketches. `count` counts the documents with neither a sketch
     of any scheme nor tokens; it reads all tokens of the index.
@@ -308,8 +309,8 @@ def token_warnings(
     try:
         documents, with_tokens, deleted = field_use(client, name)
     except EngineResponseError:
-        # The user may not be allowed to make this request. Use values that make the code below call `count`, which
-        # returns the exact number, if documents lack a sketch.
+        # The user may lack the right to make this request. With these values, the code below calls `count` if any
+        # document lacks a sketch.
         documents, with_tokens, deleted = (covered.documents if covered else 0), 1, 1
     if not with_tokens:
         lacking = documents if covered is None else unsketched + filled

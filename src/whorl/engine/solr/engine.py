@@ -121,9 +121,10 @@ _BITS = 24
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Assumed number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Maximum number of sources whose sketches are cached for `find_cached_sketch` (up to 128 KB each). A request for at
-#: most `_VERSIONED` candidates also returns the version of each.
-_MOST_RECALLED, _VERSIONED = 64, 100
+#: Maximum number of sketches to cache for `find_cached_sketch` (up to 128 KB each).
+_CACHED_SKETCHES = 64
+#: A request for at most this number of candidates also returns the version of each candidate.
+_VERSIONED_ROWS = 100
 #: Number of update requests that run at the same time.
 CONNECTIONS = 2
 #: An update request ends after `BATCH_SIZE` documents, or when its texts have `BATCH_CHARACTERS` characters.
@@ -138,7 +139,7 @@ class SolrEngine(ServerEngine):
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         super().__init__(client.commit)
         self._client = client
-        self._recent = LimitedCache[tuple[str, str], CachedSketch](_MOST_RECALLED)
+        self._recent = LimitedCache[tuple[str, str], CachedSketch](_CACHED_SKETCHES)
         self._configured = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = self._until_refresh(
@@ -325,7 +326,10 @@ class SolrEngine(ServerEngine):
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def _fetch_documents(self, values: Mapping[str, list[str]], fields: Iterable[str]) -> list[Json]:
-        """Return the documents that have any of the values, by field, with their ids and the requested fields."""
+        """Return the documents with any of the values, each with its id and the requested fields.
+
+        `values` maps a field to its values.
+        """
         wanted = dict.fromkeys([self.collection.names.key, *values, *fields])
         return self._client.select(documents_request(values, [*wanted])).documents
 
@@ -405,7 +409,7 @@ class SolrEngine(ServerEngine):
         is_counted = self.reads_candidates_later(plan)
         # If the scores count the shared hashes, the comparison needs neither sketches nor texts, so do not request
         # them.
-        request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED else [])]
+        request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED_ROWS else [])]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += escape_field_names([self.collection.content])
         if not in_order:
@@ -434,13 +438,13 @@ class SolrEngine(ServerEngine):
         key = self.collection.names.key
         for ids in batches(wanted, _FETCHED_AT_ONCE):
             documents = self._fetch_tokens({key: ids}, with_text=any(wanted[document_id] for document_id in ids))
-            # If the key is a number field, Solr returns document 7 for the id "007"; leave it out.
+            # If the key is a number field, Solr returns document 7 for the id "007". Leave it out.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
             signatures |= self._signatures_by_id(by_id, wanted)
         return signatures
 
     def _signatures_by_id(self, documents: Mapping[str, Json], wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of documents of `_fetch_tokens`, by id.
+        """Return the signatures of documents that `_fetch_tokens` returned, by id.
 
         `wanted` maps each id to True if the order of the document's tokens matters.
         """
@@ -502,9 +506,10 @@ class SolrEngine(ServerEngine):
             return _SEGMENTS
 
     def _fetch_tokens(self, values: Mapping[str, list[str]], *, with_text: bool) -> list[Json]:
-        """Return the documents that have any of the values, by field, with the source of their tokens.
+        """Return the documents with any of the values, each with the fields that contain its tokens or its text.
 
-        If this source is term vectors, the token field of a document has the frequencies of its tokens.
+        `values` maps a field to its values. If the tokens come from term vectors, the token field of each document
+        contains the tokens with their frequencies.
         """
         collection, source = self.collection, self._token_source
         minhash, fields = collection.names.minhash, list[str]()

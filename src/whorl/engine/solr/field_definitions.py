@@ -32,10 +32,10 @@ SKETCH_FIELDS: Mapping[str, tuple[str, ...]] = {
 #: Optional field of passage hashes, and the properties that it must have.
 PASSAGES, PASSAGE_PROPERTIES = "whorl_passages", ("indexed", "multiValued")
 #: Prefix of all names of passage schemes. The type of the passage field has the name of its scheme.
-_OF_PASSAGES = "passages"
+_PASSAGE_TYPE_PREFIX = "passages"
 #: Field for a digest of the document, to skip unchanged documents.
 DIGEST = "whorl_digest"
-#: Solr's field for the version of a document, a new number from the clock after every update.
+#: Solr's field for the version of a document. Every update sets it to a new number, which Solr makes from the clock.
 VERSION = "_version_"
 #: Prefixes of the dynamic fields for whole (not tokenized) values of properties in text fields.
 WHOLE_PREFIXES: Mapping[Kind, str] = {
@@ -45,7 +45,7 @@ WHOLE_PREFIXES: Mapping[Kind, str] = {
     Kind.DATE: "whorl_date_",
     Kind.BOOLEAN: "whorl_boolean_",
 }
-#: Pattern of the character filter that splits names at `_` and `.`, because Unicode's word-break rules do not.
+#: Pattern of the character filter that splits names at `_` and `.`. Unicode's word-break rules do not split there.
 SPLIT_PATTERN = "[_.]"
 
 #: Additional properties of the token field if whorl cannot compute the tokens, for example without stored texts.
@@ -102,7 +102,7 @@ def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
         return None
     kind = str(field["type"])
     # A field from an older version of whorl has the type of the look-up tokens, and the default scheme.
-    return PassageScheme.parse(kind) if kind.startswith(_OF_PASSAGES) else PassageScheme()
+    return PassageScheme.parse(kind) if kind.startswith(_PASSAGE_TYPE_PREFIX) else PassageScheme()
 
 
 @lru_cache

@@ -27,13 +27,14 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
-#: Names of the factories of three filters: the short name in Solr 9, then the class names in older schemas.
+#: Names of three filters in schemas: first the short name of Solr 9, then the class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
-#: Oldest Solr version with the query parser `min_hash`, and the tested versions.
+#: Oldest Solr version with the query parser `min_hash`.
 _OLDEST = (8,)
+#: Oldest tested version of each major version.
 _TESTED_VERSIONS = ("8.11", "9")
 #: Parameters of MinHashFilterFactory with their defaults.
 _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
@@ -116,7 +117,7 @@ class Schema:
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
     def is_copied_into(self, name: str) -> bool:
-        """Check whether Solr adds values of other fields to a field."""
+        """Check whether a copyField adds values of other fields to a field."""
         return any(fnmatch.fnmatchcase(name, destination) for _, destination in self.copies)
 
     def sources(self, destination: str) -> list[str]:
@@ -241,7 +242,7 @@ def _has_same_analysis(known: SolrCollection, minhash: str, version: SolrVersion
 
 
 def _luke_reports(client: SolrClient) -> Iterator[Json]:
-    """Yield for one core of each shard its report of the index and of the fields in use, including dynamic fields."""
+    """Yield the report of one core of each shard about its index and the fields in use, including dynamic fields."""
     for core in client.cores(directly=False):
         yield core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false")
 

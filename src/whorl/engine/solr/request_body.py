@@ -75,7 +75,7 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Maximum number of clauses of a query whose score a function computes.
+#: Maximum number of clauses in a query that a function refers to.
 _CLAUSES_AT_ONCE = 1000
 #: Number of leaf clauses that a fingerprint needs as a function: one for the score, one for the match, and four for
 #: filters (scheme, tokens, and two for the sizes).
@@ -83,8 +83,8 @@ _MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Pattern of the names that Solr always reads as fields in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
-#: Characters that need no escape in a regular expression.
-_MARKS = "~%@=!,;:"
+#: Possible separators of tokens: characters that need no escape in a regular expression.
+_SEPARATORS = "~%@=!,;:"
 #: Separator of ids, which contain no control characters.
 _BETWEEN_IDS = "\x1f"
 
@@ -100,8 +100,8 @@ _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 class SolrFields:
     """The collection's names for the fields that whorl needs.
 
-    `text` has the fields that words are searched in by default. `scheme` is the name of the token scheme, which also
-    defines the words and shingles in sketches.
+    `text` lists the fields that a clause without a field name searches. `scheme` is the name of the token scheme; it
+    also defines the words and shingles of sketches.
     """
 
     key: str = "id"
@@ -126,7 +126,7 @@ def search_request(
 
     Args:
         only_scheme: The scheme of all sketches; None if there are several, so that the request must filter by scheme.
-        counted: Plans to translate into named queries that other parts of the request use.
+        counted: Nodes of plans, by name. They become named queries, to which the facets of the request refer.
     """
     roots = {"": plan.root, **(counted or {})}
     # Lucene limits the number of clauses of each query separately, so check each query alone.
@@ -204,7 +204,7 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def unmarked_sketches(scheme: str) -> Json:
-    """Return the query for documents with a non-empty sketch and without `SAMPLE_MARK`, as older versions store."""
+    """Return the query for documents whose non-empty sketch lacks `SAMPLE_MARK`, as in older versions."""
     marked = {"term": {"f": SAMPLE, "query": SAMPLE_MARK}}
     return {"bool": {"filter": _filled_sketches(scheme), "must_not": [marked]}}
 
@@ -382,16 +382,17 @@ class _Builder:
         return self._sum_query(queries, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
 
     def _sum_query(self, queries: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
-        """Return a query whose score is the sum of several queries' scores, within Lucene's limit on clauses.
+        """Return a query whose score is the sum of the scores of several queries.
 
-        Hits must match all `filters` (by default, any of the queries), and score at least `least`.
+        The scores are added by functions, because the clauses of a function do not count towards Lucene's limit on
+        clauses. Hits must match all `filters` (by default, any of the queries), and score at least `least`.
         """
         functions = []
         for query in queries:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = query
             functions.append(f"query(${name},0)")
-        # A sum without a value in one term has no value, and frange needs one. So `def` replaces a missing value by 0.
+        # If one term has no value, the sum has no value, but frange needs one. So `def` replaces a missing value by 0.
         terms = [f"def({function},0)" for function in functions]
         total = functions[0] if len(functions) == 1 else f"sum({','.join(terms)})"
         matching = [*filters]
@@ -432,7 +433,7 @@ def join_tokens(tokens: Sequence[str]) -> tuple[str, str]:
       overlapping occurrences are one occurrence.
     """
     together = "".join(tokens)
-    separator = next((mark for mark in _MARKS if mark not in together), None)
+    separator = next((mark for mark in _SEPARATORS if mark not in together), None)
     if separator is None:
         separator = "%" + "~" * max(map(len, tokens))
     return separator.join(tokens), separator
@@ -451,9 +452,10 @@ def overlap_similarity(token_count: int, minimum: int) -> float:
 def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
-    The parser tries the numbers of bands b = 1, 2, … and takes the first whose match probability, with count // b rows,
-    exceeds tp. The probability grows with b. So tp must lie between the probability of the last b with more rows, and
-    that of the first b with `rows` rows. The tokens must fill every band, because a short last band would never match.
+    For a number of tokens, `count`, the parser tries b = 1, 2, … bands of count // b rows. It takes the first b whose
+    match probability exceeds tp. The probability grows with b. So tp must lie between the probability of the last b
+    with more rows, and the probability of the first b with `rows` rows. The tokens must fill every band, because a
+    short last band would never match.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)

@@ -140,7 +140,7 @@ def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json])
     computed = [*SKETCH_FIELDS, *([PASSAGES] if passages else [])]
     made, removed, kept, with_words = [], [], 0, list[str]()
     content = collection.content or ""
-    # An empty text is a text, because queries cannot tell it from others.
+    # Treat an empty text as a text, because queries cannot distinguish it from other texts.
     texts = [whole_text(document[content]) if content in document else None for document in documents]
     outputs = Outputs.HASHES | Outputs.WORDS if passages else Outputs.HASHES
     hashes = hash_texts((text for text in texts if text is not None), collection.scheme, outputs, workers=1)
@@ -190,7 +190,7 @@ def _queries(collection: SolrCollection, *, repair: bool) -> list[dict[str, Any]
     name = collection.sketch_schemes
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.schema.passage_scheme:
-        # Match only documents with a sketch and its tokens, because the other queries find all other documents.
+        # Leave out documents without a sketch or its tokens, because the other queries match them.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
@@ -315,7 +315,7 @@ class _Losses:
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({uncopied})"
 
     def _count_uncopied(self, destination: str) -> str:
-        """Return as text the number of documents with a value in `destination` that was not copied; "" for 0."""
+        """Return, as text, the number of documents with a value in `destination` that was not copied; "" for 0."""
         if "*" in self._sources[destination]:
             return ""
         sources = self._source_fields(destination)
@@ -449,7 +449,7 @@ class SolrLabels(ServerLabels):
         return send_updates(self._client, updates, key)
 
     def _unreadable_fields(self, documents: list[Json], collection: SolrCollection) -> Iterator[Json]:
-        """Yield for each document the fields that Solr cannot read, and would lose in an atomic update."""
+        """For each document, yield the fields that Solr cannot read and would lose in an atomic update."""
         if scheme := collection.schema.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
             words = (hashes.words for hashes in hash_texts(texts, collection.scheme, Outputs.WORDS, workers=1))
