@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 _Numbers = npt.NDArray[np.int64]
-#: Both ends of several links (pairs of nodes): two arrays of one type of integers.
+#: Links (pairs of nodes) in columns: the first nodes, and the second nodes. Both arrays have the same integer type.
 Links = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
@@ -23,7 +23,7 @@ class UnionFind:
         roots = self._parents[nodes]
         while (is_open := self._parents[roots] != roots).any():
             roots = np.where(is_open, self._parents[roots], roots)
-            # Storing each step halves long chains; otherwise, they would take quadratic time.
+            # Store the result of each step: this halves long chains, which would otherwise take quadratic time.
             self._parents[nodes] = roots
         return roots
 
@@ -43,11 +43,12 @@ def stars_of(links: Iterable[Links], at_once: int) -> Links:
     """Link each node of a graph to the smallest node of its connected component.
 
     Args:
-        links: Links of the graph, in batches, at least one.
+        links: Links of the graph, in one or more batches.
         at_once: Number of links to merge at a time. Memory holds about as many links, and one link per node.
 
     Returns:
-        The nodes, ascending, without the smallest node of each component; and the smallest node for each of them.
+        All nodes except the smallest node of each component, ascending; and for each of these nodes, the smallest node
+            of its component.
     """
     waiting, size = list[Links](), 0
     for batch in links:

@@ -120,11 +120,12 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark each member's index prefix and probe prefix: its rarest hashes; ties go to the smaller hash.
+    """Mark the entries in each member's index prefix (`is_indexed`) and in its probe prefix (`is_probed`).
 
-    The entries come from `select_shared`. `index_lengths` and `probe_lengths` have the number of entries in each
-    member's prefixes; an index prefix has only indexable entries. `begins` has the offset of each member's entries when
-    they are grouped by member; the function overwrites it. `slots` and `aside` are scratch space.
+    A prefix has the member's rarest hashes; ties go to the smaller hash. The entries come from `select_shared`.
+    `index_lengths` and `probe_lengths` have the number of entries in each member's prefixes; an index prefix has only
+    indexable entries. `begins` has the offset of each member's entries when they are grouped by member; the function
+    overwrites it. `slots` and `aside` are scratch space.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     # After this loop, each offset in `begins` is the end of the member's entries.

@@ -68,7 +68,7 @@ def without_numbers(texts: Sequence[str]) -> list[str]:
 
 
 class ReferenceIndex:
-    """Inverted index of reference texts: finds the texts with a given shingle, and its positions there.
+    """Inverted index of reference texts: finds the texts that contain a shingle, and its positions in these texts.
 
     `sizes` has the number of distinct shingles of each text. `groups` has each text's group (see `group_of`).
     """

@@ -250,7 +250,7 @@ def deduplicate(
 
 
 def _warn_of(notes: Iterable[str]) -> None:
-    """Issue notes as warnings, at the line that called the public function.
+    """Issue each note as a warning that points to the line that called the public function.
 
     The notes are about ambiguous percentages, and about values that cannot be read as a date or number.
     """

@@ -95,7 +95,7 @@ def passages_among(
 def _read_words(
     scheme: Scheme, within: str | None, portions: Iterable[Sequence[Document]]
 ) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-    """Convert documents to batches for a sketch store, with word hashes and the text in place of a sketch."""
+    """Convert documents to batches for a sketch store, which contain word hashes and texts in place of sketches."""
     read = with_made(
         chain.from_iterable(portions),
         lambda ahead: hash_texts((document.text for document in ahead), scheme, Outputs.WORDS, workers=1),
@@ -171,7 +171,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return an array with 1 plus the position of each window's source; 0 for a window without a source.
+    """Return, for the window at each position, 1 plus the position of its source; 0 if the window has no source.
 
     The array is mapped from a sparse file in `folder`. To bound the memory, windows are sorted by hash in several
     passes, each over a range of hash values.
@@ -182,7 +182,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     positions = _shared_positions(stream)
     half = (stream.window + 1) // 2
-    # Upper bound of the number of windows: a window may contain several of the positions.
+    # This upper bound counts a window several times if it contains several of the positions.
     most = min(total, positions.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -255,7 +255,7 @@ def _record_sources(
 
 
 def _cover_windows(stream: _WordStream, sources: Numbers) -> Numbers:
-    """Combine windows to passages; return an int64 array of shape (passages, 3).
+    """Combine windows into passages; return an int64 array of shape (passages, 3).
 
     A row has the position of the passage's first word, the position of its source's first word, and its length in
     words.

@@ -66,7 +66,8 @@ class Pair(NamedTuple):
     Args:
         a: The earlier document, or the document that represents a cluster (its principal).
         shares: Shared shingles as fractions (Jaccard, A in B, B in A); estimates if a sketch is incomplete.
-        low, high: Ends of 95 % confidence intervals; equal to the shares if all shingles were compared.
+        low, high: Limits of the 95 % confidence intervals of the shares; equal to the shares if all shingles were
+            compared.
         residual: Shares of the texts without boilerplate, if the options define boilerplate.
         spans: Half-open character ranges of the longest shared passage in A and in B, if the search looked for it.
         passage: Beginning of the longest shared passage.
@@ -93,7 +94,7 @@ class Pair(NamedTuple):
     def of_counts(
         cls, a: Member, b: Member, shared: int, least: int, largest: int, residual: Shares | None = None
     ) -> Pair:
-        """Return the pair, given its number of shared shingles and both ends of the confidence interval."""
+        """Return the pair, given its number of shared shingles and the limits of this number's confidence interval."""
         shares = Shares.of_counts(shared, a.size, b.size)
         if least == largest:
             return cls(a, b, shares, shares, shares, residual)
@@ -186,8 +187,8 @@ class Duplicates:
         self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
-        #: Returns the values read so far that cannot be converted to a rank or a date. In a store, only values of
-        #: cluster members are read.
+        #: Function that returns the values read so far that cannot be converted to a rank or a date. In a store, only
+        #: values of cluster members are read.
         self.find_unread_values: Callable[[], Sequence[UnreadValues]] = tuple
         #: Function that reads texts by id; the default finds no texts.
         self.read_texts: ReadTexts = lambda ids: {}
@@ -269,9 +270,10 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield the pairs of all exact copies of the two documents of each pair, in batches.
+        """Expand each pair to the pairs of all exact copies of its two documents; yield batches of expanded pairs.
 
-        A batch is three arrays: both documents of each new pair, and the index of the original pair in `pairs`.
+        A batch has three arrays: the first and the second document of each expanded pair, and its original pair (an
+        index in `pairs`).
         """
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
@@ -288,7 +290,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
-        """Return one copy of each document; `which` has the copy's index among the document's copies, from 0."""
+        """Return one exact copy of each document: the copy with the index `which` (from 0) among all of its copies."""
         begins, counts = self._copies_of(indices)
         copies = indices.copy()
         copied = np.flatnonzero(counts > 1)
@@ -415,7 +417,7 @@ class Duplicates:
         return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
-        """Label each document with the document that the policy `keep` keeps in its place.
+        """Label each document with the document to keep in its place, according to the policy `keep`.
 
         The label of a kept document is its own index. With `new`, all documents of earlier runs are kept.
         """
@@ -455,7 +457,7 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different texts, the first equal document of each document, and all sizes."""
+    """Return the pairs of different texts, and for each document its first equal document and its shingle count."""
     # This is not a method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
@@ -474,7 +476,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
             if version.match is not None and before is not None and after is not None:
                 comparison, lost, added = compare_versions(before, after, scheme)
                 a, b = version.match.a, version.match.b
-                # A document of a store may have changed since the search. In this case, leave its version unchanged.
+                # If a document of a store has changed since the search, do not add words to its version.
                 if (comparison.a.shingles, comparison.b.shingles) == (a.size, b.size):
                     shared = comparison.shared_shingles
                     match = Pair.of_counts(a, b, shared, shared, shared)
@@ -574,7 +576,7 @@ class PairColumns:
 
     Args:
         ids: Id of each document.
-        sizes: Distinct shingles of the documents; int64 array of shape (documents,).
+        sizes: Number of distinct shingles of each document; int64 array of shape (documents,).
         a, b: Indices in `ids` of the documents of each pair; int64 arrays of shape (pairs,), like `shared`.
     """
 

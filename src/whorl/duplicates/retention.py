@@ -129,14 +129,15 @@ class UnreadValues:
 def ranks_and_dates(
     keep: Keep, date_column: str | None, values_of: Callable[[str], Sequence[object]]
 ) -> tuple[list[list[float | None]], dict[tuple[str, str], dict[int, object]]]:
-    """Convert the values of two columns: of the retention policy to ranks, and of the date column to dates.
+    """Convert the values of the retention policy's column to ranks, and those of the date column to dates.
 
     Args:
         values_of: Returns the values of a column, one for each document.
 
     Returns:
-        A list of ranks and a list of dates in seconds since 1970; None if unknown. A list is empty if no column is
-            named. Then the values that cannot be converted, by column and needed type, and by index of the document.
+        First, a list of ranks and a list of dates (seconds since 1970), with None for a value that cannot be converted.
+            A list is empty if its column is not named. Second, the values that cannot be converted: a dict for each
+            pair of a column and the needed type, which maps indices of documents to values.
     """
     converted: list[list[float | None]] = []
     unread: dict[tuple[str, str], dict[int, object]] = {}
@@ -151,7 +152,7 @@ def ranks_and_dates(
 def seconds_of(value: object) -> float | None:
     """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date.
 
-    A number is already seconds, also as text: CSV has only text, and Spark reads all values of JSON as text.
+    A number means seconds, even if it is given as text: CSV has only text, and Spark reads all JSON values as text.
     """
     first = _first_of(value)
     if isinstance(first, date):

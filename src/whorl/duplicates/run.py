@@ -165,7 +165,7 @@ def duplicates_in(
         duplicates.find_unread_values = lambda: [
             found for key, of_ids in unread.items() for found in UnreadValues.of_column(*key, of_ids.values())
         ]
-        # If each document with a text has a sketch, the others have no text.
+        # If no sketches are missing in the store, a document without a sketch has no text.
         if without and options.common is None and engine.gaps("sketches"):
             duplicates.without_sketch = without
         else:

@@ -38,7 +38,8 @@ class Sketches:
     """Sketches of documents, addressed by index.
 
     Args:
-        sizes: Distinct shingles of each document; int64 array of shape (documents,), like `starts` and `counts`.
+        sizes: Number of distinct shingles of each document; int64 array of shape (documents,), like `starts` and
+            `counts`.
         starts: Offset of each document's first hash.
         counts: Number of hashes of each document.
         hashes: Hashes of all documents, grouped by document, ascending within each; uint64 array, possibly mapped from

@@ -196,7 +196,7 @@ class PersistentSketchStore:
         os.close(self._file)
         self._database.close()
 
-    # Methods for documents.
+    # The following methods store and delete documents.
 
     def mark_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
@@ -204,8 +204,8 @@ class PersistentSketchStore:
         """Mark unchanged documents as seen in this scan.
 
         A document is (id, digest, name, rank, date). It is unchanged if the stored digest is the same; its name, rank
-        and date are updated. The result maps the id of each unchanged document to True if this scan has already seen
-        the id, so that the input repeats it, and to False otherwise.
+        and date are updated. The keys of the result are the ids of the unchanged documents. The value is True if the
+        input repeats the id, because this scan has already seen it.
         """
         digests, scan = {document_id: digest for document_id, digest, *_ in documents}, self._scan()
         known = self._select_in_batches("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
@@ -225,7 +225,7 @@ class PersistentSketchStore:
 
         Args:
             digests: Digest of each document's text or sketch. A document with an equal digest is unchanged.
-            mark: Position that the scan has reached in its source; saved, so that an interrupted scan can continue.
+            mark: Position of the scan in its source. It is saved, so that an interrupted scan can continue there.
         """
         with self._convert_errors():
             write_all(self._file, batch.hashes)
@@ -355,7 +355,7 @@ class PersistentSketchStore:
         sizes = stored.sketches.sizes
         return Pairs.concatenate([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
 
-    # Methods for the database.
+    # The following methods access the database.
 
     def _select_in_batches(self, statement: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple]:  # type: ignore[type-arg]
         for at in range(0, len(values), _CHUNK):

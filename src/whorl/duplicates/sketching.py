@@ -19,7 +19,8 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_o
 from whorl.fingerprint.winnowing import mix_bits
 from whorl.model import Document
 
-#: Odd factor, from the golden ratio: a product with it spreads 64-bit numbers evenly, without loss.
+#: Multiplier from the golden ratio. Products modulo 2**64 are spread evenly, and differ for different numbers, because
+#: the multiplier is odd.
 GOLDEN_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -30,7 +31,7 @@ class SketchBatch:
     Args:
         worths: Rank by the retention policy, where larger is better; float64, NaN if unknown.
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
-        sizes: Distinct shingles of each document; int64 array of shape (documents,).
+        sizes: Number of distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
         keys: 64-bit hashes of the sketches; int64 array of shape (documents,).
         offset: Offset of the hashes in the store's file, if they are already written there and `hashes` is empty.
@@ -99,7 +100,7 @@ class Sketching:
         return values, [one for key, own in unread.items() for one in UnreadValues.of_column(*key, own.values())]
 
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-        distinct = (_distinct(batch, self.options.within) for batch in portions)
+        distinct = (_distinct_texts(batch, self.options.within) for batch in portions)
         read = with_made(distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.options.scheme))
         for batch, together in read:
             _separate_groups(together, batch.groups)
@@ -122,7 +123,7 @@ class Sketching:
         )
 
 
-class _Distinct(NamedTuple):
+class _DistinctTexts(NamedTuple):
     """The distinct texts of a batch of documents.
 
     Attributes:
@@ -137,15 +138,15 @@ class _Distinct(NamedTuple):
     text_indices: Numbers
 
 
-def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
+def _distinct_texts(documents: Sequence[Document], within: str | None) -> _DistinctTexts:
     if within is None:
         known: dict[str, int] = {}
         indices = [known.setdefault(document.text, len(known)) for document in documents]
-        return _Distinct(documents, list(known), [""] * len(known), np.array(indices, np.int64))
+        return _DistinctTexts(documents, list(known), [""] * len(known), np.array(indices, np.int64))
     distinct: dict[tuple[str, str], int] = {}
     keys = ((document.text, group_of(document, within)) for document in documents)
     indices = [distinct.setdefault(key, len(distinct)) for key in keys]
-    return _Distinct(
+    return _DistinctTexts(
         documents, [text for text, _ in distinct], [group for _, group in distinct], np.array(indices, np.int64)
     )
 
@@ -155,7 +156,7 @@ def group_of(document: Document, within: str | None) -> str:
 
     Only documents of one group are compared with each other.
 
-    A float that is a whole number is named like the integer: pandas converts integers to floats if a value is missing.
+    A whole float gets the same name as the integer, because pandas converts integers to floats if a value is missing.
     """
     value = None if within is None else document.properties.get(within)
     values = value if isinstance(value, tuple) else () if value is None else (value,)

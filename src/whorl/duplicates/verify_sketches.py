@@ -102,7 +102,7 @@ class Pairs:
     Args:
         a: Indices of the first documents; in verified pairs smaller than `b`.
         shared: Number of shared shingles: an exact count, or the most likely number, estimated from sketches.
-        low, high: Ends of the confidence interval of `shared`, by default 95 %; equal if all shingles were compared.
+        low, high: Limits of the confidence interval of `shared` (by default 95 %); equal if all shingles were compared.
     """
 
     a: Numbers
@@ -140,7 +140,7 @@ class Pairs:
 
     @classmethod
     def concatenate(cls, several: Iterable[Pairs]) -> Pairs:
-        """Join several collections of pairs into one, without repeated pairs, ordered by `a` and `b`."""
+        """Join several collections of pairs into one, without repeated pairs, sorted by `a` and then `b`."""
         columns = [pairs._columns() for pairs in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))

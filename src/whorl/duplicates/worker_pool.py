@@ -47,7 +47,10 @@ def worthwhile_workers(size: int) -> int:
 
 
 def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
-    """Raise DocumentError when an item is read that is not a document. Return documents of files unchanged."""
+    """Return an iterable that raises DocumentError for an item that is not a document.
+
+    `InputDocuments` need no check, so the function returns them unchanged.
+    """
     return documents if isinstance(documents, InputDocuments) else documents_only(documents)
 
 

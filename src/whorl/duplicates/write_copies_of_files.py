@@ -104,7 +104,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 
 def require_columns(reading: InputReader) -> None:
-    """Raise ParameterError if a file, such as a text, cannot get the columns of ADDED, or already has one of them."""
+    """Raise ParameterError if a file cannot get the columns of ADDED (a plain text), or already has one of them."""
     for found, form, _ in _formats(reading):
         if form is None or not form.takes_columns:
             raise ParameterError(f"{found.file} has no rows that columns could be added to; {_LEAVE_OUT}")
@@ -130,7 +130,10 @@ def _is_nested(row: Mapping[str, object], path: str) -> bool:
 
 
 def _formats(reading: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None, bool]]:
-    """Yield each readable file with its row format, and whether it is a plain text; the reader reports other files."""
+    """Yield each readable file with its row format, and whether it is a plain text.
+
+    Unreadable files are skipped, because the reader reports them.
+    """
     for found in reading.files:
         try:
             with found.file.open("rb") as opened:
@@ -172,8 +175,8 @@ def write_filtered(
                 try:
                     writing.write(found, partial / found.relative_path)
                 except UnreadRowsError as error:
-                    # The copy has the rows before the error. Report the error, unless the reader has already reported
-                    # an error of this file: a column that only the copy needs may be damaged.
+                    # The copy has the rows before the error. The reader may have found no error in this file, because
+                    # it does not read all columns. Then report the error here.
                     problem = Problem(str(found.file), str(error), None)
                     if all(known.where != problem.where for known in reading.problems):
                         reading.problems.append(problem)
@@ -183,7 +186,7 @@ def write_filtered(
             if target.exists():
                 target.rmdir()
             partial.replace(target)
-            # Until it has no marker, the next run replaces the folder: this run may be killed at any time.
+            # Delete the marker last: if this run is killed before, the next run replaces the folder.
             (target / _UNFINISHED).unlink()
         finally:
             lock.close()
@@ -203,7 +206,7 @@ def _remove_unfinished(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Delete an unfinished folder, its marker last, so that the next run completes a deletion that is killed."""
+    """Delete an unfinished folder, and its marker last, so that the next run can complete an interrupted deletion."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -336,7 +339,7 @@ class _OutputWriter:
 
 
 def _is_whole_number(document_id: str) -> bool:
-    """Check whether an id is a whole number of 64 bits in its usual notation."""
+    """Check whether an id is a 64-bit integer in decimal notation, without leading zeros or a plus sign."""
     try:
         number = int(document_id)
     except ValueError:

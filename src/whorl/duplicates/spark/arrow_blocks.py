@@ -44,7 +44,8 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Types of the elements of binary columns; the elements of all other columns are 64-bit integers. Hashes are packed.
+#: Types of the elements of binary columns. The columns in `_PACKED_COLUMNS` have packed hashes (see `pack_hashes`), and
+#: all other binary columns have 64-bit integers.
 _ELEMENT_TYPES = {
     "is_new": "?", "identities": "u8", "worths": "f8", "runs": "u4", "digests": "u8", "levels": "u1", "flags": "u1",
     "document_counts": "u4",
@@ -135,7 +136,8 @@ def _freeze_imports() -> None:
     """Exclude the objects of imported modules from garbage collection, which PySpark runs after each task.
 
     A collection that visits all objects of the libraries takes longer than many tasks. Later steps import more modules,
-    so this function freezes objects at steps 1, 2, 4, 8 and so on. Freezing also keeps existing garbage forever.
+    so this function must freeze objects again. It does so only at steps 1, 2, 4, 8 and so on, because freezing also
+    keeps existing garbage forever.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -221,7 +223,7 @@ def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, bits: 
 
 
 def repeat_values(batches: Iterable[pa.RecordBatch], name: str, other: str) -> Numbers:
-    """Repeat each row's value of column `name`, once for each byte of column `other`."""
+    """Repeat each row's value of column `name`: once for each byte that the row has in the binary column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -335,8 +337,8 @@ class BlockMembers:
         starts = run_starts(keys[order], identities[order])
         if starts.size == order.size:
             return whole
-        # Copies of a document with one id may have different names. Use the largest name of the last run, because this
-        # choice does not depend on the order of the rows.
+        # Copies of a document with one id may have different names. In the last run, choose the copy with the
+        # alphabetically last name, because this choice does not depend on the order of the rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
         # If a document's text is unchanged, keep the number of the run that first read it.

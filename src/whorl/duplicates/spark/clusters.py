@@ -49,8 +49,8 @@ from whorl.duplicates.spark.sketch_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a member of a cluster. Each copy of a document is a member. `key` identifies the member's text, `root` its
-#: cluster, `run` the run that read it; `loss` its loss by the retention policy
-#: (`Keep.losses`), minus infinity if it stays.
+#: cluster, and `run` the run that read it. `loss` is the member's loss according to the retention policy
+#: (`Keep.losses`); minus infinity if the member always stays.
 CLUSTER_MEMBERS = "id string, name string, size long, key long, root long, loss double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"

@@ -46,9 +46,9 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError
 
-#: Number of pivots in a hash block (the documents that share one frequent hash). Pivots are compared with the whole
-#: block first. If at most `_PIVOTS` documents are then outside the block's largest component, these documents are also
-#: compared with the whole block.
+#: Number of documents of a hash block (the documents that share one frequent hash) to choose as pivots. Pivots are
+#: compared with the whole block first. If at most `_PIVOTS` documents are then outside the block's largest component,
+#: these documents are also compared with the whole block.
 _PIVOTS = 16
 
 
@@ -56,7 +56,7 @@ class SparkDuplicates:
     """Near-duplicates in a data frame. The constructor finds the pairs; the methods describe them or make clusters.
 
     Args:
-        documents: Rows of `documents.read` or `documents.documents_of`.
+        documents: Rows of `read_files.read` or `read_files.documents_of`.
         options: Options of the search. The options for folder, dates, boilerplate and workers have no effect.
         reference: Documents to compare with `documents`, but not with each other. They have the same columns and
             different ids. Cannot be combined with a state.
@@ -119,7 +119,7 @@ class SparkDuplicates:
         """Delete the persisted rows from the disks of the executors."""
         self._documents.cache.release()
 
-    # Input statistics.
+    # The following methods describe the input.
 
     def counts(self) -> tuple[int, int]:
         return self._documents.documents, self._documents.too_short
@@ -140,7 +140,7 @@ class SparkDuplicates:
         """Number of ids that occur more than once. Only the largest document with an id is used."""
         return self._documents.repeated
 
-    # Results.
+    # The following methods return and save the results.
 
     def pairs(self) -> DataFrame:
         """Return each pair once, including pairs of equal documents, in any order.
@@ -290,8 +290,8 @@ class SparkDuplicates:
             for side, of_a in (("a", ["root"]), ("b", []))
         )
         pairs = self._pairs.join(a, "a").join(b, "b")
-        # Repartition by root, so that each component is in one partition.
         step = partial(_complete_groups, around_kept=self._is_kept)
+        # Repartition by root, so that each component is in one partition.
         return map_batches(pairs.repartition(len(self._documents.parts), "root"), step, "key long, root long")
 
 

@@ -24,7 +24,7 @@ _EXTRA, _ALREADY_INSTALLED = ("pandas", "pyarrow"), frozenset({"pyspark", "py4j"
 #: Folders for developers and tests, and suffixes of files that the program does not need.
 _FOLDERS = frozenset({"__pycache__", "bin", "include", "src", "test", "tests"})
 _SUFFIXES = frozenset({".a", ".c", ".h", ".hpp", ".js", ".map", ".md", ".pxd", ".pyc", ".pyi", ".pyx"})
-#: Unused parts of pyarrow: clients of remote services, and Gandiva's execution plans.
+#: Unused parts of pyarrow: clients of remote services, the Gandiva compiler, and the ORC file format.
 _UNUSED = re.compile(r"pyarrow/(lib(arrow_|parquet_)?)?_?(flight|gandiva|s3|s3fs|azurefs|gcsfs|orc)\b")
 
 

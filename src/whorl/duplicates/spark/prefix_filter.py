@@ -65,14 +65,14 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Size of a table that quickly excludes hashes of only one document. For n hashes, its index is the top
-#: log2(n) + `_SPARE_BITS` bits of a hash, but at most `_MOST_HEAD_BITS`.
+#: Size of a table that quickly excludes hashes that only one document has. For n hashes, the table is indexed by about
+#: the top log2(n) + `_SPARE_BITS` bits of a hash, but by at most `_MOST_HEAD_BITS` bits.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
-#: Columns of candidates. Documents are given by their keys. In a row of pairs (`kind` is _PAIRS), each document in
-#: `senders` sends its sketch to the document at the same index in `receivers`. A row of a hash block has all of its
-#: documents in `receivers`, and the new ones in `senders`. A hash block is open if its documents have more hashes for
-#: the next round.
+#: Columns of candidates. `senders` and `receivers` contain keys of documents. In a row of pairs (`kind` is _PAIRS), the
+#: document at each index of `senders` sends its sketch to the document at the same index of `receivers`. In a row of a
+#: hash block, `receivers` contains all documents of the block, and `senders` the new ones. A hash block is open if its
+#: documents have more hashes for the next round.
 _CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
 _KEYS = "part int, keys binary"
 _PAIRS, _HASH_BLOCK, _OPEN_HASH_BLOCK = 0, 1, 2
@@ -311,8 +311,8 @@ class _Entries(NamedTuple):
     """The hashes to examine at one level, grouped by document and ascending within each.
 
     Attributes:
-        owners: Document of each hash, as its position among the compared documents.
-        is_indexable: Whether the hash may be in the document's index prefix, as the smaller document.
+        owners: Document of each hash: its index among the compared documents.
+        is_indexable: Whether the document's index prefix may contain the hash (see `PrefixLengths.indexable`).
     """
 
     tokens: npt.NDArray[np.uint64]
@@ -379,7 +379,7 @@ class FrequencyCounter:
     smallest: Mapping[int, int]
 
     def counts(self, batches: Batches) -> Batches:
-        """For each hash, count the documents of each block that have it."""
+        """Count, for each block and each hash, the documents of the block that have the hash."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
@@ -474,7 +474,8 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     totals = np.add.reduceat(counts[order].astype(np.int64), starts)
-    # A hash can lead to a pair only if one document may index it and one may be the larger document.
+    # A hash can lead to a pair only if the index prefix of one document may contain it, and one document may be the
+    # larger document of a pair.
     can_pair = (totals > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(starts, append=order.size)
     is_shared = np.repeat(can_pair, lengths)

@@ -142,7 +142,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
 
 
 def _example(schema: StructType) -> dict[str, object]:
-    """Return a row with all nested fields, whose other values are None."""
+    """Return an example row: structs and lists contain all of their fields, and every other value is None."""
 
     def value(kind: DataType) -> object:
         if isinstance(kind, ArrayType):
@@ -217,7 +217,7 @@ def _require_text(session: SparkSession, path: str, form: str, column: str) -> N
 
 
 def _json_schema(paths: Sequence[str]) -> str:
-    """Return the schema of JSON with these columns, and with the columns that contain nested fields."""
+    """Return a schema with a column for each path, and with each column that contains a nested field of a path."""
     names = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
     return ", ".join(f"{_quote(name)} string" for name in names)
 

@@ -159,7 +159,8 @@ def _session() -> SparkSession:
 def _require_new(session: SparkSession, target: str) -> None:
     """Raise ParameterError if an output folder exists.
 
-    Unfinished files may be those of a running job: without them, it would succeed with an incomplete output.
+    Unfinished files are not deleted, because another job may still be writing them. It would not notice the loss, and
+    its output would be incomplete.
     """
     # Use Spark's Java API, because the folder may be on any of its file systems.
     path = session.sparkContext._jvm.org.apache.hadoop.fs.Path(target)  # type: ignore[union-attr]

@@ -74,7 +74,7 @@ def _select_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, par
     for own, own_receivers in zip(np.split(indices, cuts), np.split(receivers, cuts), strict=True):
         part = int(parts.parts_of(own_receivers[:1])[0])
         distinct, sender_indices = np.unique(own, return_inverse=True)
-        # `distinct` ascends, so each portion of documents is a contiguous range of `sender_indices`.
+        # Divide the documents into portions of about `_HASHES_AT_ONCE` hashes, each a contiguous range of `distinct`.
         heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
         for portion in np.unique(heavy).tolist():
             chosen = np.flatnonzero(heavy == portion)
@@ -98,7 +98,7 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
     sender_indices, receivers = decode_columns(rows, "sender_indices receivers")
     (keys,) = decode_columns(rows, "keys")
-    # `sender_indices` count from the beginning of each row, so add the number of documents in the rows before.
+    # `sender_indices` are indices within one row, so add the number of documents in the rows before.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["receivers"][0].as_buffer()) // 8 for row in rows]
     sender_indices = sender_indices + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
@@ -107,7 +107,7 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     indices = whole.indices_of(distinct)
     hashes, _ = whole.sketches.copy_hashes(indices)
     counts = whole.sketches.counts[indices]
-    # An estimate is not symmetric, so order the documents by key, as on one machine.
+    # An estimate depends on the order of the two documents, so order them by key, as on one machine.
     everything = np.concatenate([sent.keys, distinct])
     order = np.argsort(everything, kind="stable")
     index_of = np.empty(order.size, np.int64)
