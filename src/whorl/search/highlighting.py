@@ -1,7 +1,7 @@
 """Marks a query's words in snippets and fragments of texts.
 
-Texts are split into words as for the index, so the words marked are exactly the words that the query has found, with
-every engine.
+Texts are split into words as for the index, so exactly the words that the query has found are marked, with every
+engine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Snippet:
     """Part of a text that shows why a query finds it.
 
     Args:
-        places: Ranges of the matching words in the part: half-open, in characters, ascending.
+        places: Positions of the matching words in the part: half-open ranges of characters, ascending.
         is_cut_before, is_cut_after: Whether the text continues before or after the part.
     """
 
@@ -63,7 +63,7 @@ def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | 
             yield from _clauses(child, fields)
     elif isinstance(plan, WordClause):
         is_in_fields = fields is None or plan.field is None or plan.field in fields
-        # A single * matches any word, so it marks no word.
+        # A clause of only `*` matches every word, so mark nothing for it.
         if is_in_fields and not (isinstance(plan, InOrder) and set(plan.words) == {(WildcardCharacter.ANY,)}):
             yield plan
 
@@ -139,7 +139,7 @@ class Marking:
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
-    """Fragments with marked words of each hit, by field, and warnings for the user."""
+    """Fragments with marked words, by hit and field, and warnings for the user."""
 
     by_id: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
     warnings: tuple[str, ...]
@@ -211,7 +211,8 @@ class Marker:
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
         self._profile, self._splits = profile, splits
-        # If a clause has a slop, `runs` yields each word of the phrase separately.
+        # `runs` yields all words of a phrase separately if the phrase has a slop. So give phrases a slop if their words
+        # must be marked separately.
         self._clauses = [
             clause if has_phrases or not isinstance(clause, Words) else replace(clause, slop=1)
             for clause in word_clauses(plan)
@@ -233,7 +234,7 @@ class Marker:
 def _fragments(
     length: int, words: Sequence[_Range], marks: Sequence[_Range], marking: Marking
 ) -> list[tuple[_Range, list[_Range]]]:
-    """Return the fragments of a text: whole words around marked words, with the marks in each fragment."""
+    """Return the fragments of a text: ranges around marked words, each with the ranges of its marked words."""
     if not marking.fragment_size:
         return [((0, length), list(marks))] if marks else []
     starts, ends = [start for start, _ in words], [end for _, end in words]

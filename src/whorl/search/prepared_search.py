@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from whorl.search.similar.results import Explanation, Measured
     from whorl.search.similar.search import CalibratedFingerprints
 
-#: Types to sort a field by, in order of preference. Integers and floats are sorted together.
+#: Types of values that a field can be sorted by, in order of preference. Integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 _TEXTS_AT_ONCE = 25
 #: Minimum and maximum number of hits to fetch in one request if hits are collapsed.
 _FEWEST, _MOST = 50, 1000
-#: A filter query, or a list of alternatives.
+#: A filter query, or a list of filter queries; hits must match at least one of them.
 Filter: TypeAlias = str | Sequence[str]
 #: Sort key for the score of a hit; `@score` sorts by a field with the name "score".
 _SCORE = "score"
@@ -66,7 +66,8 @@ Sort: TypeAlias = str | Sequence[Order] | None
 class QueryOptions(CommonOptions, total=False):
     """Keywords of `Store.prepare` and `Store.explain`; `ExplainOperation` describes them.
 
-    `filter` can also be a list: a hit matches all of its members. A member is a query or a list of alternative queries.
+    `filter` can also be a list of filters; hits match all of them. A filter is a query, or a list of alternative
+    queries.
     """
 
     plan: QueryPlan
@@ -155,7 +156,7 @@ class QueryReader:
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def fields_by_kind(self, field: str) -> FieldsByKind | None:
-        """Return the types and engine fields of a field name in a query; None if the store lacks the field."""
+        """Return the types of a field that a query names, and the engine's field for each; None if unknown."""
         named = self._defaults.named(field)
         by_kind = self._engine.fields().resolve_name(named, self.names)
         return by_kind or self._engine.fields(latest=True).resolve_name(named, self.names)
@@ -264,7 +265,8 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Number of shared tokens by id: the scores of the last page, if these scores are numbers of shared tokens.
+        #: Numbers of shared tokens by id, from the scores of the last page; empty if its scores are not numbers of
+        #: shared tokens.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:
@@ -274,7 +276,10 @@ class PreparedQuery:
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """Plan for the engine, with tokens or ids for FINGERPRINTs. The first access runs the calibrated searches."""
+        """Plan for the engine, with FINGERPRINTs replaced by tokens or ids.
+
+        The first access runs the calibrated searches.
+        """
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
@@ -437,8 +442,8 @@ def measure(
     """Return each document's overlap with a source, by id; omit documents without a fingerprint.
 
     Overlaps are estimated from sketches if both texts have them, otherwise from the less precise MinHash tokens. The
-    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id. If a document's number
-    is known and it has a sketch, its signature is not fetched.
+    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id. The signature of a
+    document is not fetched if its number of shared tokens is known and it has a sketch.
     """
     try:
         source = sources.source(reference)

@@ -43,7 +43,7 @@ class RepeatSearch:
     """Finds the stored documents that new documents repeat.
 
     Args:
-        threshold: Minimum share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
+        threshold: Minimum share of a repetition in percent: above 0, at most 100. A number up to 1 is a fraction.
         metric: "jaccard"; "a_in_b", the share of the new document that is in the stored document; or "b_in_a", the
             share of the stored document that is in the new document.
 

@@ -41,9 +41,9 @@ class Alignment:
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     """Return the best alignment of a quotation with a run of a document's words.
 
-    The best alignment has the smallest edit distance; among alignments of equal distance, the largest number of words
-    in common; and among these, the first position. So if the quotation drops "not" before its last word, the result
-    shows this omission, not an added last word. The time is proportional to the product of both lengths.
+    The best alignment has the smallest edit distance. Ties go to the alignment with the most words in common, then to
+    the first position. So if the quotation drops "not" before its last word, the result shows this omission, not an
+    added last word. The time is proportional to the product of both lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
@@ -74,8 +74,8 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
 def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omitted: _Numbers) -> _Numbers:
     """Return the next row of costs, for one more word of the quotation.
 
-    `row` has, for each end of a run of the document, the smallest cost for the words of the quotation so far; int64
-    array of shape (words + 1,). `differs` marks the words of the document that differ from the next word of the
+    For each possible end of the run in the document, `row` has the smallest cost for the words of the quotation so far;
+    int64 array of shape (words + 1,). `differs` marks the words of the document that differ from the next word of the
     quotation. `edit_cost` is the cost of an added or replaced word, and `omitted` has the costs of 0, 1, 2 … omitted
     words.
     """

@@ -78,9 +78,9 @@ _EDITOR_MARK = re.compile(
 #: A number in brackets without a blank before it: the mark of a footnote, or an index.
 _NUMBER = re.compile(r"\[(?<=[^\s(\[]\[)(\d{1,3})\]")
 _NUMBERS_AFTER_WORD = re.compile(rf"\[(?<={_LETTER}{{2}}\[)\d{{1,3}}\](?:\[\d{{1,3}}\])*(?=[.,;:!?]?(?:[\s\"'”’)]|\Z))")
-#: Minimum number of different footnotes for numbers in brackets to be read as footnote marks.
+#: Numbers in brackets are read as footnote marks only if the text has at least this number of different footnotes.
 _FEWEST_FOOTNOTES = 3
-#: A link in Markdown with its label and target; `names[i](x)` is a call.
+#: A link in Markdown with its label and target, but not a call such as `names[i](x)`.
 _LINK_TARGET = re.compile(
     r"(\[(?<![\w)\]]\[)[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))"
 )
@@ -180,9 +180,9 @@ def _without_emphasis(found: re.Match[str]) -> str:
 
 
 class CanonicalText:
-    """A text in canonical form: its canonical `words`.
+    """A text in canonical form.
 
-    `joined` has the words in one string, each with a blank before and after it.
+    `words` has the canonical words. `joined` has them in one string, each with a blank before and after it.
     """
 
     def __init__(self, text: str) -> None:
@@ -215,8 +215,8 @@ class CanonicalText:
     def is_footnoted(self) -> bool:
         """Whether the numbers in brackets are footnote marks, not indices.
 
-        Footnote marks are at least `_FEWEST_FOOTNOTES` numbers, counted from 1 without gaps. At least one of them
-        follows the end of a sentence, and no word has two different numbers.
+        They are footnote marks if they count from 1 without gaps to at least `_FEWEST_FOOTNOTES`, at least one follows
+        the end of a sentence, and the same word never has two different numbers.
         """
         last, is_at_end, numbers = 0, False, dict[str, str]()
         for found in timely(_NUMBER.finditer(self.text)):

@@ -31,9 +31,9 @@ from whorl.search.quotations.results import GivenQuotation, Quotation
 #: Maximum number of quotations in one request, and of characters in a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK_START = r"^[ \t]*(?:(?:\d{1,9}[.)]|[-*+])[ \t]+)?(?:>[ \t]?)+"
-#: A block quote. A line without a quote mark continues the block only if it begins with a small letter, and the line
-#: before it does not end a sentence: in Markdown, such a line belongs to the quotation, but in mail it is usually the
-#: reply.
+#: A block quote. In Markdown, a following line without a quote mark belongs to the quotation, but in mail it is usually
+#: the reply. So this line continues the block only if it begins with a small letter, and the line before it does not
+#: end a sentence.
 _BLOCK = re.compile(
     rf"(?:{_BLOCK_START}.*(?:\n|\Z)(?:(?<=[^\s.!?…:;>”\"]\n)[ \t]*[^\W\d_A-Z].*(?:\n|\Z))*)+", re.MULTILINE
 )
@@ -66,31 +66,32 @@ _SOURCES = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LISTED_SOURCE = re.compile(rf"\s*?^{_BULLET}(\d{{1,4}})[.):][ \t]+(\S.*)$", re.MULTILINE)
-#: A name in brackets. A number in square brackets is a footnote mark instead, and square brackets before a parenthesis
-#: are the label of a link.
+#: A name in brackets, but not a footnote mark such as `[3]` or `[^1]`, and not the label of a link: square brackets
+#: before a parenthesis.
 _NAME_IN_BRACKETS = (
     r"(?:\(([^()\n]{1,300})\)|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\()|【(?:\d[\d:]{0,9}†)?([^【】\n]{1,300})】)"
 )
 _BRACKETS = re.compile(_NAME_IN_BRACKETS)
 #: Brackets alone on a line below the quotation.
 _NEXT_LINE = re.compile(rf"[ \t.]{{0,3}}\n\n?[ \t]*{_NAME_IN_BRACKETS}[ \t.]*$", re.MULTILINE)
-#: Marks between a quotation and its first source, and between two sources.
+#: Characters that may be between a quotation and its first source (a footnote mark, brackets or a link), and between
+#: two sources.
 _BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
     re.compile(rf"[{marks}]{{0,{most}}}")
     for marks, most in ((r" \t.,;:!?)", 3), (r" \t.,;:", 3), (" .,;:—–(-", 9), (r" \t,;", 3))
 )
-#: Maximum number of sources and missing footnotes of a quotation.
+#: Maximum number of sources and missing footnotes of a quotation together.
 _MOST_SOURCES = 20
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
-#: Tags of block elements, which also occur in fragments of HTML. A text is HTML if it has both tags of such an element,
-#: unless they are in Markdown code. A text with quotation marks written as HTML character references is also HTML.
+#: Tags of block elements. A text is also HTML if it has the opening and the closing tag of such an element, unless they
+#: are in Markdown code, or if it has quotation marks written as HTML character references.
 _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )
 _CHARACTER_OF_HTML = re.compile(r"(?<!`)&(?:[lr]dquo|bdquo|[lr]aquo|#822[0-2]|#x201[cde]);", re.IGNORECASE)
-#: The beginning of quotations as JSON: a list of objects, or one object.
+#: The beginning of quotations that are given as JSON: a list of objects, or one object.
 _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"(?:quote|source)"\s*:')
 #: Number of characters of HTML to parse at a time.
 _PIECE_CHARACTERS = 50_000
@@ -241,9 +242,9 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _has_stray_marks(text: str, start: int, end: int) -> bool:
-    """Check whether a straight mark with a blank after it begins no quotation, as the sign of inches after a number.
+    """Check whether a range begins with a straight mark that opens no quotation, such as the sign of inches.
 
-    A quotation has blanks after its first and before its last mark, or at neither.
+    Such a mark has a blank after it, and either a number before it or no blank before the last mark of the range.
     """
     is_after_number = _NUMBER_BEFORE.search(text, max(0, start - 4), start) is not None
     has_blank = text[start] == '"' and text[start + 1 : start + 2].isspace()
@@ -270,7 +271,7 @@ def _without_marks(quote: str) -> str:
 
 
 def _listed_sources(text: str) -> dict[str, str]:
-    """Return the numbered lines below the headings of lists of sources, by their numbers."""
+    """Return a dict from numbers to sources: the numbered lines below the headings of lists of sources."""
     sources = {}
     for heading in timely(_SOURCES.finditer(text)):
         at = heading.end()
@@ -305,7 +306,10 @@ def _with_sources(quotation: Quotation, text: str, end: int, notes: Mapping[str,
 
 
 def _labels(mark: re.Match[str], notes: Mapping[str, str]) -> list[str]:
-    """Return the labels in a footnote mark; empty if it holds another label than a number, `^…` or that of a note."""
+    """Return the labels in a footnote mark; empty if the brackets are no footnote mark.
+
+    In a footnote mark, each label is a number, begins with `^`, or is the label of a note.
+    """
     if mark[2]:
         return [mark[2]]
     labels = re.split(r"[ \t]?[,;][ \t]?", mark[1])
@@ -394,7 +398,7 @@ class _QuoteParser(HTMLParser):
                 self._add_quote(start, cite)
 
     def _add_quote(self, start: int, cite: str) -> None:
-        """Add a quotation that ends here, and drop those inside it, whose texts could take quadratic memory."""
+        """Add a quotation that ends here; drop the quotations inside it, whose texts could take quadratic memory."""
         while self.quotes and self.quotes[-1][0] >= start:
             self.quotes.pop()
         self.quotes.append((start, self._length, cite))

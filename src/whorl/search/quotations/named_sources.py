@@ -1,7 +1,8 @@
 """Reads the sources that a text names for a quotation, and finds the documents that they mean.
 
-A source means one document (`lease.txt, p. 3`) or several (`lease.txt; minutes.txt`). First the whole source is taken
-for a name, then each part between commas and semicolons, then the words of a part that look like names of files.
+A source can name one document (`lease.txt, p. 3`) or several (`lease.txt; minutes.txt`). First the whole source is
+looked up as a name, then each part between commas and semicolons, then the words of a part that look like names of
+files.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _DECORATION = ' \t*_`<>()[]"“”.,;:'
-#: The path of a file. Its folders have no blanks, because those are prose.
+#: The path of a file. Blanks are not allowed in its folders, because text with blanks before a slash is usually prose.
 _FILE_NAME = re.compile(
     r"(?:[^\s,;]*[/\\])?[^/\\]+\.(?:csv|docx?|eml|epub|html?|json|jsonl|log|md|mbox|msg|ndjson|od[pst]|parquet|pdf|pptx?|rst|rtf|tex|tsv|txt|"
     r"xhtml|xlsx?|xml)",
@@ -24,7 +25,8 @@ _FILE_NAME = re.compile(
 )
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
-#: Maximum number of parts of a source to read; maximum number of words of a part that a note calls an unknown file.
+#: Maximum number of parts of a source to read, and maximum number of words in a part that a note calls an unknown
+#: document.
 _MOST_PARTS, _MOST_WORDS = 10, 4
 
 
@@ -33,9 +35,9 @@ class NamedSource:
     """A source that a text names for a quotation.
 
     Args:
-        text: The source as the text has it.
+        text: The source as it is written in the text.
         names: Names that the whole source may have in a store, the likeliest first.
-        parts: Parts between commas and semicolons, each with its words that look like names.
+        parts: Parts between commas and semicolons, each followed by its words that look like names of files.
         is_certain: Whether the text certainly names a document; brackets after a quotation often hold something else.
     """
 
@@ -61,17 +63,17 @@ def read_source(text: str, *, is_certain: bool = True) -> NamedSource:
 
 
 class NamedDocuments:
-    """The documents of a store that named sources mean."""
+    """Finds the documents of a store that sources of quotations name."""
 
     def __init__(self, references: References, sources: Iterable[NamedSource]) -> None:
         names = {name for source in sources for name in _names_in(source)}
         self._ids = references.ids(sorted(names))
         unknown = [name for name in sorted(names - self._ids.keys()) if _FILE_NAME.fullmatch(name)]
-        #: Documents by the name of a file that differs in its folder or in upper and lower case.
+        #: Ids of documents by inexact names: the folder, or upper and lower case, differs.
         self._similar = references.ids_of_files(unknown)
 
     def find(self, source: NamedSource) -> tuple[list[str], list[str]]:
-        """Return the ids of the documents that a source means, and notes about the other names in it."""
+        """Return the ids of the documents that a source names, and notes about its unknown and inexact names."""
         notes: dict[str, None] = {}
         whole = next(filter(None, (self._find(name, notes) for name in source.names)), None)
         if whole is not None:
@@ -91,7 +93,7 @@ class NamedDocuments:
         return [*ids], [*notes]
 
     def _find(self, name: str, notes: dict[str, None]) -> str | None:
-        """Return the id of the document of a name, and add a note if the names differ."""
+        """Return the id of the document with this name, or None; add a note if the name is inexact."""
         for key in (name, _POSITION.sub("", name)):
             if key in self._ids:
                 return self._ids[key]

@@ -53,7 +53,7 @@ class Quotation:
 
     @property
     def source(self) -> str | None:
-        """The named sources as the text has them; None if it names none."""
+        """Text of the named sources, separated by semicolons; None if the text names no source."""
         return "; ".join(source.text for source in self.sources) or None
 
 
@@ -137,8 +137,8 @@ class VerifiedQuotation:
     """A quotation with its verdict.
 
     Args:
-        source_id: Id of the named source, or of the one that is most like the quotation; None if the text names no
-            source, or the store lacks this source.
+        source_id: Id of the named source; if there are several, of the source that is most similar to the quotation.
+            None if the text names no source, or the store lacks it.
         places: Places in documents, the best first; empty for `Verdict.ABSENT`.
         look_up: Runs that were looked up in the store; None if the named source has the quotation.
     """

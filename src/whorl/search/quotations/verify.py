@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that can have the verdict *edited*.
 FEWEST_WORDS = 8
-#: Maximum share of differing words in an edited quotation; and minimum number of edits for which runs from several
-#: places are considered as a better explanation.
+#: Maximum share of differing words in an edited quotation, and minimum number of edits for which runs shared with
+#: documents may explain the quotation better than edits.
 MOST_EDITED, MANY_EDITS = 0.25, 5
 #: For a quotation stitched together from several places: maximum share of its words that are in none of the
 #: common runs.
@@ -80,12 +80,12 @@ _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
 #: of the words. A document must contain the fraction `_INTACT` of the first half of the pairs, and the same fraction of
 #: the second half. If too many documents match, they must also contain `_NARROWING_PAIRS` other pairs.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
-#: Highest footnote number that may be between the two words of a pair.
+#: Highest footnote number that is looked up between the two words of a pair.
 _MOST_FOOTNOTES = 40
 #: Preferred length of a chosen word: shorter words are frequent, and longer words are more often broken at a line end.
 _WORD_LETTERS = 6
-#: Maximum number of phrases that rank the documents with words of the quotation, and maximum number of words of a
-#: phrase.
+#: Documents with words of the quotation are ranked by phrases from it. Maximum number of these phrases, and of words in
+#: a phrase.
 _RANKING_PHRASES, _RANKING_WORDS = 8, 32
 #: Maximum product of the lengths of a quotation and a document, in words. If the product is larger, they are not
 #: aligned.
@@ -282,7 +282,7 @@ class _Verifier:
         self._is_complete = True
 
     def _find_named(self, documents: NamedDocuments) -> list[str]:
-        """Return the ids of the documents that the sources name, and note the names that are unknown."""
+        """Return the ids of the documents that the sources name, and add notes about unknown names."""
         named: dict[str, None] = {}
         sources = []
         for source in self._quotation.sources:
@@ -293,7 +293,7 @@ class _Verifier:
             named |= dict.fromkeys(others)
             self._notes += notes
             if others or notes or source.is_certain:
-                # Other brackets probably hold something else than a source.
+                # Leave out other brackets: they probably contain no source.
                 sources.append(source)
         self._quotation = replace(self._quotation, sources=tuple(sources))
         return [*named]
@@ -403,7 +403,7 @@ class _Verifier:
         return tuple(places)
 
     def _find_stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
-        """Return the places of runs from few documents that together cover the quotation, in order."""
+        """Choose few documents whose runs together cover the quotation; return the places of these runs, in order."""
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
             best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._mask_covered([match]))))
@@ -595,7 +595,7 @@ class _Verifier:
         return tuple(starts)
 
     def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
-        """Yield the longest runs of at least `RUN_WORDS` words that a document shares with a part of a quotation."""
+        """Yield the longest runs of at least `RUN_WORDS` words that a document shares with the part `number`."""
         words, first, start = self._parts[number].words, self._bounds[number], 0
         while start + RUN_WORDS <= len(words):
             length, run = RUN_WORDS, None
@@ -619,11 +619,11 @@ def _rank(match: _Match) -> tuple[bool, int, float]:
 
 
 def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
-    """Return the indices of some words that each document with the quotation must have.
+    """Return the indices of some words that every document with the quotation must have.
 
-    Also return whether a document without these words certainly lacks the quotation. Words of scripts without blanks
-    are not chosen. The first and the last word are chosen only if the quotation is short: a document may join them to
-    other words.
+    Also return whether a search for these words finds all such documents. It may miss documents if a word belongs to a
+    script without blanks, or if no word can be chosen. Words of these scripts are not chosen. The first and the last
+    word are chosen only if the quotation is short: a document may join them to other words.
     """
     inner = range(1, len(words) - 1) if len(words) > 3 else range(len(words))
     spaced = {words[at]: at for at in inner if not is_unspaced(words[at]) and any(tokens(words[at]))}
