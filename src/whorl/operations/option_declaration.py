@@ -23,7 +23,7 @@ MAX_ROWS, MAX_START = 10_000, 1_000_000
 
 
 class Bounds(NamedTuple):
-    """Bounds of a number, and the maximum length of a list, under pydantic's names."""
+    """Bounds of a number, and the maximum length of a list, named as in pydantic."""
 
     ge: int | None = None
     gt: int | None = None
@@ -72,7 +72,7 @@ def option(default: _Value, help: str, metavar: str | None = None, **more: Any) 
 
 
 class OptionField(NamedTuple):
-    """An option, declared by a field of an operation; `type` excludes None and metadata."""
+    """An option, as declared by a field of an operation; `type` is the field's type without None and bounds."""
 
     name: str
     type: Any
@@ -108,7 +108,7 @@ def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
-#: By front end: the reason why operations that return the whole result lack the paging options.
+#: Reasons, by front end, why an operation lacks the paging options: it returns its whole result.
 ALL_RETURNED = only("cli", "mcp", because="returns all of them")
 
 

@@ -18,14 +18,14 @@ from whorl.operations.option_declaration import (
     option,
 )
 
-#: Values of two options: the meaning of FINGERPRINT in a query (`ExplainOperation.plan`), and the strictness of reading
-#: a query (`ExplainOperation.afts`).
+#: Values of the options `ExplainOperation.plan` (the meaning of FINGERPRINT in a query) and `ExplainOperation.afts`
+#: (the strictness of reading a query).
 QueryPlan: TypeAlias = Literal["stock", "calibrated"]
 Reading: TypeAlias = Literal["lenient", "strict"]
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
 _LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
 
-#: By front end: the reason why it lacks the options for files, which only the command line has.
+#: Reasons, by front end, why it lacks the options for files: only the command line reads files.
 FILES = only("cli", because="takes documents, not files")
 RESULT_FILES = only("cli", because="returns the result, and writes no files")
 

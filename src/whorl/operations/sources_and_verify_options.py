@@ -1,4 +1,4 @@
-"""Options of `sources`, which finds the documents a text comes from, and of `verify`, which checks its quotations."""
+"""Options of `sources`, which finds the sources of a text, and of `verify`, which checks its quotations."""
 
 from __future__ import annotations
 

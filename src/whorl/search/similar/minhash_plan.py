@@ -24,7 +24,7 @@ from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import LARGEST, Counts, Floats, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
-#: Number of tokens to look up. If the metric allows smaller hits, all tokens of the source are looked up.
+#: Number of tokens to look up. If hits may be smaller than the source, all tokens of the source are looked up.
 BUDGET = 256
 #: Fraction of the allowed misses (1 - recall) that the look-ups may cause; the verification may cause the other misses.
 _FIRST_SHARE = Fraction(1, 5)
@@ -77,7 +77,10 @@ def make_minhash_plan(
     *,
     source_size: int | None = None,
 ) -> MinHashPlan:
-    """Return the plan of a search with stock MinHash tokens; `source_size` is the number of shingles, if known."""
+    """Return the plan of a search with stock MinHash tokens.
+
+    `source_size` is the number of the source's distinct shingles, if known.
+    """
     require_fraction("threshold", threshold)
     require_fraction("recall", recall)
     filled = np.flatnonzero(source.is_filled)

@@ -18,7 +18,7 @@ from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.sketch_plan import ResidualPlan, SketchPlan
 
-#: Plan by sketches, by MinHash tokens, or without common text.
+#: Plan of a search by sketches, by MinHash tokens, or without common text.
 SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | ResidualPlan
 
 
@@ -27,7 +27,7 @@ class SimilarHit:
     """A document that shares content with the source.
 
     Args:
-        hit: The document; its score is the percentage of the requested metric.
+        hit: The document; its score is the share that the requested metric measures, in percent.
         estimate: Shares of the two texts, each with its 95 % interval.
         residual: Shares without common text; None if unknown.
         separates_boilerplate: Whether the JSON includes `residual`.
@@ -136,8 +136,8 @@ class RankedHits:
         """Split the hits: decided hits (exact, or their whole interval is above the threshold), and undecided hits."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
-            # Hits are accepted by a test that allows more error than the interval, so the whole interval of a hit may
-            # be below the threshold.
+            # A hit is undecided even if its whole interval is below the threshold: the test that accepted it allows
+            # more error than the interval.
             parts[group.lowest < float(threshold) and not group.estimate.is_exact].append(group)
         return RankedHits(parts[0]), RankedHits(parts[1])
 
@@ -197,7 +197,7 @@ class Similar:
         is_total_exact: Whether the total was counted, not extrapolated from the verified candidates.
         plan: Plan of the search, with the promised recall.
         candidates: Number of documents found by the look-ups.
-        is_complete: Whether the look-ups can find all documents.
+        is_complete: Whether the look-ups can find all documents; false if the index lacks some.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (

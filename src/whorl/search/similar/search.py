@@ -6,7 +6,7 @@ decide (a short text in a very long one). Collections without sketches are searc
 intervals. `docs/accuracy.md` explains why the search reaches the requested recall.
 
 If common text is ignored, the search reads the texts of a `ResidualPlan`'s candidates, up to its limits, the largest
-overlap first. So all numbers of hits are exact.
+overlap first. So the shares of all hits are exact.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ AT_ONCE = 2_000
 #: Maximum number of candidates of a first query with few tokens. If the query matches more documents, a second query
 #: with more tokens is faster.
 FEW = 100
-#: Maximum size of a source to look up as phrases, in shingles.
+#: Maximum size of a source whose shingles are looked up as phrases, in shingles.
 MOST_PHRASES = 128
 #: Default threshold of a calibrated FINGERPRINT clause that states no overlap.
 _OVERLAP = Fraction(1, 5)
@@ -276,7 +276,10 @@ class MinHashSearch:
         return Batch(candidates, RankedHits.from_hits(self._judge_hits(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Return the hits unchanged, and 0: with such wide intervals, too many texts would have to be read."""
+        """Return the hits unchanged, and 0 as the number of unread candidates.
+
+        The intervals are so wide that too many texts would have to be read.
+        """
         return hits, 0
 
     def _judge_hits(self, hits: list[Hit]) -> list[SimilarHit]:

@@ -38,8 +38,8 @@ text is read. So candidates are documents of any size with enough shingles of R:
     containment  I / a >= t or I / b >= t: candidates of either
 
 Look-ups and second phase work as above, with R as the source. The texts of the results are then read and counted
-exactly. A comparison of two texts marks a few more words as common than either text alone, at the ends of a form. Both
-texts have these words, so a document at the threshold still has the required share of R.
+exactly. A comparison of two texts marks a few more words as common than either text alone, at the ends of boilerplate.
+Both texts have these words, so a document at the threshold still has the required share of R.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _SHARING = 4.0
 #: Value of c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: Documents are unwanted candidates if their share is this far below the threshold.
+#: Documents are unwanted candidates if their share is this far (10 percentage points) below the threshold.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -304,7 +304,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     """
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # A branch has one minimum for all of its documents, so use the overlap of the smallest ones.
+    # A branch has one min-should-match for all of its documents, so use the overlap of the smallest ones.
     overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
     if is_open := costs is None and ends[-1] > len(size_ranges):
         nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
@@ -353,14 +353,14 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 
 
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
-    """Return the imprecision of each number of tokens, which replaces its price.
+    """Return the imprecision of each number of tokens; without costs, it is minimised instead of the price.
 
     The imprecision is the probability of finding a document 10 points below the threshold, plus the recall in excess of
-    the wanted recall; infinity if the recall is too low. With slightly fewer tokens, a min-should-match is often closer
-    to the wanted recall.
+    the wanted recall; infinity if the recall is too low. With slightly fewer tokens, the largest sufficient
+    min-should-match often has a recall closer to the wanted recall.
 
     Args:
-        minima: The min-should-match of each number of tokens; 0 if none reaches the recall.
+        minima: For each number of tokens, the largest min-should-match that reaches the recall; 0 if none does.
         recalls: For each number of tokens, the probability of finding a document at the threshold.
         unwanted: The same for a document 10 points below the threshold.
     """
@@ -460,9 +460,9 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def find_promised_size(plan: SketchPlan) -> int | None:
-    """Return the smallest document size with the wanted recall; None if no size has it.
+    """Return the smallest size such that documents of this and all larger sizes are found with the wanted recall.
 
-    A small document has few shingles, so the look-ups may miss it.
+    Return None if there is no such size. A small document has few shingles, so the look-ups may miss it.
     """
     size = None
     for branch in reversed(plan.branches):

@@ -149,7 +149,7 @@ MOST_PAGE_CHARACTERS = 20_000_000
 
 
 class Residuals(NamedTuple):
-    """Overlaps with the source if common text is ignored, by document id, for the hits whose texts could be read."""
+    """Overlaps with the source without common text, by document id, for hits whose texts could be read."""
 
     by_id: Mapping[str, ResidualOverlap]
     warnings: tuple[str, ...] = ()
