@@ -258,7 +258,7 @@ _Quotations = Annotated[
 
 
 def _refuse_truth_value(value: Any) -> Any:
-    """Refuse true and false, which pydantic takes for 1 and 0."""
+    """Refuse true and false, which pydantic would convert to 1 and 0."""
     if isinstance(value, bool):
         raise PydanticCustomError("number", "this is a number, not true or false")
     return value

@@ -580,8 +580,8 @@ def open_store(
             set up for them.
         without_minhash: Remove the MINHASH tokens from a folder, and keep none from now on. This saves a fifth of the
             space if you never use FINGERPRINT.
-        short_minhash: Cut the MINHASH tokens of a folder to their upper bits, permanently. A FINGERPRINT then also
-            reads the texts of its hits, with the same result. This saves a quarter of the space of paragraphs.
+        short_minhash: Cut the MINHASH tokens of a folder to their upper bits, permanently. A FINGERPRINT then has the
+            same hits, but must also read their texts. This saves a quarter of the space of paragraphs.
         no_text: Keep only the hashes of passages in a new folder, and no texts. Then `sources` works, but no operation
             that reads or compares texts.
 

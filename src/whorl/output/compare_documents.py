@@ -114,7 +114,7 @@ class ComparedTexts:
 
 
 class LongestPassage(NamedTuple):
-    """Size and beginning of the longest passage of two texts."""
+    """Size and beginning of the longest passage that two texts share."""
 
     words: int
     text: str

@@ -198,7 +198,7 @@ def make_measured_page(
 
 
 def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
-    """Yield a heading, then a line for each document that the new one repeats, with its share by `metric`.
+    """Yield a heading, then a line for each document that the new one repeats, with the share that `metric` names.
 
     `~` marks an estimate.
     """

@@ -168,7 +168,7 @@ def _alfresco_failure(status: int, message: str) -> AlfrescoFailure:
             "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
             "stackTrace": _NO_TRACE,
             "descriptionURL": "https://api-explorer.alfresco.com",
-            # The log also contains the id of the request.
+            # Use the id of the request, which is also in the log.
             "logId": trace().request_id or str(uuid.uuid4()),
         }
     }

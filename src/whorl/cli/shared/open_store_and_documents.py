@@ -138,7 +138,7 @@ def file_documents(
 
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None
-        # A command reads `-` as standard input, so it would not find a document of this id.
+        # Commands read `-` as standard input, so they could not find a document with the id `-`.
         known_as = _INPUT_ID if str(file) == STANDARD_INPUT else None
         if isinstance(file, Path):
             known_as = file_id(str(file), base)

@@ -52,7 +52,7 @@ _Answer = TypeVar("_Answer")
 class Bucket:
     """Hits with one value of a field: the value as text, a query for it, and the number of hits.
 
-    `text` is None for hits without a value. `within` is the answer to a nested facet: the buckets or the statistics of
+    `text` is None for hits without a value. `within` is the result of a nested facet: the buckets or the statistics of
     another field, counted for these hits only.
     """
 
@@ -79,7 +79,7 @@ class FacetRequest(Generic[_Answer]):
 
 
 class FacetRequests:
-    """Makes the requests for facets of all hits of a query, and collects warnings."""
+    """Creates the facet requests, which count all hits of a query, and collects warnings."""
 
     def __init__(self, prepared: PreparedQuery) -> None:
         self._prepared = prepared
@@ -243,7 +243,7 @@ def _merge_counts(one: ValueCount, other: ValueCount) -> ValueCount:
 
 
 def _merge_results(one: FacetResult, other: FacetResult) -> FacetResult:
-    """Merge the results of one facet in two sets of documents."""
+    """Merge the results of one facet for two sets of documents."""
     match one, other:
         case int(), int():
             return one + other
@@ -291,7 +291,7 @@ def steps(facet: FacetRange) -> list[Step]:
     Raises:
         ParameterError: Start, end or gap is malformed, the range is empty, or it has more than MOST_STEPS steps.
     """
-    ends = list(_ends(facet))
+    ends = list(_bounds(facet))
     include = {"lower", "upper", "edge", "outer"} if "all" in facet.include else set(facet.include)
     lower, upper, edge = "lower" in include, "upper" in include, "edge" in include
     last = len(ends) - 2
@@ -317,7 +317,7 @@ def _step(low: Bound, high: Bound) -> Step:
     return Step(f"{opened}{low.text} - {high.text}{closed}", low, high)
 
 
-def _ends(facet: FacetRange) -> Iterator[str]:
+def _bounds(facet: FacetRange) -> Iterator[str]:
     """Yield the bounds of a range's steps, in order; there are at least two."""
     described = f"the range of {facet.field!r:.60}"
     following = _numbers(facet) if _NUMBER.fullmatch(facet.gap) else _dates(facet)

@@ -127,7 +127,7 @@ class FacetQuery(AlfrescoModel):
 
 
 class NamedFacet(AlfrescoModel):
-    """Facet of a field, named by its label, or else by the field."""
+    """Facet of a field. The name of the facet is its label, or else the field."""
 
     field: Text
     label: Text | None = None

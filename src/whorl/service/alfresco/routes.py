@@ -114,7 +114,7 @@ class _Node:
         return str(self._own[role][0]) if role in self._own else default
 
     def basics(self, hit: Hit) -> dict[str, Any]:
-        """Return the keys of every entry, and `parentId` and `content` if the document has them."""
+        """Return the keys that every entry has, and `parentId` and `content` if the document has them."""
         # Alfresco's clients expect the node ids of Alfresco, so use these ids for documents that come from Alfresco.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _with_prefix(self._text("type", NODE_TYPE))
@@ -193,7 +193,7 @@ def _moment(text: str) -> str | None:
 
 
 def _with_prefix(name: str) -> str:
-    """Return a qualified name with a prefix instead of the namespace, if it is a namespace of Alfresco."""
+    """Replace the namespace in a qualified name by its prefix, if Alfresco has this namespace."""
     return (convert_qualified_name(name) if name.startswith("{") else None) or name
 
 

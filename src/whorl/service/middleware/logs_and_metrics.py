@@ -154,7 +154,7 @@ class Metrics:
         gauge.changed = set_gauges
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count one request by its route's pattern; counting by path would give a time series per document."""
+        """Count a request under its route's pattern: a count of each path would be a time series for each document."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:

@@ -6,7 +6,7 @@ import { counted, percent, whole } from "./format.js";
 import { MOST_BYTES, textIn, tooLarge, withName } from "./files.js";
 import { about, changed, compareLink, nameOf } from "./store.js";
 
-/** Maximum number of files in one request, of lines, and of characters (the last one may exceed it). */
+/** Maximum numbers of files and of lines in one request. A request is sent once it has `CHARACTERS` characters. */
 const AT_ONCE = 20, LINES_AT_ONCE = 1000, CHARACTERS = 4_000_000;
 /** Names of files whose lines are documents, as JSON. */
 const JSON_LINES = /\.(jsonl|ndjson)$/i;
@@ -22,7 +22,7 @@ export function watchAdding() {
 
 /**
  * Store files as documents. The service refuses a document whose id has another text.
- * @param {File[]} files The document's path is `path`, else `webkitRelativePath`, else the name.
+ * @param {File[]} files The id of a document is its file's `path`, else `webkitRelativePath`, else `name`.
  */
 export async function addFiles(files) {
   if (!files.length || isRunning) return;

@@ -17,11 +17,11 @@ const bySide = (make) => Object.fromEntries(SIDES.map((side) => [side, make(side
 const LISTED = 50;
 /** Maximum number of characters of a passage in the list. */
 const SAID = 160;
-/** Longest pasted line that may be a name. A longer line is a text. */
+/** Maximum length of a pasted line that may be a name. A longer line is a text. */
 const NAMED = 200;
 const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
-/** Layout with the two texts stacked. */
+/** Matches a narrow window, which shows one text below the other. */
 const NARROW = matchMedia("(max-width: 48rem)");
 /** Marks of the user's own texts (see texts.js), by side; null for a document. */
 const marks = { a: null, b: null };
@@ -274,7 +274,7 @@ function list(inA) {
   )));
 }
 
-/** Describe a difference: the words of A, and the words of B in their place. */
+/** Describe a difference: the words of A, and the words of B that replace them. */
 function changeOf({ a, b }) {
   const said = (words) => element("b", {}, beginning(words, { start: 0, end: words.length }));
   if (!a) return ["only in B: ", said(b)];

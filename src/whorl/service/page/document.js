@@ -14,7 +14,7 @@ import { TextPane } from "./text-pane.js";
 /** Number of hits to request, and to show at a time. */
 const MOST = 200, ROWS = 25;
 const LEAST = 10, PAUSE = 250;
-/** Metrics to search by. A hit of any of these searches is shown. */
+/** One search runs for each of these metrics; the list shows the hits of all searches. */
 const METRICS = ["a_in_b", "b_in_a"];
 let pane, shown = null, current = null, going = null;
 

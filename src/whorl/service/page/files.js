@@ -36,7 +36,7 @@ export async function within(entries) {
       continue;
     }
     const reader = entry.createReader();
-    // readEntries returns some entries at a time.
+    // readEntries returns only some of the entries, so call it until it returns none.
     for (let some = null; some?.length !== 0;) {
       some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
       waiting.push(...some);

@@ -1,4 +1,4 @@
-/** Shows errors; for a query with a caret below the position, as on the command line. */
+/** Shows errors. If a query is wrong, a caret below it marks the position, as on the command line. */
 
 import { element, fill } from "./dom.js";
 import { documentLink } from "./store.js";

@@ -62,7 +62,7 @@ export function quoted(id) {
 /** Return a FINGERPRINT clause for a reference and two percentages. */
 const literal = (reference, threshold, recall) => `FINGERPRINT:${reference}_${written(threshold)}_${written(recall)}`;
 
-/** Format a percentage for a query or the service: a number up to 1 is a fraction there, so one percent is 0.01. */
+/** Format a percentage for a query or a request. Both read a number up to 1 as a fraction, so one percent is 0.01. */
 export const written = (percent) => (percent <= 1 ? String(percent / 100) : String(percent));
 
 function asPercent(number) {

@@ -207,7 +207,7 @@ async function run(rows = ROWS) {
       ask("/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(query, signal),
     ]);
     if (page.total === 0 && clauses?.length > 1 && !named) {
-      wanted = { ...wanted, query: (await telling(clauses, signal)).join(" OR ") };
+      wanted = { ...wanted, query: (await rareWords(clauses, signal)).join(" OR ") };
       page = await ask("/search", { ...wanted, rows }, signal);
     }
     if (signal.aborted) return;
@@ -237,7 +237,7 @@ async function run(rows = ROWS) {
  * Return the words that some documents have, but at most half of them: words like "the" would find nearly everything.
  * Return all words if this leaves none, or if the query has more than `COUNTED` words.
  */
-async function telling(clauses, signal) {
+async function rareWords(clauses, signal) {
   if (clauses.length > COUNTED) return clauses;
   const { documents } = await about();
   const totals = await Promise.all(clauses.map((query) => ask("/search", { query, rows: 0 }, signal)));

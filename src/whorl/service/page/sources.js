@@ -1,4 +1,4 @@
-/** View of the sources of a text: the documents that account for it, with their passages marked. */
+/** View of the sources of a text: the documents that it was taken from, with their passages marked. */
 
 import { byId, element, fill, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";

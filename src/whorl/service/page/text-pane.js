@@ -58,7 +58,10 @@ export class TextPane {
     this.#fillSome(0, this.run);
   }
 
-  /** Return the share, 0 to 1, of characters in passages without common text, for each of `steps` equal parts. */
+  /**
+   * Divide the text into `steps` parts of equal length. Return for each part the share, 0 to 1, of characters that are in
+   * passages and are not common text.
+   */
   density(steps) {
     const shares = new Float64Array(steps), width = this.text.length / steps;
     for (let step = 0; step < steps; step += 1) {

@@ -155,7 +155,7 @@ class FileText(TypedDict):
 
 
 def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_only: bool = False) -> APIRouter:
-    """Return the routes; `reader` must stay open as long as the service."""
+    """Return the routes; `reader` must stay open as long as the service runs."""
     router = api_router()
 
     @router.get(_PATH, summary="List documents", response_model=response_type(DocumentsPage))
