@@ -19,8 +19,8 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of documents of a block to choose as pivots (a `HashBlock` has documents that share a frequent hash). Pivots
-#: are compared with all documents of the block before any other pair of the block is compared.
+#: Number of pivots to choose from a block (see `HashBlock`). Each pivot is compared with all documents of the block,
+#: before any other pair of the block is compared.
 _PIVOTS = 16
 #: Number of documents to sample from a block, to see whether most of the block is one cluster.
 _SAMPLE = 64
@@ -69,7 +69,7 @@ def find_pairs(
     batches_found, count = list[Pairs](), len(known)
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
-        # The indices in `known` count all documents, so convert them to indices among the compared documents.
+        # The pairs in `known` have indices among all documents. Convert these to indices among the compared documents.
         index_of = np.full(len(sketches), -1)
         index_of[indices] = np.arange(indices.size)
         spanning.add(known.renumber(index_of))

@@ -46,7 +46,7 @@ _COUNTED_AT_ONCE = 1 << 22
 _POSITIONS, _TRIED_AT_ONCE = 64, 1 << 20
 #: Maximum length of a displayed passage, in characters.
 _PASSAGE_CHARACTERS = 100
-#: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers are
+#: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` The possessive quantifiers are
 #: several times faster.
 _NUMBERING = re.compile(r"\n[ \t]*+\(?+(?:[0-9]{1,3}+[.):]|[a-zA-Z][.)])(?=[ \t])")
 
@@ -128,8 +128,8 @@ class ReferenceIndex:
         """Count the distinct hashes that documents share with each reference text.
 
         `rows` has the document of each hash, ascending. `numbers` has the hash numbers from `look_up`, without
-        repetitions within a document. Yields batches of three arrays with one element per pair: document, reference
-        text, number of shared hashes.
+        repetitions within a document. The method yields batches of three arrays with one element per pair: document,
+        reference text, number of shared hashes.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)

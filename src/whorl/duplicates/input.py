@@ -326,7 +326,7 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _split_columns(self, document: Document) -> list[Document]:
-        """Return one document for each text of a row; its name is the name of the text's column.
+        """Return one document for each text of a row, named after the text's column.
 
         If several columns have a text, the last document contains all of these texts.
         """

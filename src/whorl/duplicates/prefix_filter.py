@@ -1,7 +1,7 @@
 """Finds candidate pairs: documents whose sketches share one of their rarest hashes (prefix filter).
 
 Documents are compared level by level. Level L has the hashes in the lowest fraction 2**-L of the hash space, so each
-level has half of the hashes of the level below it. A pair is compared at the level of its larger document, by the few
+level has half of the hashes of the level below it. A pair is compared at the level of its larger document, with the few
 tens of hashes that each document has at this level (`Round.aim`).
 
 A document has k hashes at a level, and its partner contains the share c of the document's shingles. With probability
@@ -100,13 +100,13 @@ def find_candidates(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FilterRound:
-    """Finds the candidate pairs of one round, level by level; defers the documents that share too frequent hashes."""
+    """Finds the candidate pairs of one round, level by level; defers documents if their hash has too many pairs."""
 
     sketches: Sketches
     round: Round
     options: JoinOptions
     connect_block: Callable[[Numbers], bool]
-    #: Groups of documents that share a too frequent hash. The next round compares them.
+    #: Groups of documents that share a hash with too many pairs. The next round compares these documents.
     deferred: list[Numbers] = field(default_factory=list)
 
     def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:
@@ -494,7 +494,7 @@ def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hash
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
     """Concatenate the entries of at least one batch.
 
-    The function empties the list of batches, so that memory holds few copies.
+    The function empties the list `portions`, so that the memory of each array is free as soon as it has been copied.
     """
     columns = [list(column) for column in zip(*portions, strict=True)]
     portions.clear()

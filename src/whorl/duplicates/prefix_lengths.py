@@ -129,7 +129,7 @@ class Round:
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return the minimum number of each document's hashes that a partner has, with probability `recall`.
+        """Return the minimum number of hashes that each document shares with a partner, with probability `recall`.
 
         `counts` has the number of each document's hashes. The partner contains `share` of the document's shingles.
         """
@@ -149,7 +149,8 @@ class Round:
 
 def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
     """Return the rounds of a search, each with more hashes; the largest sketch has `largest` hashes."""
-    # Raise the aim until a pair at the threshold shares at least half of FIRST_AIM hashes.
+    # Raise the aim until a pair at the threshold shares at least half of FIRST_AIM hashes. For a recall of 100 %, raise
+    # it until the first round uses all hashes.
     aim = FIRST_AIM
     while aim * pair_options.threshold < FIRST_AIM // 2 or (pair_options.recall == 1 and aim < largest):
         aim *= 2

@@ -128,7 +128,10 @@ def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes
 
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
-    """Write the sketches, without the common hashes, to a temporary file; return the shorter sketches."""
+    """Write the sketches to a temporary file, without their common hashes; return the new sketches.
+
+    Sketches outside the mask `is_whole` are samples, and are not changed.
+    """
     counts = np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches

@@ -208,7 +208,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
 
 
 def _shared_positions(stream: _WordStream) -> Numbers:
-    """Return the positions of the winnowed hashes that occur more than once in the collection."""
+    """Return the positions of the hashes that winnowing selects and that occur more than once in the collection."""
     half = (stream.window + 1) // 2
     numbers, positions = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for texts in stream.portions():
@@ -278,7 +278,8 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> Numbers:
             position, source = int(windows[at] + begin), int(source_windows[at])
             if np.array_equal(stream.run(position, words), stream.run(source, words)):
                 ranges.append((position, source, words))
-            # Skip the windows inside the passage.
+            # Continue with the last window that begins inside the passage or directly after it. The windows before it
+            # contain no words outside the passage and this window.
             at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
     return np.array(ranges, np.int64).reshape(-1, 3)
 

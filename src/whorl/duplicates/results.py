@@ -47,7 +47,7 @@ class Member:
     Args:
         name: Name for display, or "".
         size: Number of distinct shingles.
-        worth: Rank by the column of the retention policy, where larger is better; None if unknown.
+        worth: Rank according to the column of the retention policy; larger is better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
         stays: Whether the document is always kept: a reference document, or a document of an earlier run.
     """
@@ -545,7 +545,7 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
 
 
 def principal(members: Sequence[Member], keep: Keep) -> int:
-    """Return the index of the member to keep: the first member with `stays`, otherwise the best by the policy.
+    """Return the index of the member to keep: the first member that stays, or else the member with the best rank.
 
     Raises:
         ParameterError: No member has a rank.

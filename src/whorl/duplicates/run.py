@@ -189,7 +189,7 @@ def require_few_documents(engine: Engine, where: str) -> int:
 
 
 def _put_changed(store: SketchStore, engine: Engine, portion: ScanBatch, *, of_texts: bool) -> int:
-    """Put the new and changed documents of a batch into a sketch store; update the others.
+    """Put the new and changed documents of a batch into a sketch store; update the names of the other documents.
 
     Sketches come from the engine, or with `of_texts` from the texts. Return the number of documents without a sketch or
     text.
@@ -288,7 +288,7 @@ def _load_changed(
     Unchanged documents are not sketched again. They are marked as seen in this run, and their names, ranks and dates
     are updated.
 
-    Return the values that cannot be converted to a rank or a date, of all documents.
+    Return the values that cannot be converted to a rank or a date, including those of unchanged documents.
     """
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()

@@ -29,7 +29,7 @@ class SketchBatch:
     """A batch of documents and their sketches, in columns.
 
     Args:
-        worths: Rank by the retention policy, where larger is better; float64, NaN if unknown.
+        worths: Rank according to the retention policy; larger is better; float64, NaN if unknown.
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
         sizes: Number of distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.

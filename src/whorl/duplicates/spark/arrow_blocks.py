@@ -310,7 +310,7 @@ class BlockMembers:
     Args:
         keys: Document keys. A document that is too short to compare has a key, but no sketch in the block.
         identities: 64-bit hashes of the ids.
-        worths: Ranks by the retention policy; NaN if unknown.
+        worths: Ranks according to the retention policy; NaN if unknown.
         runs: Number of the run that read each document; 0 for reference documents.
         digests: 64-bit digests of the texts; 0 if no later run needs them.
     """

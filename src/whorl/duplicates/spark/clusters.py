@@ -68,7 +68,7 @@ def cluster_members(members: DataFrame, parts: Partitioning) -> DataFrame:
 
     Members that stay, such as reference documents, are never removed. Members with the same root form a cluster. The
     column cluster has the name of each cluster, which is the id of its first member. The column is_unknown is true if
-    no member of the cluster has a rank by the retention policy.
+    no member of the cluster has a rank according to the retention policy.
     """
     step = partial(_cluster_partition, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)

@@ -46,9 +46,9 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError
 
-#: Number of documents of a hash block (the documents that share one frequent hash) to choose as pivots. Pivots are
-#: compared with the whole block first. If at most `_PIVOTS` documents are then outside the block's largest component,
-#: these documents are also compared with the whole block.
+#: Number of pivots to choose from a hash block (the documents that share one frequent hash). Pivots are compared with
+#: the whole block first. If at most `_PIVOTS` documents are then outside the block's largest component, these documents
+#: are also compared with the whole block.
 _PIVOTS = 16
 
 

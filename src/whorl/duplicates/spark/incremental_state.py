@@ -4,7 +4,7 @@ The state is a folder on any file system that Spark reaches. After the second ru
 
     run-2.json              parameters of the run, and the name of its folder
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
-    run-2-5f0c…/pairs       pairs of sketches, by their keys
+    run-2-5f0c…/pairs       pairs of documents, given by the keys of their sketches
 
 Each run writes into a folder with a unique name. When the folder is complete, a small JSON file is renamed, and the run
 becomes the last run. So the state is always complete, even if a run is killed.

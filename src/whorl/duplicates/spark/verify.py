@@ -98,7 +98,7 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
     sender_indices, receivers = decode_columns(rows, "sender_indices receivers")
     (keys,) = decode_columns(rows, "keys")
-    # `sender_indices` are indices within one row, so add the number of documents in the rows before.
+    # `sender_indices` are indices within one row, so add the number of documents in the earlier rows.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["receivers"][0].as_buffer()) // 8 for row in rows]
     sender_indices = sender_indices + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
