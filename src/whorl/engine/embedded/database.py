@@ -175,11 +175,11 @@ class Records:
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # Last sketch that was read alone, and its source (see `_sketch_source`).
+        # Last sketch that `_read_sketches` returned for a single document, and its source (see `_sketch_source`).
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _IdCache(-1, {}, {})
-        # Change in the number of documents of each field, in the current transaction.
+        # For each field, the change in the number of documents that have it, in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
         with sqlite_errors(path):
@@ -427,7 +427,7 @@ class Records:
     # Any thread may call the following methods at any time.
 
     def last_change(self) -> int:
-        """Return the highest journal number ever used."""
+        """Return the number of the latest journal entry, even if this entry was deleted."""
         rows = self._read("SELECT seq FROM sqlite_sequence WHERE name = 'journal'")
         return int(rows[0][0]) if rows else 0
 
@@ -514,8 +514,8 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of all fields with whole (not tokenized) values, and the types of these values."""
-        # Read the number of the last change before the fields: if the store changes in between, the next call reads the
-        # fields again.
+        # Read the number of the last change first, then the fields. If the store changes in between, the next call
+        # reads the fields again.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -533,9 +533,9 @@ class Records:
         return [number for number, _, _ in self._select("NULL", "id", ids)]
 
     def _remember(self, wanted: Sequence[object]) -> _IdCache:
-        """Return the cache of ids and names, cleared if the store has changed or if `wanted` would overfill it."""
-        # Read the number of the last change before the documents: if the store changes in between, the next call clears
-        # the cache.
+        """Return the cache of ids and names; clear it if the store has changed, or if `wanted` would not fit."""
+        # Read the number of the last change first; the caller reads the documents later. If the store changes in
+        # between, the next call clears the cache.
         change, remembered = self.last_change(), self._remembered
         size = len(wanted) + len(remembered.ids) + len(remembered.names)
         if remembered.change == change and size <= _MOST_CACHED:
@@ -615,7 +615,7 @@ class Records:
             return self._reader.execute(statement, values).fetchall()
 
     def _unseal(self, label: str, sealed: object) -> bytes:
-        """Return the content of a blob from `_seal`; raise StoreError if its checksum is wrong."""
+        """Return the content of a blob that `_seal` returned; raise StoreError if its checksum is wrong."""
         if (blob := _open_seal(label, sealed)) is None:
             self.raise_damaged(f"{label} is not what was stored")
         return blob

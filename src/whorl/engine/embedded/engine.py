@@ -138,7 +138,7 @@ class EmbeddedEngine(Engine):
         self._process, self._is_open = os.getpid(), True
         self._writing, self._adopting = threading.RLock(), threading.Lock()
         self._writers = WriterRegister()
-        # Journal number of the index when this engine last released the write lock.
+        # Number of the last journal entry in the index when this engine last made documents searchable.
         self._finished_at = -1
         # Description of the damage that a rebuild of the index has repaired; "" if the index was not damaged.
         self._repaired = ""

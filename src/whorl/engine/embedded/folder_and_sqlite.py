@@ -17,7 +17,7 @@ from whorl.file_lock import lock_file
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
 #: File with the path of the base folder: ids of indexed files are paths relative to the base folder.
 BASE = "base"
-#: Names of the files that a store's folder may have before its database has tables. SQLite adds files.
+#: Names of the files that a store's folder may have before its database has tables. SQLite adds some.
 _UNFINISHED = {f"{database}{ending}" for database in (LOCK, RECORDS) for ending in ("", "-journal", "-shm", "-wal")}
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
@@ -123,7 +123,7 @@ def index_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        # A panic in tantivy's Rust code is not an Exception, and its class cannot be imported.
+        # A panic in tantivy's Rust code is not an Exception, and its class cannot be imported, so compare its name.
         if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
             raise
         raise IndexBrokenError(str(error), is_full=_is_full(error, folder)) from error

@@ -286,7 +286,7 @@ def _search(
     return result.count, result.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
 
 
-#: Function that returns the index entries of existing documents by id.
+#: Function that takes the ids of documents, and returns the index entries of those documents that exist.
 ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
@@ -352,7 +352,7 @@ class TextIndexWriter:
             writer.add_document(document)
 
     def commit(self, number: int, documents: int) -> None:
-        """Publish all changes so far, with a journal number and the store's number of documents."""
+        """Publish all changes so far, with the number of the last journal entry and the store's number of documents."""
         with index_errors(self._folder):
             writer, is_main = self._writer(self._part), self._part == _MAIN
             marker = tantivy.Document()

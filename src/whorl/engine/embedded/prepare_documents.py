@@ -131,7 +131,7 @@ class DocumentPreparation:
             yield IndexEntry(tokens, [*content, *values], document.wholes())
 
     def _values(self, documents: Sequence[Document]) -> Iterator[list[tuple[str, str]]]:
-        """Yield the terms of each document's name and of the distinct values of its properties."""
+        """Yield the values of each document: its name and its distinct property values (see `IndexEntry.values`)."""
         for named_words in property_words(documents, self.scheme):
             yield [(name, join_terms(name, words)) for name, words in named_words]
 

@@ -106,7 +106,7 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return a page of candidates without documents deleted since `snapshot`.
+        """Return a page of candidates, without the documents that were deleted since `snapshot`.
 
         The token index can compare these candidates with the source.
         """

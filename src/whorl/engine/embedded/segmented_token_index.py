@@ -65,7 +65,7 @@ class DocumentTokens(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenSnapshot:
-    """Consistent snapshot of the token index: its journal number (`applied`), and its segments, the oldest first.
+    """Consistent snapshot of the token index: its last journal entry (`applied`), and its segments, the oldest first.
 
     `alive` has for each segment a mask of the documents that no younger segment overrides; bool arrays of shape
     (documents,). `read_minhash` is given if the index has only the upper bits of MinHash tokens.
@@ -82,7 +82,7 @@ class TokenSnapshot:
 
     @property
     def dropped_bits(self) -> int:
-        """Number of lower bits of a MinHash token that the index lacks."""
+        """Number of lower bits of each MinHash token that the index does not store."""
         return MINHASH_BITS - self.segments[0].postings[MINHASH].token_bits if self.segments else 0
 
     @cached_property
@@ -197,7 +197,7 @@ class TokenIndex:
                     file.unlink()
 
     def replace(self, documents: Mapping[int, DocumentTokens | None]) -> None:
-        """Add, replace or delete (None) documents by number; readers see the changes after `commit`."""
+        """Add, replace or delete (None) the documents with these numbers; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
         # The sum need not be exact: a document that is replaced twice is counted twice.

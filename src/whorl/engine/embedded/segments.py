@@ -360,7 +360,7 @@ class Segment:
         return keys
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
-        """Return the ordinals of documents by their numbers; omit numbers that the segment does not have."""
+        """Return the ordinals of the documents with these numbers; omit numbers that the segment does not have."""
         ordinals, is_own = find_sorted(self.numbers, numbers)
         return ordinals[is_own]
 
@@ -395,7 +395,7 @@ class PostingsReader:
         return self._layout.postings
 
     def look_up(self, tokens: Tokens, dropped_bits: int = 0) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents of tokens; yield pairs of a token's index and a document's ordinal, in batches.
+        """Look up the documents that have the tokens; yield batches of pairs (index of a token, ordinal of a document).
 
         Args:
             tokens: Tokens in any order, without their lowest bits; uint64 array of shape (n,), each below 2**(token
@@ -657,7 +657,7 @@ def merge_segments(
 ) -> None:
     """Merge segments with the same kinds of tokens into a new segment.
 
-    `alive` has for each segment a mask of the documents to keep. At most one segment keeps a document number.
+    `alive` has for each segment a mask of the documents to keep. No two segments may keep the same number.
     """
 
     def select_retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -309,7 +309,7 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the count of each token in `among`; `counts` has the counts of the tokens in `distinct`.
+    """Return the count of each token of `among` in a query, which has the `distinct` tokens with these `counts`.
 
     Both `among` and `distinct` ascend.
     """

@@ -28,7 +28,7 @@ from whorl.file_lock import lock_file
 #: Number of retries for each jar. A download takes more than a hundred requests, and a name server or a repository may
 #: fail.
 _RETRIES = 5
-#: Time of one attempt to lock a file. It is short, because Ctrl-C only takes effect between two attempts.
+#: Time in seconds of one attempt to lock a file. It is short, because Ctrl-C only takes effect between two attempts.
 _LOCK_SECONDS = 1.0
 
 

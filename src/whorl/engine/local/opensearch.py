@@ -56,7 +56,7 @@ _HOST = "127.0.0.1"
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
-#: Java's exception for a port in use, and the number of attempts with other ports.
+#: Java's exception for a port in use, and the number of attempts, each with other ports.
 _TAKEN, _ATTEMPTS = "BindException", 3
 
 
