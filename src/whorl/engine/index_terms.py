@@ -32,10 +32,10 @@ BETWEEN_WORDS = " "
 #: Control characters that occur neither in words nor in field names. They mark, in this order: the end of a field name,
 #: a word that is empty after folding, a blank within a word, and a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
-_ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
+_CONTROL_CHARACTERS = re.compile(r"[\t\n\f\r\x1c-\x1f]")
 #: tantivy silently drops terms of 64 KB or more. So a field name or word of more than `_LONGEST_PART` characters
-#: becomes a prefix of `_BEGINNING` characters and a digest.
-_LONGEST_PART, _BEGINNING = 1000, 200
+#: becomes a prefix of `_PREFIX_LENGTH` characters and a digest.
+_LONGEST_PART, _PREFIX_LENGTH = 1000, 200
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
     Kind.KEYWORD: "t",
@@ -59,7 +59,7 @@ PROBE = (
 
 
 def clause_fields(name: str | None) -> tuple[str, ...]:
-    """Return the fields that a clause searches: by default, name and content. TEXT means content."""
+    """Return the fields that a clause searches: by default, name and content. The names text and TEXT mean content."""
     return OWN_FIELDS if name is None else ("content" if name in ("text", "TEXT") else name,)
 
 
@@ -190,9 +190,9 @@ def _encode_part(text: str) -> str:
 
     Replace blanks. If the text is long or contains control characters, shorten it to a prefix and a digest.
     """
-    if len(text) > _LONGEST_PART or _ODD.search(text):
+    if len(text) > _LONGEST_PART or _CONTROL_CHARACTERS.search(text):
         digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
-        text = f"{_ODD.sub('', text[:_BEGINNING])}{_DIGEST}{digest}"
+        text = f"{_CONTROL_CHARACTERS.sub('', text[:_PREFIX_LENGTH])}{_DIGEST}{digest}"
     return text.replace(BETWEEN_WORDS, _BLANK)
 
 
@@ -282,7 +282,7 @@ def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
 
 
 def _one_of(first: str | None, last: str | None) -> list[str]:
-    """Return the expression for strings that begin with a character in a range; an empty list if the range is empty."""
+    """Return a list with the expression for strings that begin with a character in a range; [] for an empty range."""
     if first is None or last is None or first > last:
         return []
     return [f"[{_literal(first)}-{_literal(last)}]{_ANY}"]

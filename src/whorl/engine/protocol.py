@@ -48,7 +48,7 @@ class ValueFacet:
         limit: Maximum number of values, at least 1.
         min_count: Minimum document count of a value, at least 1.
         is_by_value: Sort by ascending value, texts by code point. By default, sort by descending count, then by value.
-        prefix: Count only values with this prefix, in text fields.
+        prefix: Count only values with this prefix; requires `Kind.KEYWORD`.
         subfacets: Facets to count in the documents with each value.
     """
 
@@ -435,7 +435,7 @@ class Engine(Protocol):
         """Run a bound plan; by default, sort hits by descending score, then by id."""
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Count facets of a plan's hits; raise ParameterError if the engine cannot request a name or prefix."""
+        """Return the facets of a plan's hits; raise ParameterError for a name or prefix that the engine refuses."""
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""

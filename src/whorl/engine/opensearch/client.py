@@ -51,7 +51,7 @@ TOO_MANY_BUCKETS = "too many buckets"
 #: Number of documents per read request. It is small, because some requests include whole texts.
 _READ_AT_ONCE = 500
 #: Options of a request for term vectors: return only the terms.
-_TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
+_ONLY_TERMS = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Result = TypeVar("_Result")
 
 
@@ -278,7 +278,7 @@ class IndexClient:
         valid = list(filter(_may_be_id, ids))
         if not valid:
             return {}
-        body = {"ids": valid, "parameters": {"fields": [field], **_TERMS_ALONE}}
+        body = {"ids": valid, "parameters": {"fields": [field], **_ONLY_TERMS}}
         return {document["_id"]: _terms(document, field) for document in self._fetch_existing("_mtermvectors", body)}
 
     def _fetch_existing(self, path: str, body: Json) -> list[Json]:
@@ -298,7 +298,7 @@ class IndexClient:
 
         The text is sent in `text_field`: the token field itself, or its parent.
         """
-        body = {"doc": {text_field: text}, "fields": [field], **_TERMS_ALONE}
+        body = {"doc": {text_field: text}, "fields": [field], **_ONLY_TERMS}
         return _terms(self.send("POST", self._path("_termvectors"), body), field)
 
     def _path(self, *parts: str) -> str:

@@ -295,10 +295,10 @@ def encode_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
 
 #: Control characters in terms. They mark, in this order: the end of a field name, the digest of a shortened text, the
 #: letter for a white-space character, and a blank within a word.
-_AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
+_AFTER_FIELD, _AFTER_PREFIX, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
 #: The analyser cuts terms at `_LONGEST_TERM` UTF-16 units. So a longer term, and a field name of more than
-#: `_LONGEST_FIELD` units, becomes a prefix of at most `_BEGINNING` characters and a digest.
-_LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
+#: `_LONGEST_FIELD` units, becomes a prefix of at most `_PREFIX_LENGTH` characters and a digest.
+_LONGEST_TERM, _LONGEST_FIELD, _PREFIX_LENGTH = 255, 80, 40
 #: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all these characters. Words
 #: may contain only blanks, because folding turns a narrow no-break space (U+202F) into a blank.
 _WHITE_SPACE = (
@@ -335,7 +335,7 @@ def _shorten(text: str, longest: int) -> str:
     if len(text) * 2 <= longest or _count_units(text) <= longest:
         return text
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return f"{text[: min(_BEGINNING, (longest - 33) // 2)]}{_AFTER_BEGINNING}{digest}"
+    return f"{text[: min(_PREFIX_LENGTH, (longest - 33) // 2)]}{_AFTER_PREFIX}{digest}"
 
 
 def _count_units(text: str) -> int:

@@ -1,8 +1,8 @@
 """Finds MinHash fields that an OpenSearch index already has, and makes the same tokens for queries.
 
-Server releases break words differently, and some ignore options of the filter. So whorl compares the cluster's tokens
-of sample texts with its own tokens. If they are equal, whorl makes the tokens of a text itself; otherwise the cluster
-makes them. whorl reads the tokens of documents as term vectors.
+Server releases break words differently, and some ignore options of the MinHash filter. So whorl compares the cluster's
+tokens of sample texts with its own tokens. If they are equal, whorl makes the tokens of a text itself; otherwise the
+cluster makes them. whorl reads the tokens of documents as term vectors.
 """
 
 from __future__ import annotations

@@ -413,10 +413,10 @@ def _escape(text: str) -> str:
 
 
 #: Minimum number of values to request from each shard: a value that is frequent in total may be rare in one shard.
-_LEAST_OF_A_SHARD = 1000
+_LEAST_PER_SHARD = 1000
 #: Maximum length of a prefix in a regular expression, whose total length is limited to 1,000 characters by the
 #: setting index.max_regex_length.
-_LONGEST_BEGINNING = 990
+_LONGEST_PREFIX = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 #: Aggregation script that decodes the numbers in a field, like the sort script.
 _NUMBERS_SCRIPT = """
@@ -447,7 +447,7 @@ def _aggregation(facet: Facet, query: Callable[[BoundNode], Json]) -> Json:
             terms = {
                 **_field(facet),
                 "size": facet.limit,
-                "shard_size": max(facet.limit, _LEAST_OF_A_SHARD),
+                "shard_size": max(facet.limit, _LEAST_PER_SHARD),
                 "min_doc_count": facet.min_count,
                 "order": [{"_key": "asc"}] if facet.is_by_value else [{"_count": "desc"}, {"_key": "asc"}],
             }
@@ -463,9 +463,9 @@ def _field(facet: ValueFacet) -> Json:
     if is_id and not facet.prefix:
         return {"field": ID}
     beginning = _literal(("" if is_id else value_prefix(facet.field, facet.kind)) + facet.prefix)
-    if len(beginning) > _LONGEST_BEGINNING:
+    if len(beginning) > _LONGEST_PREFIX:
         raise ParameterError(
-            f"a cluster counts values by a field's name and a prefix of {_LONGEST_BEGINNING} characters together, got "
+            f"a cluster counts values by a field's name and a prefix of {_LONGEST_PREFIX} characters together, got "
             f"{facet.field!r:.80} and {facet.prefix!r:.80}"
         )
     return {"field": ID if is_id else VALUES, "include": f"{beginning}(.|\n)*"}

@@ -676,7 +676,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
 
 
 def _can_hold(field: str, value: str, collection: SolrCollection) -> bool:
-    """Check whether a field can hold a value; Solr refuses other values for an integer field."""
+    """Check whether a field can hold a value. In an integer field, Solr refuses to search for anything but a number."""
     described = collection.schema.describe(field)
     if described is None:
         return False

@@ -315,7 +315,10 @@ def read_version(client: SolrClient) -> SolrVersion:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version. Versions differ in ICU's rules for colons and dictionaries."""
+    """Return the word-break profile of a Lucene version.
+
+    The versions use different releases of ICU, which differ in the rules for colons and in the dictionaries.
+    """
     numbers = version_numbers(version)
     if not numbers:
         return DEFAULT_PROFILE

@@ -89,10 +89,10 @@ _SEPARATORS = "~%@=!,;:"
 _BETWEEN_IDS = "\x1f"
 
 #: Parameter that stops Solr from replacing ${…} in ids, words and tokens.
-_LITERALLY = {"expandMacros": "false"}
+_WITHOUT_MACROS = {"expandMacros": "false"}
 #: Parameter of a filter. With it, Solr applies the filter only to documents with the tokens, instead of first finding
 #: all documents that match the filter.
-_LAZILY = {"cache": "false"}
+_UNCACHED = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
 
@@ -147,7 +147,7 @@ def search_request(
         "limit": rows,
         "fields": ["score", *escape_field_names([*filter(None, (names.key, names.name))])],
         "sort": ", ".join([*keys, f"{names.key} asc"]),
-        "params": _LITERALLY,
+        "params": _WITHOUT_MACROS,
         **({"queries": builder.named} if builder.named else {}),
     }
 
@@ -157,14 +157,14 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Jso
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # Several documents may have the same DBID, so allow two documents per clause.
-    return {"query": query, "limit": 2 * len(clauses), "fields": escape_field_names(fields), "params": _LITERALLY}
+    return {"query": query, "limit": 2 * len(clauses), "fields": escape_field_names(fields), "params": _WITHOUT_MACROS}
 
 
 def realtime_get_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests documents by id from Solr's real-time get."""
     # Escape commas, because Solr splits the list at unescaped commas.
     escaped = (document_id.replace("\\", "\\\\").replace(",", "\\,") for document_id in ids)
-    return {"params": {"ids": ",".join(escaped), "fl": ",".join(escape_field_names(fields)), **_LITERALLY}}
+    return {"params": {"ids": ",".join(escaped), "fl": ",".join(escape_field_names(fields)), **_WITHOUT_MACROS}}
 
 
 #: Query for all documents. It does not depend on the default query parser of the handler.
@@ -355,9 +355,9 @@ class _Builder:
         if minimum > len(tokens):
             return _NO_DOCUMENT
         largest = "*" if node.largest_size is None else node.largest_size
-        filters = [{"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]", **_LAZILY}}]
+        filters = [{"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]", **_UNCACHED}}]
         if (scheme := scheme_value(self._names.scheme, node.scheme)) != self._only_scheme:
-            filters.append({"term": {"f": SCHEME, "query": scheme, **_LAZILY}})
+            filters.append({"term": {"f": SCHEME, "query": scheme, **_UNCACHED}})
         if id(node) not in self._moved:
             query = _min_hash(SAMPLE, *join_tokens(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
@@ -559,7 +559,7 @@ def _units(character: str) -> str:
 #: Pattern of the names that Solr always reads as fields in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
 #: Number of additional values to request from each shard: a value that is frequent in total may be rare in one shard.
-_MORE_OF_A_SHARD = 1000
+_EXTRA_PER_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
 
@@ -595,7 +595,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     "mincount": facet.min_count,
                     "sort": "index asc" if facet.is_by_value else "count desc",
                     # Request additional values from each shard; `refine` then gets their counts from all shards.
-                    "overrequest": _MORE_OF_A_SHARD,
+                    "overrequest": _EXTRA_PER_SHARD,
                     "refine": True,
                     **({"prefix": facet.prefix} if facet.prefix else {}),
                     **({"facet": _facets(facet.subfacets, counted)} if facet.subfacets else {}),

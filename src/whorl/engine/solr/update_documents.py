@@ -209,7 +209,7 @@ def _find_unreadable(client: SolrClient, collection: SolrCollection, documents: 
 
 
 def update(collection: SolrCollection, document: Json, fields: Json) -> Json:
-    """Return the update that sets fields, or removes those with the value None; Solr skips a changed document."""
+    """Return the update that sets fields; None removes a field. Solr skips the update if the document has changed."""
     key = collection.names.key
     # To remove a field, Solr needs null, not an empty list.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
@@ -244,7 +244,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
 #: Fields that an atomic update never loses, because Solr or the update itself sets them.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *SKETCH_FIELDS})
 #: Part of the name of each subfield. Solr rebuilds a subfield from its parent field.
-_PART_OF_A_FIELD = "___"
+_SUBFIELD_MARK = "___"
 #: Maximum number of documents to check one by one for values in a copyField destination that were not copied.
 _MOST_SUSPECTS = 1000
 
@@ -289,7 +289,7 @@ class _Losses:
         """Describe fields in use whose values Solr cannot read back."""
         for name in sorted(names):
             field = self._schema.describe(name)
-            is_made = name in _NOT_LOST or _PART_OF_A_FIELD in name or self._is_destination(name)
+            is_made = name in _NOT_LOST or _SUBFIELD_MARK in name or self._is_destination(name)
             is_lost = field is not None and not is_made and not self._is_readable(field) and _has_values(field)
             if is_lost and (count := self._count(exists(name))):
                 yield f"{name!r} is neither stored nor docValues ({count})"
