@@ -109,7 +109,7 @@ def require_text(name: str, value: object, remedy: str = "") -> None:
 
 
 def list_references(references: Iterable[str]) -> list[str]:
-    """Return distinct references as a list, or one reference as a list of one.
+    """Return references as a list without repetitions. A single reference becomes a list of one.
 
     Raise ParameterError if a reference is not a text.
     """
@@ -149,7 +149,8 @@ class WhorlError(Exception):
     """Base class of all errors of this package."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Pools of processes pickle errors. Unpickle without __init__, whose arguments may differ from Exception's.
+        # Process pools pickle errors. Unpickle an error without __init__, because its parameters may differ from those
+        # of Exception.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 

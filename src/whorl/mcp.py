@@ -112,7 +112,7 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
 
 
 def _most_saved(texts: Iterable[_Node], left_out: Counter[str]) -> int:
-    """Return the number of characters that shortening all texts to their minimum removes from an answer."""
+    """Return the number of characters that an answer loses if all texts are shortened to their minimum."""
     longer = [node for node in texts if len(node.value) > _SHORT_TEXT]
     entries = sum(_size_of_entry(path, left_out) for path in {node.path for node in longer})
     return sum(len(node.value) - _SHORT_TEXT for node in longer) - entries
@@ -360,7 +360,7 @@ def _parse_error(error: Exception) -> mcp_types.JSONRPCError:
     request = message.get("id") if isinstance(message, dict) else None
     details = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=f"this message cannot be read: {reason}")
     if isinstance(request, str) and any("\ud800" <= character <= "\udfff" for character in request):
-        # An id with half of a surrogate pair cannot be written back.
+        # The reply cannot contain an id with half of a surrogate pair.
         request = None
     return mcp_types.JSONRPCError(jsonrpc="2.0", id=request if isinstance(request, str | int) else None, error=details)
 

@@ -112,7 +112,7 @@ class Document:
         return [name for name, values in self.contents().items() if any(type(own) is LargeInteger for own in values)]
 
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Return the values of each property as texts, by the name of the property."""
+        """Return the values of all properties as texts. The keys are the names of the properties."""
         return {name: tuple(map(text_of_value, values)) for name, values in self.contents().items()}
 
 
@@ -291,7 +291,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of hits: best score first, equal scores by id (code points).
+    """One page of hits, sorted by score, the best first. Hits with equal scores are sorted by id (code points).
 
     Args:
         total: Number of matching documents; if hits are collapsed, the number of hits after collapsing.

@@ -150,8 +150,8 @@ class Store:
         Args:
             query: In the query language, see docs/afts.md.
             options: `rows` and `start` are ignored; pass them to `PreparedQuery.search`.
-            source: A text that need not be in the store and that the query refers to as `FINGERPRINT:source`; or
-                several texts, by the names used in the query. Such a name hides a document with the same id.
+            source: A text that need not be in the store and that the query refers to as `FINGERPRINT:source`; or a
+                dict of texts, whose keys are the names in the query. Such a name hides a document with the same id.
             defaults: Defaults for reading the query and the filter, instead of the defaults named by the option `afts`.
 
         Raises:
@@ -510,7 +510,7 @@ class Store:
         return Comparer(of_a, scheme, common).compare(of_b)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return the stored fields of documents except their texts, by id; omit unknown ids."""
+        """Return the stored fields of documents except their texts. The keys are the ids; unknown ids are omitted."""
         return self.engine.documents(list_references(ids))
 
     def document(self, reference: str) -> Stored:
@@ -646,7 +646,7 @@ def open_store(
             folder,
             create=create,
             passages=scheme or bool(passages) or (create and settings.passages),
-            # `no_text` comes first, because it includes the others.
+            # `no_text` comes first, because it includes the other reductions.
             reduction=next((option for option, is_wanted in reductions.items() if is_wanted), None),
             property_limits=settings.property_limits,
         )

@@ -1,1 +1,1 @@
-"""Commands: one module per command or subject. `main` loads them; `shared` and `render` are code that they share."""
+"""Commands: one module per command or subject, loaded by `main`. `shared` and `render` contain their common code."""

@@ -319,7 +319,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
                 if command.new and not result.new_documents:
                     # An earlier run has listed the duplicates, so do not replace its files by empty ones.
                     command = command.without_existing_files()
-                # Write files before printing, because the reader of standard output may have closed it.
+                # Write files before printing: printing fails if the reader of standard output has closed it.
                 find_clusters = partial(
                     result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep
                 )
@@ -484,7 +484,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     ):
         report_progress("", 0)
         command = command.for_results_of(reading)
-        # Write files before printing, because the reader of standard output may have closed it.
+        # Write files before printing: printing fails if the reader of standard output has closed it.
         lines = _write_extra_files(command, reading, result.clusters)
         if result.too_short:
             lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
@@ -517,7 +517,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     command = command.for_results_of(reading)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
-    # Write files before printing, because the reader of standard output may have closed it.
+    # Write files before printing: printing fails if the reader of standard output has closed it.
     lines += _write_extra_files(command, reading, result.clusters_by_document, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
     for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.level.value)):
@@ -562,7 +562,7 @@ def is_too_much_lost(problems: Problems, count: int, repeated: int = 0, *, stric
 
 
 def is_unread_too_much(unread: int, *, strict: bool) -> bool:
-    """Check whether, with `strict`, any value could not be read as a date or number; if so, print a message."""
+    """With `strict`, return True and print a message if any value could not be read as a date or number."""
     if strict and unread:
         click.echo(f"failed: {plural(unread, 'value')} could not be read as a date or number", err=True)
     return strict and unread > 0

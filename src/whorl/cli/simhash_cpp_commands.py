@@ -43,7 +43,7 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate time in seconds per code, for reading it from text and finding its pairs without compiled loops;
+#: Approximate time in seconds to read a code from text and find its pairs without compiled loops;
 #: approximate number of bytes per line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 

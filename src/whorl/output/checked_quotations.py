@@ -30,7 +30,7 @@ COLOURS: Mapping[Verdict, str] = {
     Verdict.MISATTRIBUTED: "red",
     Verdict.ABSENT: "red",
 }
-#: Classes of the colours in the report's style sheet.
+#: Class of each colour in the report's style sheet.
 _CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
 
 

@@ -329,8 +329,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # Show the parts of the item that are in the document, not the parts that the document is in: their share in
-            # the document is smaller than the document's share in them. If all parts are of this kind, show the first.
+            # Leave out a part if the share of the document that is in the part is larger than the share of the part
+            # that is in the document. If this leaves no part, show the first.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:

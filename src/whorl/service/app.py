@@ -82,7 +82,7 @@ _ADDITIONAL_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """State that all requests share, also if several worker processes handle them."""
+    """State that all requests share, even if several worker processes handle them."""
 
     tickets: Tickets
     searches: DuplicateSearches
@@ -202,7 +202,7 @@ def operation_id(route: APIRoute) -> str:
 
 def describe(app: FastAPI, credentials: Credentials) -> _Json:
     with catch_warnings():
-        # FastAPI warns that HEAD has the operation ID of GET; HEAD is left out of the description.
+        # Ignore FastAPI's warning that HEAD has the operation ID of GET: the description leaves out HEAD.
         simplefilter("ignore")
         # The address of the server is relative, because a proxy may put a prefix before all paths.
         description = get_openapi(

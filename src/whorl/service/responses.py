@@ -48,7 +48,7 @@ class Json(JSONResponse):
             return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-#: HTTP status by class of error. If an error belongs to several classes, the first class determines the status.
+#: HTTP status for each class of error. If an error belongs to several classes, the first class determines the status.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
     (UnknownDocumentError, 404),
@@ -194,7 +194,7 @@ def _format_query_error(error: QueryError) -> str:
 
 
 def _describe_mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the invalid fields of a request, by name."""
+    """Return a message that names the first invalid fields of a request, each with its mistake."""
     mistakes = [_describe_mistake(error) for error in errors[:_MOST_LISTED]]
     if len(errors) > _MOST_LISTED:
         mistakes.append(f"and {len(errors) - _MOST_LISTED:,} more")

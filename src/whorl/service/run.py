@@ -81,7 +81,7 @@ _KEEP_ALIVE_SECONDS = 75
 _STARTUP_FAILURE = 3
 #: Time in seconds without a response after which the supervisor replaces a worker process.
 _HUNG_SECONDS = 60
-#: Name of the file in the shared folder that contains the address of the process with the shared state.
+#: Name of a file in the shared folder. The file contains the address of the process with the shared state.
 _ADDRESS = "address"
 
 
@@ -404,5 +404,5 @@ def _announce(host: str, port: int) -> None:
 
 
 def _reachable(host: str) -> str:
-    """Return the host name that clients on this machine use."""
+    """Return the host name under which clients on this machine reach the service."""
     return "localhost" if host in ("0.0.0.0", "::", "") else host

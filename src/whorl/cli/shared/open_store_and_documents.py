@@ -204,7 +204,7 @@ def referent(
 
 
 def read_named_files(store: Store, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the files that a query names, by name; print the notes about all names."""
+    """Return the texts of the files that a query names, and print the notes about all names. The keys are the names."""
     texts = {}
     for name in names:
         with suppress(UnknownDocumentError):

@@ -72,7 +72,7 @@ class FieldStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FacetRequest(Generic[_Answer]):
-    """A facet that a client requests: the engine's facets for it, and a function that reads it from their results."""
+    """A facet for a client: the facets to request from the engine, and a function that combines their results."""
 
     facets: Sequence[Facet]
     read: Callable[[Sequence[FacetResult]], _Answer]

@@ -475,7 +475,7 @@ class SearchRequest(AlfrescoModel):
 
 
 def markings(highlight: Highlight) -> dict[str, Marking]:
-    """Return the options of each field to highlight, by field name.
+    """Return the highlighting options of each field. The keys are the names of the fields.
 
     If the request names no field, return the options for cm:name and cm:content.
     """

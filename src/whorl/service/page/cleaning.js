@@ -52,7 +52,7 @@ export class Cleaning {
    */
   constructor(job, isDuplicate) {
     [this.job, this.isDuplicate] = [job, isDuplicate];
-    /** Marked documents by id. */
+    /** Maps the id of each marked document to its display name. */
     this.marked = new Map();
     byId("cleaning-all").addEventListener("click", (event) => this.#markEverywhere(event.currentTarget));
     byId("cleaning-none").addEventListener("click", () => this.forget());

@@ -23,7 +23,7 @@ const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
 /** Matches a narrow window, which shows one text below the other. */
 const NARROW = matchMedia("(max-width: 48rem)");
-/** Marks of the user's own texts (see texts.js), by side; null for a document. */
+/** Mark of the user's own text on each side (see texts.js); null if a document is on this side. */
 const marks = { a: null, b: null };
 /**
  * The shown comparison. `places` has the marked ranges of each side, `starts` the start of each passage or difference on

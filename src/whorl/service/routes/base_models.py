@@ -53,7 +53,7 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
     #: Whether the values come from a query string, so that each value is a text.
     is_text: ClassVar[bool] = False
-    #: A condition that several properties must meet together, as JSON Schema.
+    #: JSON Schema of a condition that several properties must meet together.
     rule: ClassVar[dict[str, Any]] = {}
     #: Example request for a store with the contracts of examples/; None if the properties have examples.
     example: ClassVar[Example] = None

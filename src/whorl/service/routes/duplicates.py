@@ -35,7 +35,7 @@ from whorl.store import Store
 
 #: Maximum number of documents of a cluster that is returned with its pairs.
 PAIRS_UP_TO = 30
-#: Time in seconds for which equal requests get an earlier result, without a new search.
+#: Time in seconds after a search. Until then, an equal request gets the same result, without a new search.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the lowest Jaccard similarity of a cluster's principal and a member, in descending
@@ -58,7 +58,7 @@ class Job(Generic[Result]):
     """One background job.
 
     Args:
-        asked_at: Time of the last request about the job, by the clock of the `Jobs` object.
+        asked_at: Time of the last request about the job, on the clock of the `Jobs` object.
         id: Random id, too long to guess.
         doing: Current step, as one word.
         count: Progress of the current step.
@@ -285,7 +285,7 @@ class JobAnswer:
     error: JobError | None
 
 
-#: Name and media type of the file with all clusters, by the value of `format`.
+#: Name and media type of the file with all clusters. The keys are values of the parameter `format`.
 _FILES = {
     "json": ("duplicates.jsonl", "application/x-ndjson"),
     "csv": ("duplicates.csv", "text/csv; charset=utf-8"),
