@@ -36,7 +36,7 @@ def group_equals(values: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
     [[1], [0, 2]]
     """
     order = np.argsort(values, kind="stable")
-    # np.split takes ten times as long for many small groups.
+    # Slice in a loop: for many small groups, np.split takes ten times as long.
     bounds = [*run_starts(values[order]).tolist(), order.size]
     return [order[begin:end] for begin, end in pairwise(bounds)]
 
@@ -129,10 +129,10 @@ def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64
 def expand_ranges(
     starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield the indices in half-open ranges, in batches of at most `at_once` indices; a larger range is a batch alone.
+    """Yield the indices in half-open ranges, in batches of at most `at_once`; a larger range is a batch of its own.
 
-    A range that ends before its start is empty. A batch has two arrays of the same shape: for each index, the number of
-    its range, and the index itself. No batch is empty.
+    A range that ends before its start is empty. A batch has two arrays of the same length: for each index, the position
+    of its range in `starts`, and the index itself. No batch is empty.
     """
     sizes = np.maximum(ends - starts, 0)
     before = sizes.cumsum() - sizes
@@ -200,7 +200,7 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 
 
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
-    """Yield each item with the result of `make` for it.
+    """Yield each item together with its result from `make`.
 
     `make` returns one result for each item, in order. It may read ahead; an item stays in memory only from the time
     that `make` reads it until its result is yielded. `itertools.tee` would keep blocks of 57 items.

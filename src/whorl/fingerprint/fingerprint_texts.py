@@ -40,15 +40,18 @@ from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
 #: Number of characters to read before loading numba. Loading takes half a second or more, about as long as reading this
-#: number of characters without numba. `_ASCII_IN_ONE` ASCII characters count as one, because they are read four times
-#: as fast. Each text counts as `_FIXED` additional characters.
-LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
+#: number of characters without numba.
+LARGE = 2_000_000
+#: Number of ASCII characters that count as one character of `LARGE`, because they are read four times as fast.
+_ASCII_IN_ONE = 4
+#: Number of characters to add to the length of each text: reading even a short text takes this much time.
+_FIXED = 64
 #: Maximum number of characters, and of texts, that a thread reads in one batch. A longer text is a batch of its own.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Maximum number of batches for a thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
-#: A text with fewer distinct shingles than this gets no stored sketch; see `least_stored_size`.
-_MADE_FROM_TEXT = 200
+#: Result of `least_stored_size` if numba is installed and supports the scheme.
+_LEAST_STORED_SIZE = 200
 
 _Row = npt.NDArray[np.uint64]
 _Result = TypeVar("_Result")
@@ -88,7 +91,10 @@ def index_outputs(scheme: Scheme) -> Outputs:
 def index_numbers(
     fingerprints: Sequence[TextHashes], scheme: Scheme, sketch_scheme: SketchScheme
 ) -> tuple[list[_Row], list[_Row]]:
-    """Return the MinHash tokens (high halves) and the look-up numbers of many texts, ascending and distinct."""
+    """Return a list of MinHash tokens (high halves) and a list of look-up numbers, with one array for each text.
+
+    The numbers of an array are ascending and distinct.
+    """
     sizes = np.array([hashed.hashes.size for hashed in fingerprints], np.int64)
     hashes = np.concatenate([np.empty(0, np.uint64), *(hashed.hashes for hashed in fingerprints)])
     if scheme.fills_every_bucket:
@@ -224,7 +230,10 @@ def hash_texts(
 def hash_in_batches(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False, half: int = 0
 ) -> Iterator[HashBatch]:
-    """Yield the shingle hashes of the texts of each portion; with `in_order`, the high (0) or low (1) `half` of each.
+    """Yield the shingle hashes of each portion of texts.
+
+    Without `in_order`, these are the distinct high halves of the hashes, ascending. With `in_order`, they are the high
+    (0) or low (1) `half` of all hashes, in text order.
 
     A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read ahead.
     """
@@ -241,7 +250,7 @@ def hash_in_batches(
 
 
 def _hash_batch_plainly(texts: Sequence[str], scheme: Scheme, half: int | None) -> HashBatch:
-    """Return this half of all hashes in text order; if `half` is None, the distinct hashes (high halves)."""
+    """Return one `half` of all hashes in text order; if `half` is None, return the distinct high halves instead."""
     hashes = [
         _hash_plainly(text, scheme, Outputs.HASHES).hashes if half is None else _hash_in_order(text, scheme, half)
         for text in texts
@@ -334,7 +343,7 @@ def _process(
     plainly: Callable[[Sequence[str]], _Result],
     workers: int = 1,
 ) -> Iterator[_Result]:
-    """Yield the result for each portion of texts: by `plainly` until a kernel is ready, then by `with_kernel`."""
+    """Yield the result for each portion of texts: call `plainly` until a kernel is ready, then `with_kernel`."""
     portions = _read_ahead(iter(portions))
     first_kernel, was_compiling = _kernel_for(scheme), is_compiling()
     while not first_kernel:
@@ -412,7 +421,7 @@ def least_stored_size(scheme: Scheme) -> int:
 
     The compiled loops compute the sketch of a smaller text as fast as they decode a stored one.
     """
-    return _MADE_FROM_TEXT if kernel.supports(scheme) else 0
+    return _LEAST_STORED_SIZE if kernel.supports(scheme) else 0
 
 
 def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:

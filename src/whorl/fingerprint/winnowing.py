@@ -29,12 +29,12 @@ Numbers = npt.NDArray[np.uint64]
 _T = TypeVar("_T", bound=np.generic)
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: Shortest run of words that a store can be set up to detect: such a store finds every shared run of this length.
+#: Smallest `run_words` that a store can have. The store then finds every shared run of at least this number of words.
 SHORTEST_RUN = 8
 #: A single hash of this number of bits is enough evidence of a shared passage: with ten million stored hashes, only one
 #: text in hundreds has a false match.
 PROOF_BITS = 40
-#: Number stored with the passage hashes of a document that has words broken at line ends.
+#: Marker that is stored with the passage hashes of a document if words of the document are broken at line ends.
 BROKEN_WORDS = 0
 #: Multipliers of two polynomial hashes: the hash of a word combines its UTF-16 units, and the hash of a run combines
 #: its words. Multipliers are odd, so that no bit is lost.
@@ -135,8 +135,8 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and a half-open range of words for each hash, int64 array of
-        shape (n, 2). The range covers all windows with this smallest hash; it is empty if there is no such window. A
-        document that contains all words of a window keeps the window's smallest hash, unless only some of the
+        shape (n, 2). The range covers all windows that have this hash as their smallest; it is empty if no window has.
+        A document that contains all words of a window keeps the window's smallest hash, unless only some of the
         document's broken words are joined.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
@@ -154,8 +154,8 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
 def winnow_with_positions(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
     """Return the positions and the values of the hashes that `winnow` keeps, including repetitions.
 
-    A position is the index of the first word of the run that was hashed. Both arrays have shape (n,): int64, ascending,
-    and uint64.
+    A position is the index of the first word of the run that was hashed. The positions are an ascending int64 array of
+    shape (n,), and the values are a uint64 array of the same shape.
     """
     hashes = run_hashes(words, scheme)
     is_window = np.ones(max(0, hashes.size - scheme.window + 1), np.bool_)
@@ -199,7 +199,7 @@ def _across(
 
 
 def _passage_hashes(hashes: Numbers, scheme: PassageScheme) -> Numbers:
-    # The upper bits of the smallest hashes hardly differ, so keep the lower bits.
+    # Keep the lower bits, because the upper bits of the hashes that winnowing selects hardly differ.
     return hashes & np.uint64((1 << scheme.bits) - 1)
 
 

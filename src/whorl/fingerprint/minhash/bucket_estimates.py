@@ -1,24 +1,24 @@
 """Estimates the overlap of two documents from MinHash tokens alone, for indexes without sketches.
 
 The index keeps the smallest hash of every bucket of a document, but not the document's size. Two documents are compared
-bucket by bucket. An empty bucket counts as infinity, even if rotation filled it. For any sizes, the number of shared
-buckets then has exactly these distributions:
+bucket by bucket. An empty bucket counts as infinity, even if rotation filled it. Let A have a shingles and B have b
+shingles, and let them share I. For any sizes, the number of shared buckets then has exactly these distributions:
 
     given the M buckets that A fills with a hash not above B's    shared ~ Hypergeometric(a, I, M)
     given the M buckets that B fills with a hash not above A's    shared ~ Hypergeometric(b, I, M)
     given the M buckets that A or B fills                         shared ~ Hypergeometric(a + b - I, I, M)
 
-The reason: the smallest hash of each of the M buckets is a uniform choice from the shingles of A, of B, or of their
-union, and is shared if both documents have the shingle. So shared / M is an unbiased estimate of I / a, of I / b, and
+The reason: the M smallest hashes are a uniform sample of the shingles of A, of B, or of their union. A bucket is shared
+if both documents have the shingle of its smallest hash. So shared / M is an unbiased estimate of I / a, of I / b, and
 of the Jaccard similarity; the usual shared / 512 is biased.
 
 Sizes are estimated from the tokens. Let v be the position of a hash in its bucket, from 0 to 1, and 1 for an empty
 bucket. The estimate is buckets * filled / sum(v); its standard deviation is 3 to 4.5 % (512 buckets). The size matters
 only for small documents, whose tokens are a large sample. To be safe, a tenth is added to an estimated size.
 
-Suppose that B has the shingle of a token of A. Then it has the token with probability (1 - v / buckets) ** (b - I):
+Suppose that B has the shingle of a token of A. Then B also has the token with probability (1 - v / buckets) ** (b - I):
 none of its b - I other shingles may have a smaller hash in the bucket. So a search looks up tokens with small positions
-first. The plan limits the size of B, because a much larger document has lost most tokens of A.
+first. The plan limits the size of B, because a much larger document has smaller hashes than A in most buckets.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _well_formed_units(
     """Return the 16-bit units of tokens (U+FFFD for lone surrogates), and a mask of the starts of surrogate pairs."""
     units = _units(hashes, spelling)
     if not ((units & 0xF800) == 0xD800).any():
-        # This is the usual case: tokens from an index rarely have surrogates.
+        # Tokens from an index usually have no surrogates, because an index replaces lone surrogates.
         return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
     # A high surrogate at the end of a token does not form a pair with the next token's first unit.
@@ -156,8 +156,8 @@ def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64
 #: Range of surrogates. An index writes U+FFFD for a lone surrogate.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
-#: If a hash's top 32 bits are at most this value, the first unit has fewer than four digits in Alfresco.
-_UNPADDED = 0x0FFF_FFFF
+#: Largest value of a hash's top 32 bits for which the first unit has fewer than four digits in Alfresco.
+_LARGEST_SHORT_UNIT = 0x0FFF_FFFF
 #: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
 
@@ -253,7 +253,8 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
         return buckets
-    # A lost unit can be any surrogate. Assume the lowest, which is farthest from U+FFFD.
+    # If the second unit is U+FFFD, it may have been any surrogate. The bucket is certain only if the lowest surrogate,
+    # which is farthest from U+FFFD, would give the same bucket.
     farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
     is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
     return np.where(is_sure, buckets, -1)
@@ -262,10 +263,10 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
 def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
-    In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In any
-    other list, first units are assumed to have four letters. One token in sixteen has fewer letters and is misread. The
-    error is detected if another token has the same bucket. Undetected errors do little harm, because a token is misread
-    in the same way in every document. Later units are read as if no zero were missing.
+    In a complete ordered list, the position of a token gives its bucket, and the bucket gives the length of its first
+    unit. In any other list, first units are assumed to have four letters. One token in sixteen has fewer letters and is
+    misread. The error is detected if another token has the same bucket. Undetected errors do little harm, because a
+    token is misread in the same way in every document. Later units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -279,7 +280,7 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
         if np.logical_or.reduce(fits).all():
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
-    buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
+    buckets[~is_token | np.isin(buckets, _buckets_between(0, _LARGEST_SHORT_UNIT, count))] = -1
     # Prefer longer tokens: the shorter a token, the more likely its first unit has lost a zero.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
@@ -309,7 +310,7 @@ def buckets_from(signature: Signature) -> Buckets:
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
     if signature.spelling is Spelling.HEX:
-        buckets, words, is_known[_buckets_between(0, _UNPADDED, count)] = _read_alfresco_tokens(signature)
+        buckets, words, is_known[_buckets_between(0, _LARGEST_SHORT_UNIT, count)] = _read_alfresco_tokens(signature)
     else:
         buckets, words = bucket_of_each(signature), _words(signature)
     is_read = buckets >= 0
@@ -353,7 +354,7 @@ def _sort_by_bucket(
     buckets = known | _guess_buckets(unsure, set(known.values()), scheme.bucket_count)
     ordered_tokens = sorted(repeats, key=lambda token: (buckets[token], token))
     if not counts_known:
-        repeats = _runs([buckets[token] for token in ordered_tokens], ordered_tokens, scheme.bucket_count)
+        repeats = _count_repeats([buckets[token] for token in ordered_tokens], ordered_tokens, scheme.bucket_count)
     # A field with several values has a signature for each value, so its buckets contain several tokens.
     is_one_signature = len(set(buckets.values())) == len(buckets)
     is_whole = len(repeats) == scheme.bucket_count and not order_matters
@@ -439,7 +440,7 @@ def _possible_buckets(token: str, bucket_count: int) -> list[int]:
     return [*_buckets_between(bits + (lowest if is_lost else second), bits + second, bucket_count)]
 
 
-def _runs(buckets: list[int], ordered_tokens: list[str], bucket_count: int) -> dict[str, int]:
+def _count_repeats(buckets: list[int], ordered_tokens: list[str], bucket_count: int) -> dict[str, int]:
     """Count how often each token is in the signature: in its own bucket, and in empty buckets before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
     return {token: max(1, after - before) for token, (before, after) in zip(ordered_tokens, borders, strict=True)}
@@ -561,7 +562,10 @@ def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """Copy the hash of the next filled bucket to every empty one, wrapping around; `filled` has the filled buckets."""
+    """Copy the hash of the next filled bucket to every empty one, wrapping around.
+
+    `filled` has the ascending indices of the filled buckets.
+    """
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]
 

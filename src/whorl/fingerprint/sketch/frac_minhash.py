@@ -5,9 +5,10 @@ number of distinct shingles. The sketch of a document of up to k shingles holds 
 compared exactly. Most larger documents keep the fraction 2**-floor of their hashes, which is enough to find a short
 text inside a long text. The largest documents keep about `cap` hashes.
 
-Two sketches are compared at the larger of their levels: below its bound, both have all hashes of their documents. The
-level does not depend on the hashes, so the hashes below the bound, or the m smallest hashes, are a uniform sample of
-the document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
+Two sketches are compared at the larger of their levels: below the bound of this level, both have all hashes of their
+documents. The level does not depend on the hashes. So the hashes below the bound, or the m smallest hashes, are a
+uniform sample of the document's shingles, and the counts have hypergeometric distributions
+(`statistics.hypergeometric`).
 
 Finding a document takes fewer hashes than estimating its overlap. So a store's index has fewer hashes of a document
 than the document's sketch: only hashes below the bound of the look-up level. The look-up level is computed like the
@@ -28,8 +29,8 @@ about log2(count) bits, stored in unary: bit (high part + index) of a bit string
 29 - level - log2(count) bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
 
 The low parts are stored in planes, so that a few array operations decode them. A plane has 8, 4, 2 or 1 bytes of each
-hash (the binary digits of the number of whole bytes); the last plane has the remaining bits. All numbers are
-little-endian.
+hash: for example, low parts of 29 bits have a plane of 2 bytes, a plane of 1 byte, and a last plane of the remaining 5
+bits. All numbers are little-endian.
 
 Source of the code: P. Elias, Efficient storage and retrieval by content and address of static files (1974).
 """
@@ -298,7 +299,7 @@ class Overlaps:
         return Overlaps(self.source_size, *(getattr(self, name)[which] for name in _COLUMNS))
 
     def put(self, which: Sequence[int], others: Overlaps) -> None:
-        """Replace the overlaps of the hits at the positions `which` by the overlaps of `others`."""
+        """Replace the overlaps of the hits at the positions `which` with the overlaps of `others`."""
         for name in _COLUMNS:
             getattr(self, name)[which] = getattr(others, name)
 

@@ -27,14 +27,14 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance for rounding errors: a computed tail that is lower than the requested probability by less than this still
-#: reaches it.
+#: Tolerance for rounding errors: a computed tail still reaches a requested probability if it is lower by less than
+#: this.
 SLACK = 1e-12
 #: Maximum number of terms to compute at a time. Each term takes 8 bytes in each of a few arrays.
 _CELLS = 1 << 19
 #: Maximum number of distributions in a table of `min_should_match_for`.
 _ROWS = 256
-#: Largest population. The distribution of a few hundred items drawn from it is practically binomial.
+#: Largest population. If a few hundred items are drawn from a population of this size, X is practically binomial.
 LARGEST = 1 << 40
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
@@ -82,7 +82,7 @@ class Tails:
         terms = np.arange(_terms(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)), dtype=np.float64)
         tails = _around(n, k, m, middle, terms)
         self._tails = tails / tails[:, -1:]
-        # The value of X in the first column.
+        # The first column is for the largest x.
         self._largest = (middle + terms.size).astype(np.int64)
 
     def largest_least(self, recall: Fraction) -> Counts:
@@ -197,7 +197,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     """Return P(X >= x) of Hypergeometric(n, k, m) for a possible value x above the mean."""
     p, q = m / n, (n - m) / n
-    # Calls of numpy take most of the time, so use one array for all parts.
+    # Calls of numpy take most of the time, so put the arguments of several calls into one array.
     whole, part = np.array([k, n - k, n]), np.array([x, m - x, m])
     of_marked, of_others, of_all = _log_choices(whole, part)
     seen, expected = np.array([*part[:2], *(whole - part)[:2]]), np.array([k * p, (n - k) * p, k * q, (n - k) * q])
@@ -233,7 +233,7 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
     """Return P(X = x + 1), P(X = x + 2), … of Hypergeometric(n, k, m), divided by P(X = x)."""
     at = x[:, None] + terms
-    # For impossible values, ratios and products are 0.
+    # At the first impossible value of X, the ratio is 0, and so are all products from there on.
     ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
     return np.asarray(ratios.cumprod(axis=1))
 
@@ -246,8 +246,8 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 def _terms(left: Floats, spread: Floats) -> int:
     """Return the number of terms on one side of the mean that are not negligible.
 
-    At nine standard deviations from the mean, and some terms further because of skew, a term is below 1e-16 of the
-    first one.
+    Nine standard deviations from the mean, a term is below 1e-16 of the first one. Some more terms are added, because
+    the distribution can be skewed.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 
@@ -268,7 +268,7 @@ def _stirling(n: Floats) -> Floats:
     return np.where(n < len(_SMALL), small, large)
 
 
-#: Exact values for numbers below 16. For larger numbers, the series has full precision.
+#: Values of `_stirling` for numbers below 16. For larger numbers, the series has full precision.
 _SMALL = np.array([0.0, *(math.lgamma(n + 1) - n * math.log(n) + n for n in range(1, 16))])
 
 
@@ -281,7 +281,7 @@ def _deviance(x: Floats, expected: Floats) -> Floats:
     for power in range(17, 1, -2):
         series = (series + 1.0 / power) * square
     near = (x - expected) * v + 2.0 * x * v * series
-    # If the quotient is not needed, divide by 1, to avoid a division by 0.
+    # Where the quotient is not needed, divide 1 by 1 instead, to avoid a division by 0.
     is_far = (np.abs(v) >= 0.1) & (x > 0) & (expected > 0)
     quotient = np.where(is_far, x, 1.0) / np.where(is_far, expected, 1.0)
     far = x * np.log(quotient) + expected - x

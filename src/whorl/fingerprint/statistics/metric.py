@@ -24,10 +24,12 @@ from whorl.errors import ParameterError
 
 #: A percentage. A number up to 1 is a fraction, as in the query clause FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Marks numbers that JSON and CSV show with six decimals. Shares are rounded down, ends of intervals outward.
+#: Annotations of numbers that JSON and CSV show with six decimals. Shares and lower ends of intervals are rounded down,
+#: and upper ends are rounded up.
 SHARE, INTERVAL = "share", "interval"
-#: Types of a share from 0 to 1, and of an interval of a share.
+#: Share from 0 to 1.
 Share: TypeAlias = Annotated[float, SHARE]
+#: Lower and upper end of an interval of a share.
 Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
 #: Maximum length of the exponent of a percentage, including the sign. It is enough for every float.
 _EXPONENT = 4

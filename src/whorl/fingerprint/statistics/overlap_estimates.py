@@ -121,7 +121,7 @@ class Estimates(Sequence[Estimate]):
         return Estimate(shares, low, high, common, counted, size, hit_size, is_exact=is_exact)
 
     def shares(self, metric: Metric) -> list[float]:
-        """Return each hit's likeliest share by a metric, as in `Estimate.shares`."""
+        """Return each hit's likeliest share according to a metric, as in `Estimate.shares`."""
         return self._shares(metric, self.middle)
 
     def lowest_shares(self, metric: Metric) -> list[float]:
@@ -198,9 +198,10 @@ def overlap_interval(
 ) -> tuple[Counts, Counts]:
     """Return the smallest and the largest number of shared shingles compatible with the counted hashes.
 
-    The ends lie between `shared` and `most`. The hashes are a sample of a population: the shingles of one document
-    (`total`) or, if `is_union`, the union of both documents. Then `total` is the sum of both sizes, which counts the
-    shared shingles twice. The sample has `drawn` hashes, and `shared` of them are shared.
+    Both numbers lie between `shared` and `most`. The counted hashes are a sample of a population. The population is
+    the shingles of one document, and `total` is their number. But if `is_union`, the population is the union of both
+    documents, and `total` is the sum of both sizes, which counts the shared shingles twice. The sample has `drawn`
+    hashes, and `shared` of them are shared.
     """
     _require_confidence(confidence)
     # Reduce the tail a little: rounding could otherwise exclude a probability that is equal to the tail.
@@ -222,7 +223,8 @@ def overlap_interval(
     def is_possible(steps: Counts) -> Bools:
         overlaps = outer + inwards * steps
         population = total - np.where(is_union, overlaps, 0)
-        # The lower tail for shared items is the upper tail for the other drawn items, so one call computes both.
+        # At most `shared` drawn hashes are shared if at least `drawn - shared` are not. So both ends need upper tails,
+        # and one call computes them.
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 

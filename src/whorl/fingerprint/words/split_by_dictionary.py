@@ -22,15 +22,15 @@ THAI, LAO, KHMER, BURMESE, CJK, HANGUL = range(1, 7)
 #: Bits of ``WordBreakTables.role``.
 BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 
-#: From ICU4J's CjkBreakEngine: the maximum length of a word to look up, the cost of a single character that is not a
-#: word, the cost of a run of Katakana by its length, and the cost of a longer run. These costs apply only to runs of
-#: fewer than `KATAKANA_LIMIT` characters.
+#: From ICU4J's CjkBreakEngine: maximum length of a word to look up, and cost of a single character that is not a word.
 LONGEST_WORD, UNKNOWN_COST = 20, 255
+#: From ICU4J's CjkBreakEngine: costs of runs of 0 to 8 Katakana characters, and cost of a longer run. They do not apply
+#: to runs of `KATAKANA_LIMIT` characters or more.
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
 #: From ICU4J's ThaiBreakEngine and its siblings. Characters that form no word are joined to the preceding word only if
-#: this word has fewer than `ROOT_COMBINE_THRESHOLD` characters, and the dictionary look-up of the characters reads
-#: fewer than `PREFIX_COMBINE_THRESHOLD` of them.
+#: this word has fewer than `ROOT_COMBINE_THRESHOLD` characters, and if the dictionary look-up stops before it has read
+#: `PREFIX_COMBINE_THRESHOLD` of the characters.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
 #: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words to consider at one position.
 POSSIBLE_WORDS = 20
@@ -55,10 +55,11 @@ class Dictionaries:
         return self.tables.engine.tobytes()
 
     def divide(self, segment: str, needs_dictionary: Callable[[str], bool]) -> list[int]:
-        """Return the positions in a segment where words end: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
+        """Return the positions in a segment where words end, like ICU4J's DictionaryCache.populateDictionary.
 
-        A span begins at a character whose category needs a dictionary, and ends before a character unknown to its
-        engine. A character without an engine is skipped with the following characters of its script.
+        An engine divides a span of the segment. A span begins at a character whose category needs a dictionary, and
+        ends before a character unknown to its engine. A character without an engine is skipped with the following
+        characters of its script.
 
         After such a character, ICU4J skips the script in all later texts of the process. Here, the words of a text
         depend only on the text itself. The results differ only if a span begins with the prolonged sound mark (U+30FC,
@@ -90,12 +91,12 @@ class Dictionaries:
         trie = load_trie(self.tables.about["dictionaries"][name])
         if number == CJK:
             return LeastCost(trie, self.tables, self.compose)
-        # Thai and Khmer require room for two words of two characters, Lao and Burmese for one.
+        # Thai and Khmer divide only spans with room for two words of two characters, Lao and Burmese with room for one.
         return LookAhead(trie, self.tables, shortest=4 if number in (THAI, KHMER) else 2)
 
 
 class _Undivided:
-    """Leaves Hangul undivided, like ICU, whose dictionary has no Hangul words."""
+    """Engine for Hangul, which stays undivided, as in ICU: its dictionary has no Hangul words."""
 
     def breaks(self, span: str) -> list[int]:
         return []
@@ -208,7 +209,7 @@ class LookAhead:
 
 
 def end_with_suffixes(span: str, roles: Sequence[int], end: int) -> int:
-    """Return the end of a word including suffixes at `end`: Thai's abbreviation sign, then its repetition sign."""
+    """Return the end of a word including the Thai suffixes at `end`: an abbreviation sign, then a repetition sign."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
     # Include at most one repetition sign, and none if an abbreviation sign outside the word precedes it.

@@ -134,7 +134,7 @@ def buffers(text: str) -> Iterator[str]:
 
 
 def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
-    """Convert ranges in the buffers of a text to ranges in the text itself; this changes `spans`.
+    """Convert ranges in the buffers of a text to ranges in the text itself, in place.
 
     Positions can differ: a buffer may contain only half of a surrogate pair, and it joins two halves that are separate
     in the string.
@@ -145,7 +145,7 @@ def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
         require_time()
         ranges = spans[at : at + _ENCODED_AT_ONCE]
         ranges += np.searchsorted(pairs_in_buffers, ranges)
-        ranges[:, 1] -= 1  # the last unit instead of the end
+        ranges[:, 1] -= 1  # the last unit of the word instead of its end
         ranges -= np.searchsorted(second_halves, ranges, side="right")
         ranges[:, 1] += 1
     return spans

@@ -111,7 +111,7 @@ class StateMachine:
 
         A *separator* is never part of a word. It has a boundary before it, unless another separator precedes it, and
         after it, unless a separator or a *joiner* follows. So a text can be cut at these boundaries. Both sets follow
-        from the table: two categories have a boundary between them if no state after the first continues with the
+        from the table: two categories have a boundary between them if no state after the first has a transition for the
         second. All characters beyond the first plane count as joiners, because regular expressions are faster within
         the first plane.
         """
