@@ -15,7 +15,7 @@ ROUTES = ["plain", pytest.param("compiled", marks=pytest.mark.skipif(find_spec("
 
 @pytest.fixture(params=ROUTES)
 def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Force the compiled loops or the plain route."""
+    """Force the use of the compiled loops or of numpy; return the name of the route."""
     name: str = request.param
     if name == "plain":
         monkeypatch.setitem(sys.modules, "whorl.hamming.compiled_loops", None)

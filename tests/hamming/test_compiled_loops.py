@@ -17,7 +17,7 @@ codes_of_64_bits = st.lists(st.integers(0, 2**64 - 1), max_size=40).map(lambda c
 @given(codes_of_64_bits, st.integers(0, 64), st.data())
 def test_radix_sort(codes: np.ndarray, low: int, data: st.DataObject) -> None:
     """
-    The radix sort is that of Python by the given bits, and stable.
+    The radix sort gives the same order as Python's stable sort by the given bits.
     """
     width = data.draw(st.integers(0, 64 - low))
     expected = sorted(codes.tolist(), key=lambda code: code >> low & (1 << width) - 1)

@@ -36,8 +36,8 @@ def test_more_codes_than_a_scan_is_for(route: str, distance: int) -> None:  # no
 @pytest.mark.parametrize(("distance", "blocks", "radius"), [(0, 1, 0), (3, 4, 0), (6, 4, 1), (10, 4, 2), (64, 1, 0)])
 def test_layouts(distance: int, blocks: int, radius: int) -> None:
     """
-    Layouts for a million codes: one block more than bits, then fewer blocks with a radius, finally no buckets; in each
-    layout the radii cover more than the distance.
+    Layouts for a million codes: one block more than bits, then fewer blocks with a radius, finally no buckets. In each
+    layout with buckets, blocks * (radius + 1) is above the distance.
     """
     layout = Layout.choose(distance, 1_000_000)
     assert (len(layout.lows), layout.radius) == (blocks, radius)

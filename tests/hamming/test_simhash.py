@@ -247,7 +247,7 @@ def test_codes_are_the_same_without_numba(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _forget_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the next text count as a large amount in a process without loops or warnings."""
+    """Simulate a process without loaded loops or earlier warnings, where every amount of text counts as large."""
     kernel.warn_of_numba.cache_clear()
     kernel.load_loops.cache_clear()
     monkeypatch.setattr(kernel, "_idle", {})

@@ -64,7 +64,7 @@ def test_a_file_is_a_document_under_its_path(tmp_path: Path) -> None:
 
 def test_stores_are_not_read(tmp_path: Path) -> None:
     """
-    A store in a folder that is read is no document.
+    A whorl store inside a folder is not read as documents.
     """
     (tmp_path / "a.txt").write_text("a text")
     with open_store(tmp_path / "s.whorl") as store:
@@ -181,7 +181,8 @@ def test_a_missing_path(tmp_path: Path) -> None:
 @posix
 def test_files_without_permission_are_problems(tmp_path: Path) -> None:
     """
-    Files and folders without permission are problems, and the rest is read; a child process drops its rights for this.
+    Files and folders without permission are problems, and the rest is read. The test runs a child process, which drops
+    its rights.
     """
     (tmp_path / "fine.txt").write_text("fine", encoding="utf-8")
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
@@ -190,7 +191,7 @@ def test_files_without_permission_are_problems(tmp_path: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path\n"
         "from whorl.ingest.files import documents_in, files_under\n"
-        # Read one file first, while imports still have the rights.
+        # Read one file first, so that all modules are imported before the process drops its rights.
         "list(documents_in(Path('fine.txt'), print))\n"
         "os.geteuid() or os.setuid(65534)\n"
         "say = lambda problem: print(problem.where, '|', problem.reason)\n"
@@ -281,7 +282,7 @@ def test_folders_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.Monke
     try:
         assert [document.id for document in read(tmp_path)[0]] == ["a"]
     finally:
-        # Removed step by step: shutil, which pytest cleans up with, recurses.
+        # Remove the folders one by one: pytest would remove them with shutil, which is recursive.
         os.chdir(bottom)
         Path("bottom.jsonl").unlink()
         for _ in range(1200):

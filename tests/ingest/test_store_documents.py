@@ -64,8 +64,8 @@ def documents_of(count: int) -> list[Document]:
 
 def test_batches(watched: Watched) -> None:
     """
-    Batches have the requested size, the last one the rest; each report follows storage, and all documents are
-    searchable.
+    Batches have the requested size, and the last one has the remaining documents. A batch is reported after it is
+    stored, and finally all documents are searchable.
     """
     reports = list[Indexed]()
     assert indexed(watched, documents_of(5), batch=2, progress=reports.append) == Indexed(5, 0)
@@ -153,7 +153,7 @@ def test_the_last_document_of_an_id_counts(watched: Watched, batch: int) -> None
 
 def test_ids_of_a_run_are_noticed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Only so many ids are kept; ids kept before are still noticed.
+    Only a limited number of ids is stored; repetitions of the stored ids are still detected.
     """
     monkeypatch.setattr(store_documents, "MOST_IDS", 2)
     seen = SeenIds()

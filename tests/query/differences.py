@@ -1,6 +1,7 @@
 """Queries that whorl and Alfresco read differently: data for a test and for docs/afts.md.
 
-Both readings are written by whorl: a tree as canonical text, an error as REFUSED. strict=True gives Alfresco's reading.
+whorl makes both readings, Alfresco's with strict=True. A reading is the canonical text of the tree, or REFUSED for an
+error.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 REFUSED = "refused"
-#: Alfresco's grammar accepts queries that have no meaning in its later stages.
+#: Reading of a query that Alfresco's grammar accepts, although its later stages cannot use it.
 NO_MEANING = "read, without a meaning"
 
 

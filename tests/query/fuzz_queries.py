@@ -2,9 +2,9 @@
 
     python tests/query/fuzz_queries.py [RESULTS]          or: make fuzz
 
-Each query is read in whorl's and in Alfresco's strict reading. The result must be a tree, or an error of the package
-with a span within the text; a written tree must be read as the same tree. Times are processor time, so that they are
-valid on a busy machine, too. Any other outcome ends the run.
+Each query is parsed by whorl's grammar and by Alfresco's strict grammar. The result must be a tree, or an error of the
+package with a span within the text; a tree that is unparsed and parsed again must stay the same. Times are processor
+time, so that they are valid on a busy machine, too. Any other outcome ends the run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Tally:
         self.inputs[kind] += 1
         operator, inside = reading.choice(list(Operator)), reading.choice(list(Operator))
         for strict in (False, True):
-            # A garbage collection of all that hypothesis remembers would distort the time.
+            # A collection of the many objects that hypothesis keeps would distort the time.
             gc.disable()
             start = time.thread_time()
             got = answer(query, strict=strict, operator=operator, inside=inside)

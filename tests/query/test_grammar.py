@@ -83,7 +83,7 @@ def test_another_version_has_its_own_tables(name: str, folder: Path, monkeypatch
 
 
 def with_digest(content: bytes) -> bytes:
-    """Return the content of a file that is not damaged."""
+    """Return content with its digest in front, as in an undamaged file."""
     return sha256(content).digest() + content
 
 

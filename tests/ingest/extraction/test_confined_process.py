@@ -1,4 +1,4 @@
-"""Child processes with limits: why one has ended, and how long a file may take."""
+"""Child processes with limits: descriptions of their end, and the time limit for a file."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 )
 def test_bytes_count_before_names(raw: bytes, name: str, form: FileFormat | None) -> None:
     """
-    The content takes precedence over the name; a file with neither is plain text.
+    The content takes precedence over the name; a file is plain text if neither shows a format.
     """
     assert format_of(raw, PurePath(name)) is form
 
@@ -155,7 +155,7 @@ def test_unusual_encodings_are_recognised(text: str, encoding: str) -> None:
 @pytest.mark.parametrize("text", ["the landlord’s roof", "the rent is 5 €", "The rent © 2020", "all marks ® and ™"])
 def test_few_characters_outside_ascii(text: str) -> None:
     """
-    A text with one or two characters outside ASCII is not taken for one of DOS.
+    A text with one or two characters outside ASCII is not decoded with an encoding of DOS.
     """
     assert decode(text.encode("cp1252")) == text
 
@@ -200,7 +200,7 @@ def test_binary_files_are_refused(raw: bytes) -> None:
 
 def test_a_few_odd_characters_do_not_cost_a_text() -> None:
     """
-    Texts with one NUL, with a truncated last character, or with earlier damage are read.
+    Texts are read even if they have a NUL character, a truncated last character, or replacement characters.
     """
     assert decode(b"word " * 100 + b"\0") == "word " * 100 + "\0"
     assert decode((GERMAN * 2).encode("utf-16")[:-1]) == (GERMAN * 2)[:-1] + "\ufffd"

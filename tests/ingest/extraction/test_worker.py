@@ -14,7 +14,8 @@ from whorl.ingest.extraction.confined_process import ConfinedProcess
 @pytest.mark.process
 def test_each_question_gets_one_answer() -> None:
     """
-    Each request gets the text of a file or the problem, also after a problem; the process ends with its connection.
+    The response to a request is the text of a file or a problem, even after an earlier problem; the process ends when
+    its connection is closed.
     """
     files = [
         ("HTML", "<p>Grüße".encode()),

@@ -40,7 +40,7 @@ GOOD_TEXT = "eight nine ten eleven twelve thirteen fourteen"
 
 
 def short_runs() -> bytes:
-    """Return an Arrow stream of a few hundred bytes whose only text, of seven words, fills 250,000 rows."""
+    """Return an Arrow stream of a few hundred bytes whose 250,000 rows share one text of seven words."""
     text = pa.array([SHORT_TEXT])
     return stream(pa.RunEndEncodedArray.from_arrays(pa.array([250_000], pa.int32()), text))
 

@@ -148,7 +148,7 @@ def test_values_that_lie_outside_of_their_batch(is_stream: bool) -> None:
 
 def test_text_of_another_encoding_in_a_sound_file() -> None:
     """
-    Invalid UTF-8 costs its row, not the file.
+    Invalid UTF-8 makes only its row unreadable, not the file.
     """
     offsets = pa.py_buffer(np.array([0, 2, 4], np.int32))
     texts = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"ok\xff\xfe"))

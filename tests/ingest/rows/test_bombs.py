@@ -76,7 +76,7 @@ def stream(column: pa.Array) -> bytes:
 
 
 def run_of(rows: int) -> bytes:
-    """Return an Arrow stream of 10 KB whose only text, of few words, fills many rows."""
+    """Return an Arrow stream of 10 KB whose rows all share one text of few words."""
     text = "a b c d e " + "f" * 10_000
     return stream(pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), pa.array([text])))
 
@@ -180,9 +180,9 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
-#: Bombs whose problem is one of a row or document; commands show these after the problems of whole files.
+#: Bombs that cause a problem of a row or document; commands show these problems after those of whole files.
 IN_ROWS = ("cells.csv", "lists.jsonl", "array.json", "deep.jsonl", "deep.json", "page.warc", "page-header.warc")
-#: Without compression, this one takes as long as ten others.
+#: `fewer-runs.arrow` takes as long as ten other bombs, so a short run reads only its compressed copy.
 IN_FILES = tuple(name for name in BOMBS if name not in IN_ROWS and (FULL or name != "fewer-runs.arrow"))
 
 
@@ -202,14 +202,14 @@ def test_bombs(names: tuple[str, ...], tmp_path: Path) -> None:
     assert "z.txt" in done.stdout, done.stderr[-2000:]
     assert "Traceback" not in done.stderr, done.stderr[-2000:]
     for name in names:
-        # The limits of the process come before the expected one on a slow machine, or with other allocators.
+        # On a slow machine, or with another memory allocator, the process may reach its time or memory limit first.
         reasons = (BOMBS[name][1], "(setting file_timeout)", "(setting file_memory_bytes)")
         lines = [line for line in done.stderr.splitlines() if f"{name}:" in line or f"{name}, " in line]
         assert any(reason in line for line in lines for reason in reasons), (name, done.stderr[-4000:])
 
 
 def shared_text() -> bytes:
-    """Return a small Parquet file of 200,000 rows that share one text of 16 KB, in few words."""
+    """Return a small Parquet file of 200,000 rows that share one text of 16 KB and few words."""
     text = pa.array(["a b c d e " + "f" * 16_000])
     out = io.BytesIO()
     rows = pa.DictionaryArray.from_arrays(pa.array([0] * 200_000, pa.int32()), text)
@@ -243,14 +243,15 @@ HEAVY: dict[str, tuple[Callable[[], bytes], str | None, str | None]] = {
 @pytest.mark.parametrize("command", ["index", "duplicates"])
 def test_commands_end_on_bombs(command: str, tmp_path: Path) -> None:
     """
-    A command that keeps documents reports each bomb with its limit, within the same memory, and reads the next file.
+    With the same memory limit, a command that stores or compares documents reports the limit that each bomb exceeds,
+    and reads the next file.
     """
     for name, (make, *_) in HEAVY.items():
         (tmp_path / name).write_bytes(make())
     text = "eight nine ten eleven twelve thirteen fourteen"
     for name in ("y.txt", "z.txt"):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    # Half a second of reading gives rows enough for seconds of work.
+    # The rows that are read in half a second already cause seconds of work.
     limits = {**LIMITS, "WHORL_FILE_TIMEOUT": "0.5"}
     store = ("--store", "store")
     options = store if command == "index" else ()
@@ -260,7 +261,7 @@ def test_commands_end_on_bombs(command: str, tmp_path: Path) -> None:
     for name, (_, by_index, by_duplicates) in HEAVY.items():
         reason = by_index if command == "index" else by_duplicates
         named = [line for line in lines if f"{name}:" in line or f"{name}, " in line]
-        # On a slow machine the limit of time comes first.
+        # On a slow machine, the time limit is reached first.
         in_time = [line for line in named if "(setting file_timeout)" not in line]
         assert len(in_time) < len(named) or (any(reason in line for line in in_time) if reason else not named), lines
     shown = whorl(MEMORY, "similar", *store, "y.txt", folder=tmp_path) if command == "index" else done

@@ -76,7 +76,7 @@ def test_ids_of_other_types(value: object, expected: str) -> None:
 @pytest.mark.parametrize("value", [True, 1.5, [1], {"a": 1}])
 def test_ids_that_are_refused(value: object) -> None:
     """
-    The error names the column, which the user need not have chosen, and the option.
+    The error names the column, because the user may not have chosen it, and the option.
     """
     with pytest.raises(DocumentError, match=r"in column 'id' must be text, a whole number.*--id-column"):
         RowColumns().document({"text": "t", "id": value}, "file", 1)
@@ -171,7 +171,7 @@ NESTED = {
 def test_columns_named_by_their_paths(path: str, text: str) -> None:
     """
     A path names a nested field, as the text, the id, the name and a property; the texts of a list are joined by blank
-    lines. Its values are not properties in addition.
+    lines. The field's values are not also properties.
     """
     columns = RowColumns(path, "meta.id", "doc.name", frozenset({"meta.dates.made"}))
     made = Document("7", text, "N", {"meta.dates.made": "2020-05-01"})

@@ -1,4 +1,4 @@
-"""Rows read in another process: it is ended at its limits, and the next file gets a new one."""
+"""Rows read in a worker process: it is ended at its limits, and a new process reads the next file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def short_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def signalling(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes, PurePath], str]:
-    """Return a function that extracts text after a signal to the worker that asks for it."""
+    """Return a function that sends a signal to the newest worker instead of extracting a text."""
     workers: list[reader_client._RowWorker] = []
     start = reader_client._RowWorker.__init__
 
@@ -56,7 +56,7 @@ def signalling(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> Calla
 )
 def test_a_worker_that_does_not_answer(number: signal.Signals, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A worker that dies or hangs costs its file; the next one is read by a new worker, from memory as from a disk.
+    If a worker dies or hangs, only its file is lost, and a new worker reads the next file.
     """
     reader_client._end(reader_client._workers(os.getpid()), os.getpid())
     opened, name = io.BytesIO(archive(is_packed=False)), PurePath("a.warc")

@@ -1,4 +1,4 @@
-"""The worker of rows: it reads the same from a path and from its parent, also where it writes."""
+"""The worker process for rows: it reads the same rows from a path and from its parent, and writes them again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.process
 @pytest.mark.parametrize("kind", ["parquet", "stream", "jsonl.gz"])
 def test_files_on_disk_and_in_memory(kind: str, tmp_path: Path) -> None:
     """
-    Rows of both are equal, and a file rewritten with all its rows has them again.
+    A file gives the same rows from a disk, from memory, and after rewriting all of its rows.
     """
     file, columns = tmp_path / f"a.{kind}", RowColumns()
     file.write_bytes(MADE[kind])

@@ -180,7 +180,8 @@ def test_kept_objects_of_an_array_are_unchanged() -> None:
 @pytest.mark.parametrize("form", [JsonLinesFormat(), JsonArrayFormat()])
 def test_a_new_text_leaves_the_other_members_unchanged(form: JsonLinesFormat | JsonArrayFormat) -> None:
     """
-    Only the value of the text changes in the source of an object; of several texts, the last, which is the one read.
+    Only the value of the text changes in the source of an object. If the name of the text occurs several times, the
+    last value changes, because only this value is read.
     """
     first = '{"x": 1.10, "large": 1e400, "n": -0,"n":2 , "text" :"\\u00e9,\\"}", "deep": {"text": ["]"]}, "\\ud800": 1}'
     second = '{"text": "one", "te\\u0078t": "two","z": NaN}'
@@ -199,7 +200,7 @@ def test_a_new_text_leaves_the_other_members_unchanged(form: JsonLinesFormat | J
 
 def test_lone_surrogates_of_an_array_are_escaped() -> None:
     """
-    UTF-16 can have lone surrogates, and the UTF-8 of a copy cannot.
+    A file in UTF-16 can have lone surrogates, but its copy in UTF-8 cannot.
     """
     out, array = io.BytesIO(), '[{"text": "a\ud800"}]'.encode("utf-16", "surrogatepass")
     JsonArrayFormat().rewrite(io.BytesIO(array), out, RowColumns(), lambda rows: [{} for _ in rows], {})

@@ -87,7 +87,7 @@ def test_remaining_records_are_unchanged(is_packed: bool) -> None:
     Warc(text_of, is_packed=is_packed).rewrite(io.BytesIO(content), out, RowColumns(), decide, {})
     written = out.getvalue()
     if is_packed:
-        # Each record is a gzip member of its own, as readers expect that seek to a record's offset.
+        # Each record is a separate gzip member, because some readers seek to the offset of a record.
         with io.BytesIO(written) as again:
             assert len(list(ArchiveIterator(again))) == 4
         assert written.count(gzip.compress(b"", mtime=0)[:4]) >= 4
@@ -99,7 +99,7 @@ def test_remaining_records_are_unchanged(is_packed: bool) -> None:
 
 def test_unreadable_pages_and_archives_are_errors() -> None:
     """
-    A page without text is an error of its own; a truncated or broken archive is an error.
+    A page without text is an error of its row only; a truncated or broken archive is an error of the file.
     """
 
     def refuse(raw: bytes, file: PurePath) -> str:
@@ -116,7 +116,7 @@ def test_unreadable_pages_and_archives_are_errors() -> None:
 @pytest.mark.parametrize("packing", ["identity", "zstd", "br", "gzip", "x-gzip", "deflate", "raw deflate", "GZIP, "])
 def test_encodings_of_pages(packing: str) -> None:
     """
-    `identity` and empty encodings are accepted; a page in an unsupported encoding is an error of its own.
+    `identity` and empty encodings are accepted; a page in an unsupported encoding is an error of its row only.
     """
     bodies = {
         "gzip": gzip.compress(b"words", mtime=0),
@@ -138,7 +138,8 @@ def test_encodings_of_pages(packing: str) -> None:
 @pytest.mark.parametrize("packing", ["gzip", "deflate"])
 def test_a_page_with_a_wrong_compression(packing: str) -> None:
     """
-    Crawlers decompress pages but keep the header; a damaged compressed page is an error.
+    A page that a crawler has decompressed is read, although its header still names an encoding; a damaged compressed
+    page is an error.
     """
     (row,) = read(response(f"Content-Type: text/plain\r\nContent-Encoding: {packing}", b"words"), is_packed=False)
     assert isinstance(row.values, dict)

@@ -39,7 +39,7 @@ def test_binding(query: str, plan: BoundNode) -> None:
 
 def test_binding_an_unknown_source() -> None:
     """
-    An unknown source matches nothing, inside the rest of the query, and the warning names it once.
+    A FINGERPRINT with an unknown source matches nothing, the other clauses stay, and one warning names the source.
     """
     bound = bind_unresolved(make_plan(parse("FINGERPRINT:x_20 OR FINGERPRINT:x OR a^2")), {})
     assert isinstance(bound.root, Bool)

@@ -101,7 +101,7 @@ def test_similar_names_are_suggested(typed: str, near: list[str]) -> None:
 
 def test_fields_of_some_types() -> None:
     """
-    Each field of the types is returned once, with all of its places.
+    Each field of the types is returned once, with all of its engine fields.
     """
     both = {Kind.TEXT: "Reviewer", Kind.KEYWORD: "Reviewer_s"}
     assert list(FIELDS.find_by_kinds((Kind.TEXT,))) == [{Kind.TEXT: "content"}, both]
@@ -145,7 +145,7 @@ def test_spellings_of_a_qualified_name(typed: str, stored: str) -> None:
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3))
 def test_any_name_is_looked_for(typed: str, names: dict[str, str]) -> None:
     """
-    Every typed name is a field or none, without an exception.
+    Looking up any name gives a field or None, and raises no exception.
     """
     fields = FIELDS.resolve_name(typed, names)
     assert fields is None or fields

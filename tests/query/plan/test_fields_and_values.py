@@ -283,6 +283,6 @@ def test_dates_of_documents(moment: datetime) -> None:
 @pytest.mark.parametrize("text", ["2021", "2021-05", "2021-05-03 or so", "NOW", "2021-02-30", "1.5", ""])
 def test_texts_that_are_no_dates(text: str) -> None:
     """
-    A document's value is a date if it is a complete one, otherwise a text.
+    A document's text is a date only if it is a complete and valid date.
     """
     assert date_of(text) is None

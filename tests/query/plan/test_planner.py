@@ -192,7 +192,7 @@ def between(low: str | None, high: str | None, field: str, *, low_in: bool = Tru
 
 
 def word_of_a_text(word: str) -> Bool[Test]:
-    """The word, without documents that have only numbers: the index has their digits, too."""
+    """Return a test for a word in texts; it excludes documents that have only numbers, because digits are indexed."""
     only_numbers = Bool(should=(Exists("mixed_i", N, 0.0),), must_not=(Exists("mixed_s", K, 0.0),), min_should_match=1)
     return Bool(must=(Words(word, "mixed", 0.0),), must_not=(only_numbers,))
 
