@@ -208,13 +208,13 @@ class References:
         """Return the ids of the documents with this text, ignoring white space; empty for a blank text."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
-            ids = sorted(self._same(text)) if words and not self._begins_unlike_all(text) else []
+            ids = sorted(self._same(text)) if words and not self._has_new_beginning(text) else []
             texts = self._engine.texts(ids) if ids else {}
             return [document_id for document_id in ids if texts.get(document_id, "").split() == words]
         return []
 
-    def _begins_unlike_all(self, text: str) -> bool:
-        """Check whether no document has a certain passage hash of the text's beginning, and so none has the text.
+    def _has_new_beginning(self, text: str) -> bool:
+        """Return True if no document has a certain passage hash of the text's beginning, so that none has the text.
 
         For most texts, this check replaces the search for documents with the same shingles, which takes several times
         as long.

@@ -194,7 +194,7 @@ class CandidateReader:
         shingles = np.maximum(ends - starts - self._engine.scheme.shingle_size + 1, 0)
         places, place_owners = spread(starts, shingles), np.repeat(examined, shingles)
         missing_before = np.append(0, np.cumsum(_is_missing(self._shingles[places], place_owners, sketches)))
-        # A run of words is possible if the sketch rules out none of its shingles.
+        # The document may share a run of words if its sketch rules out none of the run's shingles.
         first = spread(np.cumsum(shingles) - shingles, np.maximum(ends - starts - self.run + 1, 0))
         last = first + self.run - self._engine.scheme.shingle_size
         first = first[missing_before[last + 1] == missing_before[first]]
@@ -244,7 +244,7 @@ class CandidateReader:
     def _fetch_texts(self, candidates: Sequence[Candidate], total: int) -> dict[str, str]:
         """Fetch the texts of candidates, up to the limits on documents and characters; return them by id.
 
-        Clear the cover of each candidate that has no text or exceeds the limits.
+        Clear the cover of candidates without a text, and of candidates that are not read because of the limits.
         """
         require_time()
         left = self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0

@@ -217,7 +217,8 @@ def find_passage_candidates(
     # A broken word cuts a run of `run_words` words, but at least half of the words stay together. This is enough if
     # passages may be that short.
     if broken and min_words > scheme.run_words // 2:
-        # BROKEN_WORDS marks documents with broken words. Like a crowded hash, look it up only with rare hashes.
+        # BROKEN_WORDS marks documents with broken words. Treat it like a crowded hash, which is looked up only in
+        # documents that other hashes have found.
         known[BROKEN_WORDS] = max(broken, MANY + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
@@ -229,8 +230,8 @@ def find_passage_candidates(
             best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
             done += 1
         matches = engine.find_documents_with_passages(known, most=MANY, among=tuple(best), left_out=left_out)
-        # The documents with the most hashes of a crowded part may still lack some of these hashes. Look up again the
-        # hashes that no returned document has.
+        # The documents with the most hashes of a crowded part may still lack some of these hashes. So repeat the
+        # look-up for the hashes that no returned document has.
         is_kept = dict(zip(known, np.bincount(matches.numbers, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]
         if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:
@@ -246,7 +247,7 @@ def find_passage_candidates(
         mask_ranges(possible_words[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words))
     )
     if min_words < scheme.run_words:
-        # A shorter passage extends less than a window beyond its outermost hashes.
+        # A shorter passage extends less than a window beyond its first and its last hash.
         places, edge = np.arange(in_order.size), scheme.window - 1
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))

@@ -1,7 +1,7 @@
 """Finds the parts of a text that a search for sources can skip: quotations and lists of references.
 
-They are recognised by their notation, so quotations without quotation marks are not found. The members of `Exclusion`
-state the rules.
+These parts are recognised by their notation, so quotations without quotation marks are not found. The members of
+`Exclusion` state the rules.
 """
 
 from __future__ import annotations

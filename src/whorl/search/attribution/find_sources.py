@@ -45,7 +45,7 @@ from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named, 
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
 
-#: Largest value of the option for the maximum number of documents to read.
+#: Largest permitted value of the option `most_read`.
 MOST_READ = 10_000
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
@@ -470,7 +470,7 @@ class _SourceChooser:
     def _select_with_runs(
         self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most_phrases: int | None = None
     ) -> list[Candidate]:
-        """Return the candidates that, according to the index of words, have a passage with an uncovered word.
+        """Return the candidates that have a passage with an uncovered word, according to the index of words.
 
         Rule out the other candidates. If this needs a look-up of more than `most_phrases` phrases, look up nothing, and
         return all candidates.

@@ -326,7 +326,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
-        # The parser reads an unfinished tag again from its start, so double the length each time.
+        # The parser reads an unfinished tag again from its start, so pass at least as many new characters.
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end

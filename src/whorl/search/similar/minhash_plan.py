@@ -1,9 +1,9 @@
 """Chooses the MinHash tokens that a search looks up for a given recall, in an index without sketches.
 
-A source has a shingles, a document has b shingles, and both share I shingles. The search looks up m tokens of the
-source; G ~ Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens, unless
-one of its b - I other shingles has a smaller hash in the same bucket. If a token is in the document with the average
-probability s, then at least c tokens match with the probability
+A source has `a` shingles, a document has `b` shingles, and `I` shingles are in both. The search looks up `m` tokens of
+the source; G ~ Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens,
+unless one of its b - I other shingles has a smaller hash in the same bucket. If the document has each of these tokens
+with the average probability `s`, then at least `c` tokens match with the probability
 
     the sum over g of P(G = g) P(Binomial(g, s) >= c).
 

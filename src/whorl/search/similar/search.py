@@ -424,7 +424,7 @@ def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan: 
 
 
 def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
-    """Fetch the candidates of a search in batches, and return the hits among them, by sketches and texts."""
+    """Fetch the candidates of a search in batches, verify them by sketches, tokens or texts, and return the hits."""
     plan = look_ups(search, only)
     if isinstance(plan.root, Nothing):
         return Verified(RankedHits(), 0, 0, search.warnings)

@@ -1,19 +1,20 @@
 """Plans a search by sketches for a given recall: the tokens to look up, and how many must match.
 
-The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
-hashes of the source's sketch. The index has these hashes for all documents of these sizes. The m tokens are a uniform
-sample of the source's a shingles. So a document that shares I shingles has X ~ Hypergeometric(a, I, m) of the tokens
-(and a few by accident, see `sketch.frac_minhash`). The branch requires the largest number c of tokens with P(X >= c) >=
-recall for the smallest I that reaches the threshold. So every document at or above the threshold is found with at least
-this probability, over the choice of the hash function.
+The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the `m` smallest
+hashes of the source's sketch. If a document of these sizes has one of these hashes, the index contains it. The `m`
+tokens are a uniform sample of the source's shingles, whose number is `a`. So a document that shares `I` shingles has
+X ~ Hypergeometric(a, I, m) of the tokens (and a few by accident, see `sketch.frac_minhash`). The branch requires the
+largest number `c` of tokens with P(X >= c) >= recall for the smallest `I` that reaches the threshold. So every document
+at or above the threshold is found with at least this probability, over the choice of the hash function.
 
-Two phases share the allowed misses 1 - p: the look-ups have the recall 1 - (1 - p) / 5, the comparison of whole
-sketches (`judge_overlaps`) 1 - 4 (1 - p) / 5. If a branch reaches the recall p, but not the recall of the first phase,
-its second phase drops only documents that cannot reach the threshold.
+A wanted recall `p` allows the share 1 - p of misses. Two phases divide this share: the look-ups have the recall
+1 - (1 - p) / 5, and the comparison of whole sketches (`judge_overlaps`) has the recall 1 - 4 (1 - p) / 5. If the
+look-ups of a branch reach the recall `p`, but not the recall of the first phase, the second phase of this branch drops
+only documents that cannot reach the threshold.
 
 More tokens give fewer unwanted candidates, but more look-ups. In an index of many segments look-ups are expensive, and
-it is faster to look up few tokens and verify more candidates. If D / s documents contain a share s of the source or
-more, the average number of documents with c of m tokens is
+it is faster to look up few tokens and verify more candidates. Assume that D / s documents contain the share `s` of the
+source or more. Then the average number of documents with at least `c` of the `m` tokens is
 
     the integral of P(Binomial(m, s) >= c) over -d(D / s), plus D, which is D m / (c - 1)    for c >= 2
 
@@ -27,9 +28,9 @@ as phrases in the index of words.
 A recall of 1 is useful if all shingles of the source are looked up and both sketches are complete; otherwise the search
 is mostly best effort.
 
-`ResidualPlan` is the plan of a search whose threshold ignores common text. R is the set of the a shingles of the source
-that are not common. A document has I of these shingles, and a total of b uncommon shingles, which is unknown until its
-text is read. So candidates are documents of any size with enough shingles of R:
+`ResidualPlan` is the plan of a search whose threshold ignores common text. R is the set of the source's shingles that
+are not common, and `a` is their number. A document has `I` of these shingles, and a total of `b` uncommon shingles,
+which is unknown until its text is read. So candidates are documents of any size with enough shingles of R:
 
     a_in_b    I / a >= t
     jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
@@ -505,9 +506,9 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
 
 
 def _overlaps_around_threshold(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the shared shingles of a document at the threshold, and of documents 10 and 20 percentage points below.
+    """Return the number of shared shingles at the threshold, and the numbers 10 and 20 percentage points below it.
 
-    The documents have the size in the branch's range that is nearest to the size of the source.
+    They are computed for the size in the branch's range that is nearest to the size of the source.
     """
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]
