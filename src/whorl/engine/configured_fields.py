@@ -89,7 +89,7 @@ def guess_text_field(texts: Sequence[TextField], names: FieldNames) -> str | Non
 
 
 def guess_name_field(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return the first of the usual name fields that exists; None if the configured name field exists."""
+    """Return the first existing field of `_USUAL_NAMES`; None if the configured name field exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)

@@ -197,7 +197,7 @@ def _encode_part(text: str) -> str:
 
 
 def encode_pattern(pattern: Pattern) -> Pattern:
-    """Replace the blanks in a pattern by the character that index terms contain instead."""
+    """Replace the blanks in a pattern by `_BLANK`, as in the terms of the index."""
     return tuple(
         piece if isinstance(piece, WildcardCharacter) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern
     )

@@ -241,9 +241,10 @@ class IndexClient:
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json) -> Iterator[list[Json]]:
-        """Yield all current hits of a search in batches, in no order. Fetch the next batch within ten minutes.
+        """Yield all current hits of a search in batches, in no particular order.
 
-        This uses the scroll API, because its syntax is the same in all versions of OpenSearch and Elasticsearch.
+        At most ten minutes may pass between two batches. This method uses the scroll API, because its syntax is the
+        same in all versions of OpenSearch and Elasticsearch.
         """
         options = {"scroll": "10m", "allow_partial_search_results": "false"}
         page = self.send("POST", self._path("_search"), {**body, "sort": ["_doc"]}, **options)

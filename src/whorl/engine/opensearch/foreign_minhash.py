@@ -62,7 +62,7 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens, described from its tokens of sample texts.
+    """A field of MinHash tokens. whorl determines its properties from the tokens of sample texts.
 
     Args:
         text_field: Field of the document's text.

@@ -294,8 +294,9 @@ def token_warnings(
 ) -> tuple[str, ...]:
     """Return a warning about documents that a search by MinHash tokens misses, because they have no tokens.
 
-    Count only documents without a sketch, because a backfill adds tokens to them. If the collection has no sketches,
-    missing tokens may also mean that the text is too short, so warn only if no document has tokens.
+    If no document has tokens, count all documents that may have a text. Otherwise, count the documents with neither a
+    sketch nor tokens, because a backfill adds both. In a collection without sketches, warn only if no document has
+    tokens: a document without tokens may also have a text that is too short.
 
     `covered` is None if the collection has no fields for sketches. `count` counts the documents with neither a sketch
     of any scheme nor tokens; it reads all tokens of the index.

@@ -438,7 +438,7 @@ class SolrEngine(ServerEngine):
         key = self.collection.names.key
         for ids in batches(wanted, _FETCHED_AT_ONCE):
             documents = self._fetch_tokens({key: ids}, with_text=any(wanted[document_id] for document_id in ids))
-            # If the key is a number field, Solr returns document 7 for the id "007". Leave it out.
+            # If the key is a number field, Solr returns document 7 for the id "007". Leave out such a document.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
             signatures |= self._signatures_by_id(by_id, wanted)
         return signatures

@@ -204,7 +204,7 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def unmarked_sketches(scheme: str) -> Json:
-    """Return the query for documents whose non-empty sketch lacks `SAMPLE_MARK`, as in older versions."""
+    """Return the query for documents with a non-empty sketch without `SAMPLE_MARK`; older versions did not store it."""
     marked = {"term": {"f": SAMPLE, "query": SAMPLE_MARK}}
     return {"bool": {"filter": _filled_sketches(scheme), "must_not": [marked]}}
 
@@ -384,8 +384,8 @@ class _Builder:
     def _sum_query(self, queries: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
         """Return a query whose score is the sum of the scores of several queries.
 
-        The scores are added by functions, because the clauses of a function do not count towards Lucene's limit on
-        clauses. Hits must match all `filters` (by default, any of the queries), and score at least `least`.
+        Functions add the scores, because Lucene's limit on clauses applies to each function separately. Hits must match
+        all `filters` (by default, any of the queries), and score at least `least`.
         """
         functions = []
         for query in queries:
