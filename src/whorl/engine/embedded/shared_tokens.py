@@ -314,7 +314,7 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     Both `among` and `distinct` ascend.
     """
     multiplicities = np.zeros(among.size, np.int64)
-    # `among` lacks only tokens with too many bits, which are larger than all tokens in `among`.
+    # The only distinct tokens that are not in `among` have too many bits, so they are larger than all tokens in it.
     positions = np.searchsorted(among, distinct)
     count = int(np.searchsorted(positions, among.size))
     multiplicities[positions[:count]] = counts[:count]
@@ -330,7 +330,7 @@ _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
 
 def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Add the counts of documents, which are given by their ordinals, to the totals; drop counts of 0."""
+    """Add the counts of the documents with these ordinals to the totals; drop counts of 0."""
     if not counts.all():
         is_any = counts > 0
         ordinals, counts = ordinals[is_any], counts[is_any]
@@ -391,8 +391,8 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
 def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
     """Return a key `ordinal * bands + band` for each document and band that share a token.
 
-    `token_indices` and `ordinals` are pairs of a token and a document with it. `listed` has the bands of each token,
-    concatenated, and `lengths` the number of bands of each token. A key is repeated for each shared token.
+    `token_indices` and `ordinals` list pairs of a token and a document that has it. `listed` has the bands of each
+    token, concatenated, and `lengths` the number of bands of each token. A key is repeated for each shared token.
     """
     firsts = np.cumsum(lengths) - lengths
     band_numbers = listed[spread(firsts[token_indices], lengths[token_indices])]
@@ -424,8 +424,8 @@ def best_page(
 ) -> list[RankedDocument]:
     """Return one page of documents, sorted by descending score, then by id.
 
-    `ids` returns the ids of existing documents by number. It is called for all documents whose scores lie between the
-    highest and the lowest score of the page.
+    `ids` returns the ids of existing documents, keyed by number. It is called for all documents whose scores lie
+    between the highest and the lowest score of the page.
     """
     numbers, scores = counted.numbers, counted.scores
     end = min(start + rows, numbers.size)

@@ -100,8 +100,8 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     """Translate a bound plan into a query. If the reader is None, the query only describes the plan."""
     tests = [leaf for leaf in leaves(plan.root) if isinstance(leaf, Test)]
     if reader is not None and any(not isinstance(test, Words) or test.slop for test in tests):
-        # Building an automaton takes some milliseconds, so first translate without a reader, which only checks the
-        # limits.
+        # First translate without a reader: this only checks the limits, and builds no automata, which take some
+        # milliseconds each.
         _NodeTranslator(profile, None).translate_node(plan.root)
     translator = _NodeTranslator(profile, reader)
     part = translator.translate_node(plan.root)
@@ -180,7 +180,7 @@ class _NodeTranslator:
         needed = plan.min_should_match if must else max(plan.min_should_match, 1)
         if should:
             described["min_should_match"] = needed
-        # The score is constant only if optional clauses add nothing.
+        # The score is constant only if the optional clauses add nothing to it.
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
@@ -240,16 +240,16 @@ MOST_LOOK_UPS = 100
 #: Maximum total size of the patterns, fuzzy words and ranges. The size is about the number of states in tantivy's
 #: automata, which take 4 KB each.
 MOST_STATES = 8192
-#: Maximum number of terms to compare one by one if tantivy cannot build an automaton.
+#: Maximum number of terms that a query compares one by one, because tantivy cannot build an automaton.
 MOST_TERMS = 100_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
 _LONGEST_EXPRESSION = 4000
-#: Maximum exponent for the estimated size of a pattern, which is its length times 2**`state_doublings`. A larger
-#: automaton usually exceeds tantivy's limit.
+#: The size of a pattern is estimated as its length times 2**`state_doublings`. This is the maximum exponent, because
+#: tantivy usually rejects a larger automaton.
 _MOST_DOUBLINGS = 4
-#: Number of a query's first look-ups that run without a trial run (`IndexReader.plan_trial_run`). Together they take at
-#: most a few tenths of a second.
+#: The first look-ups of a query, up to this number, get no trial run (`IndexReader.plan_trial_run`). Together they take
+#: at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 
@@ -269,7 +269,7 @@ class ClauseQueries:
             case Words(text=text, slop=slop):
                 words = self._words(text)
                 if not words:
-                    # The query of a user has words, but a quotation may consist of signs, such as "= + =".
+                    # A query that a user types has words, but a quotation may consist of signs, such as "= + =".
                     return Query.empty_query()
                 has_slop = slop > 0 and len(words) > 1
                 is_match = (lambda values: is_sloppy_phrase(values, words, slop)) if has_slop else None
