@@ -3,7 +3,7 @@
 import { byId, element, fill } from "./dom.js";
 import { about } from "./store.js";
 
-/** Conditions by the type of a field's values, each with the function that writes the clause. */
+/** Conditions for each type of values that a field can have, and for each condition a function that writes the clause. */
 const CONDITIONS = {
   words: { "has the words": (name, value) => `${name}:${phrase(value)}`, "has a word that begins with": (name, value) => `${name}:${word(value)}*` },
   text: { "is exactly": (name, value) => `=${name}:${phrase(value)}` },

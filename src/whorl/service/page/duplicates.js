@@ -106,7 +106,7 @@ export async function show(parameters) {
 /** Fill the form from the parameters of an address. Return false if the user has left this address. */
 async function fillIn(parameters, wanted) {
   await offerDates();
-  // Stop if there is nothing to fill in, if another address was opened, or if it is shown already.
+  // Stop if there is nothing to fill in, if another address was opened, or if this address is already shown.
   if (!parameters.size || location.hash !== wanted || wanted === shown) return false;
   for (const [part, value] of Object.entries(DEFAULTS)) {
     parts[part].value = parameters.get(part) ?? value;
