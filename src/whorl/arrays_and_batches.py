@@ -99,7 +99,7 @@ def is_first_of_group(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def counts_in_groups(is_marked: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of True elements in each of the consecutive groups of these sizes.
+    """Return the number of True elements in each group, for consecutive groups of these sizes.
 
     >>> counts_in_groups(np.array([True, False, True]), np.array([2, 0, 1])).tolist()
     [1, 0, 1]

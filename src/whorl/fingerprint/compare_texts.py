@@ -527,7 +527,7 @@ def match_shingles(a: _Numbers, b: _Numbers, positions: _Numbers) -> _Numbers:
 
 
 def match_plainly(a: list[int], b: list[int], positions: list[int]) -> list[tuple[int, int, int]]:
-    """Find passages like the compiled loop `matches`: those of rule 1, then those of rule 2."""
+    """Return the passages of rule 1, then the passages of rule 2, like the compiled loop `matches`."""
     positions_in_b: defaultdict[int, list[int]] = defaultdict(list)
     for in_b, shingle in enumerate(timely(b, _NUMBERED_AT_ONCE)):
         positions_in_b[shingle].append(in_b)

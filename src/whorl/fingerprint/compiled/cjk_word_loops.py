@@ -27,7 +27,7 @@ from whorl.fingerprint.words.split_by_dictionary import (
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
-#: In the first cache, marks a unit (a 16-bit number of UTF-16) that has not been looked up yet.
+#: Value in the first cache for a unit (a 16-bit number of UTF-16) that has not been looked up yet.
 _UNKNOWN = -2
 #: Binary logarithm of the number of slots in the cache for pairs of units.
 PAIR_BITS = 15

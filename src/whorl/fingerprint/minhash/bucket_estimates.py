@@ -170,7 +170,7 @@ def _population_and_draws(overlaps: BucketOverlaps, metric: Metric) -> tuple[Cou
     size. An estimated number of shingles is first multiplied by MARGIN.
     """
     if metric is Metric.CONTAINMENT:
-        # Containment is the share of the smaller text's shingles.
+        # Containment refers to the shingles of the smaller text.
         is_hit = overlaps.sizes < overlaps.source_size
         of_hit, of_source = (_population_and_draws(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
         return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])

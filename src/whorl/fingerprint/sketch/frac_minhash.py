@@ -175,7 +175,7 @@ class SketchScheme:
 
 def level_beyond(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
     """Return the level at which documents of these sizes have at most about `most` hashes: ceil(log2(sizes / most))."""
-    # The exponent of a float is its bit length, exact up to 2**53.
+    # The exponent that `frexp` returns is the bit length of a whole number; it is exact up to 2**53.
     return np.asarray(np.frexp(np.maximum(sizes - 1, 0) // most)[1], np.int64)
 
 
@@ -258,7 +258,7 @@ def encode_tokens(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]
     A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character encodes the top bits.
     """
     length = -(-bits // _LETTER_BITS)
-    # The last character may have fewer bits; zeros on the right fill it.
+    # If fewer bits are left for the last character, zeros on the right fill it.
     padding = np.uint64(length * _LETTER_BITS - bits)
     shifts = np.arange(length - 1, -1, -1, dtype=np.uint64) * np.uint64(_LETTER_BITS)
     shifts[:-1] -= padding
@@ -319,7 +319,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # Ignore the hashes of these hits above the bound of the source's level.
+    # If a hit's level is lower than the source's, ignore the hit's hashes above the bound of the source's level.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
@@ -462,7 +462,7 @@ def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) 
     levels = scheme.levels(sizes)
     is_sound = checks == [crc32(memoryview(raw)[: -_CHECK.size]) for raw in raws]
     is_sound &= (heads["version"] == scheme.version) & (heads["bits"] == scheme.bits) & (heads["level"] == levels)
-    # A hash takes at least one bit.
+    # A sketch has at most as many hashes as bits, because each hash takes at least one bit.
     is_sound &= (low_bits <= np.maximum(0, scheme.bits - levels)) & (counts <= 8 * lengths)
     if not is_sound.all():
         return None

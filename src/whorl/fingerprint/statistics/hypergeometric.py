@@ -2,7 +2,7 @@
 
 A population has `population` items, and `good` of them are good. `drawn` items are drawn without replacement; X is the
 number of good items drawn. A tail is summed from its first term outwards, and each term is computed from the previous
-term. So even the smallest tail has accurate leading digits. The other tail is the complement.
+term. So even the smallest tail has accurate leading digits. A tail that contains the mean is 1 minus the other tail.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
 dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. The loops of

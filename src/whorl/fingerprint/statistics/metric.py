@@ -45,12 +45,12 @@ class Metric(Enum):
 
     @property
     def allows_smaller(self) -> bool:
-        """Whether a hit can be smaller than the source by any factor and still reach a threshold."""
+        """Whether hits can reach a threshold even if they are many times smaller than the source."""
         return self in (Metric.B_IN_A, Metric.CONTAINMENT)
 
     @property
     def allows_larger(self) -> bool:
-        """Whether a hit can be larger than the source by any factor and still reach a threshold."""
+        """Whether hits can reach a threshold even if they are many times larger than the source."""
         return self in (Metric.A_IN_B, Metric.CONTAINMENT)
 
 

@@ -353,7 +353,7 @@ def _read_chars_node(data: Sequence[int], place: int) -> _Node:
 
 
 def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) -> tuple[int, int]:
-    """Decode a number of one to three 16-bit units after its lead; return the number and the position after it."""
+    """Decode a number of one to three 16-bit units, starting with `lead`; return it and the position after it."""
     if lead < two:
         return lead, place
     if lead < three:
@@ -390,7 +390,7 @@ def _read_bytes_node(data: Sequence[int], place: int) -> _Node:
 
 
 def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]) -> tuple[int, int]:
-    """Decode a number of one to five bytes after its lead; return the number and the position after it."""
+    """Decode a number of one to five bytes, starting with `lead`; return it and the position after it."""
     two, three, four = limits
     if lead < two:
         return lead - one, place

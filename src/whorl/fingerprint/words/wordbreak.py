@@ -82,7 +82,7 @@ class StateMachine:
         ]
 
     def _scan(self, categories: bytes) -> Sequence[Segment]:
-        """Return the segments of a text given as categories, by repeated RuleBasedBreakIterator.handleNext."""
+        """Return the segments of a text given as categories, like repeated RuleBasedBreakIterator.handleNext calls."""
         rows, accepting, word = self._rows, self._accepting, self._word
         segments = []
         start, limit = 0, len(categories)
