@@ -44,7 +44,7 @@ def test_a_chain_is_one_cluster() -> None:
 
 @contextmanager
 def reported_shares() -> Iterator[list[float]]:
-    """The completed fractions that the code inside reports."""
+    """Collect the fractions of completed work that the code in the `with` block reports."""
     shares: list[float] = []
     with reporting(lambda _step, done, total: shares.append(done / (total or 1))):
         yield shares

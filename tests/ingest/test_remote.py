@@ -113,7 +113,7 @@ def test_a_server_that_fails(server: str, kind: str) -> None:
 @pytest.mark.process
 def test_an_address_that_is_signed_again(server: str) -> None:
     """
-    A new signature does not change the id; the second of two addresses that differ in the signature alone is a problem.
+    A new signature does not change the id; if two addresses differ only in the signature, the second one is a problem.
     """
     address = f"http://{server}/parts/view.txt?page=1"
     first, second = (f"{address}&X-Amz-Date={at}&X-Amz-Signature={at}" for at in (1, 2))
@@ -157,7 +157,7 @@ def test_any_file_system_of_fsspec(
     protocol: str, location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    An incomplete address, or one of an unavailable file system, is one message without the password.
+    An incomplete address, or an address of an unavailable file system, gives one message without the password.
     """
     if protocol in ("http", "https", "github", "gist", "sftp", "ssh", "smb", "webhdfs", "dbfs", "hdfs", "hf"):
         location = f"{location}::"

@@ -141,7 +141,7 @@ def test_names_of_whorl_s_own_fields_are_refused(watched: Watched, name: str) ->
 @pytest.mark.parametrize("batch", [1, 2, 10])
 def test_the_last_document_of_an_id_counts(watched: Watched, batch: int) -> None:
     """
-    The last of several documents with one id counts, however they fall into batches.
+    If several documents have the same id, the last one counts, in one batch or in several.
     """
     documents = [Document("a", "old"), Document("b", "b"), Document("a", "new")]
     assert indexed(watched, documents, batch=batch) == Indexed(2, 0, 1)

@@ -49,7 +49,7 @@ DEEP = [
 @pytest.mark.parametrize(("opening", "inside", "closing"), DEEP)
 def test_depth_is_limited(opening: str, inside: str, closing: str) -> None:
     """
-    Half the depth limit is always possible, the whole limit with parentheses or NOT alone.
+    Half the depth limit is always possible; the whole limit is possible with only parentheses or only NOTs.
     """
     half = ast.MAX_DEPTH // 2
     tree = parse(opening * half + inside + closing * half)

@@ -141,7 +141,7 @@ class Groups:
         return self.ends.size - 1
 
     def __getitem__(self, number: int) -> Codes:
-        number = range(len(self))[number]  # Accepts negative numbers, and raises IndexError.
+        number = range(len(self))[number]  # Resolves a negative number, or raises IndexError.
         return self.codes[self.ends[number] : self.ends[number + 1]]
 
     def __iter__(self) -> Iterator[Codes]:

@@ -227,7 +227,7 @@ def test_files_within() -> None:
 
 def test_cells() -> None:
     """
-    Numbers and dates have their written form; empty cells, and a wrong size of the sheet, cost no time.
+    Numbers and truth values are read as text; empty cells are left out, and a wrong size of the sheet costs no time.
     """
     made = sheet(["a", None, 1, 2.5], [], [True])
     made = with_member(

@@ -99,7 +99,7 @@ def test_words_in_order(reader: Reader, name: str) -> None:
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.pptx", "a.xlsx"])
 def test_the_first_bytes_tell_more_than_the_name(reader: Reader, name: str) -> None:
     """
-    A file without a suffix, or with that of a text, is read in its actual format.
+    A file without a suffix, or with the suffix of a text file, is read in its actual format.
     """
     assert words("a", MIXED[name], reader) == words("a.txt", MIXED[name], reader) == words(name, MIXED[name], reader)
 

@@ -30,7 +30,7 @@ FIELDS = Fields(
     [
         ("title", {Kind.KEYWORD: "title"}),
         ("pages_i", {Kind.INTEGER: "pages_i"}),
-        # The longest matching pattern wins, as in Solr; among patterns of one length the first.
+        # The longest matching pattern wins, as in Solr; among patterns of the same length, the first one wins.
         ("pages_part_i", {Kind.FLOAT: "pages_part_i"}),
         ("attr_part_i", {Kind.FLOAT: "attr_part_i"}),
         ("attr_i", {Kind.TEXT: "attr_i"}),
@@ -74,7 +74,8 @@ def test_fields_of_a_store(name: str, places: FieldsByKind | None) -> None:
 )
 def test_names_of_a_query(typed: str, names: Mapping[str, str], place: str | None) -> None:
     """
-    A name is looked up as typed, then by the settings and the language, and last without its namespace.
+    An alias of the settings comes first. Otherwise, a name is looked up as typed, then as an alias of the language, and
+    last without its namespace.
     """
     fields = FIELDS.resolve_name(typed, names)
     assert (None if fields is None else list(fields.values())) == (None if place is None else [place])

@@ -79,7 +79,7 @@ def time_limit(limits: FileLimits) -> tuple[float, str]:
 
 
 def connect_to_parent(memory_bytes: int | None = None) -> Connection:
-    """Confine this process, and return its connection to the parent. The process ends with its parent.
+    """Confine this process, and return its connection to the parent. The process ends when its parent ends.
 
     If the system supports such limits, the process can write neither files nor core dumps, and its memory is limited.
     """
@@ -107,7 +107,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def limit_processor_time(seconds: float) -> None:
-    """Limit the processor time of this process, so that it ends even without its parent."""
+    """Limit the processor time of this process, so that it ends even if its parent has died."""
     if resource is None:
         return
     soft = math.ceil(time.process_time() + seconds) + _GRACE_SECONDS

@@ -469,7 +469,7 @@ class _Lines:
 
 
 class _Cells:
-    """Iterates over the rows of a table, each with a list of its cells and its source.
+    """Iterates over the rows of a table, each with a list of its cells and its source text.
 
     An unreadable row has an error, and no cells.
     """
