@@ -82,7 +82,7 @@ class BoilerplateDetector:
     @property
     def edge(self) -> int:
         """Maximum number of words that the result of `words` may miss at each end of a run of common words."""
-        # The smallest hash of a window at the end of a run may be outside the run.
+        # In a window at the end of a run, the smallest hash may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:

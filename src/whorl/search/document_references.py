@@ -40,7 +40,7 @@ _NAMES_SHOWN = 5
 #: Limits for suggestions: minimum and maximum length of a word to search for, maximum number of words to search for,
 #: and maximum number of documents to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
-#: Length in characters of the beginning of a text; one passage hash of it is looked up before the whole text.
+#: Length in characters of the beginning of a text. One of its passage hashes is looked up before the whole text.
 _BEGINNING = 1_000
 
 
@@ -214,7 +214,7 @@ class References:
         return []
 
     def _has_new_beginning(self, text: str) -> bool:
-        """Return True if no document has a certain passage hash of the text's beginning, so that none has the text.
+        """Check whether the store lacks a passage hash of the text's beginning; then no document has the text.
 
         For most texts, this check replaces the search for documents with the same shingles, which takes several times
         as long.

@@ -69,7 +69,7 @@ def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | 
 
 
 def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet | None:
-    """Return the part of a text that matches the most clauses, or None if no clause matches in the text."""
+    """Return the part of a text that matches the most clauses, or None if the text matches no clause."""
     words, spans = tokens_and_spans(text, profile)
     matches = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
     if not matches:

@@ -133,7 +133,10 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces. A cut is before a blank, but not after a hyphen, which may join two words."""
+    """Yield a text in pieces, cut before blanks, or between characters of scripts without blanks.
+
+    The text is not cut after a hyphen, which may join two words.
+    """
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)
@@ -207,7 +210,7 @@ class CanonicalText:
 
     @cached_property
     def readings(self) -> tuple[CanonicalText, ...]:
-        """This text; if it has en dashes between letters, also a version that reads them as dashes, not as hyphens."""
+        """This text and, if it has en dashes between letters, a version that reads them as dashes, not as hyphens."""
         dashed = _EN_DASH.sub("—", self.text) if "–" in self.text else self.text
         return (self,) if dashed == self.text else (self, CanonicalText(dashed))
 

@@ -169,7 +169,7 @@ class _Documents:
         # If the store keeps no texts, this call raises an error.
         engine.texts(())
         self.count, self.profile = engine.count(), engine.scheme.profile
-        #: The engine's name of the field of texts.
+        #: The engine's name for the field with the texts.
         self.content_field = engine.fields().called.get("content", "content")
         #: Warnings about documents that the look-ups miss.
         self.gaps = gap_warnings(engine, "words")

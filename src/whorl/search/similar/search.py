@@ -192,7 +192,7 @@ class SketchSearch:
         return Batch(candidates, self._judge_candidates(candidates, seen if own is None else seen | {own}))
 
     def _judge_candidates(self, candidates: Candidates, left_out: Set[str]) -> RankedHits:
-        """Return the candidates whose sketches make them hits, without the documents in `left_out`."""
+        """Return the candidates that are hits according to their sketches, without the documents in `left_out`."""
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
@@ -231,7 +231,7 @@ def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(words[at : at + scheme.shingle_size]) for at in places))
 
 
-#: Maximum number of candidates whose tokens are fetched; the tokens of one candidate take some 10 KB.
+#: Maximum number of candidates whose tokens are fetched; the tokens of one candidate take about 10 KB.
 MOST_MINHASH_VERIFIED = 2_000
 MINHASH_AT_ONCE = 500
 _ROUGH = (
