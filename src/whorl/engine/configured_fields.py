@@ -96,7 +96,7 @@ def guess_name_field(names: FieldNames, exists: Callable[[str], object]) -> str 
 
 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
-    """Return the `init` command with an option for each field that differs from the configured field.
+    """Return the `init` command with an option for each likely field that differs from the configured field.
 
     `texts` lists the fields with texts, starting with the field with the most text. `likely` is the result of
     `guess_name_field`.

@@ -423,7 +423,7 @@ class Engine(Protocol):
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the searchable documents' fields. They may be some seconds old; with `latest`, at most one second."""
+        """Return the searchable documents' fields. They may be some seconds old; if `latest`, at most one second."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; omit missing documents."""

@@ -34,7 +34,7 @@ TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterF
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
 #: Oldest Solr version with the query parser `min_hash`.
 _OLDEST = (8,)
-#: Oldest tested version of each major version.
+#: For each major version, the oldest version that whorl is tested with.
 _TESTED_VERSIONS = ("8.11", "9")
 #: Parameters of MinHashFilterFactory with their defaults.
 _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}

@@ -368,8 +368,7 @@ class _Builder:
     def _document_query(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_moved: bool) -> Json:
         """Return the query for groups of document ids, each group with its score.
 
-        If `is_moved`, the scores are computed by functions, because the whole query would exceed Lucene's limit on
-        clauses.
+        If `is_moved`, functions compute the scores, because the whole query would exceed Lucene's limit on clauses.
         """
         scored = [
             {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
