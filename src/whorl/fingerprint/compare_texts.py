@@ -176,7 +176,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Return both masks with more common words inside the shared passages.
+        """Return both masks, extended inside the shared passages.
 
         In a shared passage, a word that is common in one text becomes common in both. If at most `edge` words are
         between the start or the end of the passage and the nearest common word, these words also become common.
@@ -290,7 +290,7 @@ def compare_words(
     common: CommonWords | None = None,
     min_words: int = 0,
 ) -> Comparison:
-    """Compare two texts as `compare` does, given their words under the same scheme.
+    """Compare two texts like `compare`, but take their words under `scheme` instead of the texts.
 
     Args:
         common: Masks of the boilerplate of both texts.

@@ -360,7 +360,7 @@ def _process(
         except IndexError:
             own = kernel.Kernel(scheme)
         result = with_kernel(own, texts)
-        # Put the kernel back only without an error: an error may leave its arrays inconsistent.
+        # After an error, the kernel is not put back, because its arrays may be inconsistent.
         idle.append(own)
         return result
 
@@ -417,7 +417,7 @@ def text_hashes(text: str, scheme: Scheme) -> _Row:
 
 
 def least_stored_size(scheme: Scheme) -> int:
-    """Return the smallest size, in distinct shingles, of a text whose sketch is worth storing with it.
+    """Return the smallest size, in distinct shingles, of a text whose sketch a store should keep.
 
     The compiled loops compute the sketch of a smaller text as fast as they decode a stored one.
     """

@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 #: threads wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
-#: numpy's types, declared as Any, because mypy and numba infer different types for arithmetic.
+#: numpy's types, declared as Any, because mypy and numba disagree about the types of arithmetic results.
 int64: Any = np.int64
 uint16: Any = np.uint16
 uint32: Any = np.uint32

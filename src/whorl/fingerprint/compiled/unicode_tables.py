@@ -21,7 +21,7 @@ RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 #: Flags of a character in `LoopTables.characters`. SLOW: its folded form is not a single independent unit. EMOJI: it is
 #: an emoji. EMOJI_IF_MARKED: it is an emoji only before U+FE0F or U+20E3. COMBINING: it is a combining mark. JOINING:
-#: it continues runs of certain other scripts.
+#: it continues runs of the scripts that `LoopTables.joins` has for it.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2

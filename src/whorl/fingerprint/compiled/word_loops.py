@@ -3,7 +3,7 @@
 The first pass, without branches, writes two things for each unit of a buffer: its folded form, and a bit that is set if
 the unit may be part of a word. Words are then the runs of set bits, found 64 bits at a time.
 
-Three cases are left to Lucene's state machine, which starts at the last certain word boundary: a run with an unusual
+Three cases are left to Lucene's state machine, which starts at the last known word boundary: a run with an unusual
 unit, a run whose first unit cannot begin a word, and a run after which the word may continue (``don't``).
 """
 
@@ -180,7 +180,7 @@ def _write_by_bits(units: Any, origin: int, start: int, end: int, layout: Any, w
     firsts = work.firsts
     places = _edges(work.runs, start - origin, end - origin, edges)
     length, count = at[0], at[1]
-    boundary = start - origin  # position of a certain word boundary
+    boundary = start - origin  # position of the last known word boundary
     limit = end - origin
     for j in range(0, places, 2):
         first, stop = int64(get(edges, j)), int64(get(edges, j + 1))

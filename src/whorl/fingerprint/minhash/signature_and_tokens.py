@@ -67,7 +67,7 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
     - UNITS_8: MinHashFilter's whole term
     - HEX: the form that Alfresco stores (SolrInformationServer: Integer.toHexString of each unit)
 
-    The first two encodings have U+FFFD for lone surrogates, as in an index (UnicodeUtil.UTF16toUTF8).
+    The first two encodings replace lone surrogates with U+FFFD, as an index does (UnicodeUtil.UTF16toUTF8).
     """
     if not len(hashes):
         return ()
@@ -281,7 +281,7 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
     buckets[~is_token | np.isin(buckets, _buckets_between(0, _LARGEST_SHORT_UNIT, count))] = -1
-    # Prefer longer tokens: the shorter a token, the more likely its first unit has lost a zero.
+    # Prefer longer tokens: a shorter token is more likely to lack a zero in its first unit.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
     is_best = words[order[first]][np.searchsorted(taken, buckets)] == words

@@ -54,7 +54,7 @@ from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 from whorl.fingerprint.shingling import differing_fields
 from whorl.request_context import require_time, timely
 
-#: 64 characters in the order of their codes, without a special meaning in Solr's query syntax.
+#: 64 characters that have no special meaning in Solr's query syntax, in the order of their codes.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)

@@ -53,11 +53,11 @@ CHARACTERS = "characters"
 BUFFER_UNITS = 4096
 #: Number of characters, and number of word ranges, to convert between characters and UTF-16 at a time.
 _ENCODED_AT_ONCE = 1 << 18
-#: White space where ICUTokenizer.findSafeEnd may cut a buffer, by the definition of ICU4J's UCharacter.isWhitespace.
+#: White space where ICUTokenizer.findSafeEnd may cut a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
 #: A hyphen or soft hyphen at the end of a line, up to the first word of the next line. A hyphen may be part of the
-#: word, as in `well-known`; the other text of a comparison decides.
+#: word, as in `well-known`. A comparison decides this from the words of the other text.
 _LINE_END_HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
 #: Characters that take two UTF-16 units, or may be half of a pair. After these characters, positions in characters and
 #: in units differ.
