@@ -297,11 +297,11 @@ def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def buckets_from(signature: Signature) -> Buckets:
-    """Return the buckets of a signature; a bucket whose token an index may lose is marked as unknown.
+    """Return the buckets of a signature; mark a bucket as unknown if its token can be unreadable in an index.
 
-    An index can lose the first unit of a token, if this unit is a surrogate or has leading zeros. The bucket is then
-    marked as unknown in every document, because the readable tokens alone would be a biased sample. Losses in later
-    units do no harm, because they are the same in every document.
+    A token is unreadable if its first unit was a lone surrogate, or has lost leading zeros. A bucket that can have such
+    a token is marked as unknown in every document, because the readable tokens alone would be a biased sample. Losses
+    in later units do no harm, because they are the same in every document.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:

@@ -127,7 +127,7 @@ class SketchScheme:
             raise SchemeMismatchError(f"sketches differ in {differences}; index both under one scheme")
 
     def level(self, size: int) -> int:
-        """Return the level of a document with `size` distinct shingles; it keeps 2**-level of its hashes.
+        """Return the level of a document with `size` distinct shingles; its sketch has 2**-level of its hashes.
 
         >>> [SketchScheme().level(size) for size in (1024, 1025, 2049, 131_072, 131_073)]
         [0, 1, 2, 3, 4]
@@ -146,7 +146,7 @@ class SketchScheme:
     def lookup_level(self, size: int) -> int:
         """Return the look-up level of a document with `size` distinct shingles, at least `level(size)`.
 
-        The index holds the fraction 2**-level of the document's hashes.
+        If the look-up level is n, the index holds the fraction 2**-n of the document's hashes.
 
         >>> [SketchScheme().lookup_level(size) for size in (128, 129, 513, 131_072, 131_073)]
         [0, 1, 3, 3, 4]

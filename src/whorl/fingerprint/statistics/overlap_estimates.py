@@ -54,7 +54,7 @@ class Estimate:
     """Estimated overlap of a source (A) and a hit (B).
 
     Args:
-        low, high: Ends of the confidence intervals of the shares; equal to exact shares.
+        low, high: Lower and upper ends of the confidence intervals of the shares. If `is_exact`, both equal the shares.
         shared_hashes: Number of hashes in both sketches.
         source_hashes: Number of hashes of the source that were compared with the hit.
         is_exact: Whether all hashes were compared.
