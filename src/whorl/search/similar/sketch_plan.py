@@ -38,9 +38,10 @@ which is unknown until its text is read. So candidates are documents of any size
               contained in the source completely. Candidates must have `ResidualPlan.least_shared` shingles of R.
     containment  I / a >= t or I / b >= t: candidates of either
 
-Look-ups and second phase work as above, with R as the source. The texts of the results are then read and counted
-exactly. A comparison of two texts marks a few more words as common than either text alone, at the ends of boilerplate.
-Both texts have these words, so a document at the threshold still has the required share of R.
+The look-ups and the second phase work as above, with R as the source. Then the texts of the remaining candidates are
+read, and their shingles are counted exactly. A comparison of two texts marks a few more words as common than either
+text alone, at the ends of boilerplate. Both texts have these words, so a document at the threshold still has the
+required share of R.
 """
 
 from __future__ import annotations
@@ -330,7 +331,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
         own_prices = prices[end - len(own) : end]
-        # If no min-should-match reaches the wanted recall, all tokens give the highest recall.
+        # If no min-should-match reaches the wanted recall, use all tokens: they give the highest recall.
         place = int(np.argmin(own_prices)) if np.isfinite(own_prices).any() else len(own) - 1
         row = end - len(own) + place
         branches.append(_branch(plan, size_range, own[place], int(least[0][row]), float(tails[0, row])))
