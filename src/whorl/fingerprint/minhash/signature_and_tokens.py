@@ -606,9 +606,9 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
 
 @lru_cache
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
-    """Return the largest number of tokens per band for which a document with this overlap is found often enough.
+    """Return the largest number of tokens per band that a search can use.
 
-    The probability of finding the document must exceed `probability`.
+    The search must find a document with this overlap with a probability above `probability`.
 
     Args:
         token_count: Number of the source's tokens, with repetitions, at least 1.

@@ -219,7 +219,7 @@ def end_with_suffixes(span: str, roles: Sequence[int], end: int) -> int:
 
 
 class _Words:
-    """Cache of the dictionary words that begin at each position of a span: ICU4J's PossibleWord."""
+    """Cache of the dictionary words that begin at each position of a span, like ICU4J's PossibleWord."""
 
     def __init__(self, trie: Trie, span: str) -> None:
         self.trie, self.units, self.limit = trie, trie.units(span), len(span)
@@ -275,7 +275,7 @@ class Trie:
         self.nodes: dict[int, tuple[int | None, Mapping[int, int], int, int]] = {}
 
     def units(self, text: str) -> Sequence[int]:
-        """Convert a text to the units of the dictionary: BytesDictionaryMatcher.transform.
+        """Convert a text to the units of the dictionary, like ICU4J's BytesDictionaryMatcher.transform.
 
         ICU4J handles joiners separately, but spans contain none. Characters of other scripts get units that no word
         contains.

@@ -12,7 +12,8 @@ icu74    9.11 to 9.12, 10.0,  9.7 to 9.10         two words
 icu77    10.2 on              10.0 on             one word
 =======  ===================  ==================  ====================
 
-The dictionaries of Chinese, Japanese, Thai and Lao also differ between profiles, and so do new scripts and emoji.
+Profiles also differ in the dictionaries of Chinese, Japanese, Thai and Lao, and in the new scripts and emoji that they
+know.
 
 >>> tokens("Straße: don't PANIC")
 ['strasse', "don't", 'panic']
