@@ -20,7 +20,15 @@ from whorl.duplicates.retention import Keep
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_fraction
+from whorl.fingerprint.statistics.metric import (
+    Metric,
+    Percent,
+    fraction_of,
+    least_overlap,
+    metric_named,
+    notes_on,
+    require_fraction,
+)
 from whorl.fingerprint.words.tokenizer import CHARACTERS
 from whorl.operations import DuplicatesOperation
 
@@ -60,31 +68,33 @@ class PairOptions:
     def __str__(self) -> str:
         return f"{self.metric.value} {self.threshold} with recall {self.recall}"
 
+    @property
+    def least_jaccard(self) -> Fraction | None:
+        """Jaccard similarity of two documents just at the threshold, also the smallest ratio of their sizes.
+
+        None if pairs can have any sizes, as with containment.
+        """
+        return self.metric.as_jaccard(self.threshold)
+
     def least_overlap(self, sizes_a: Numbers, sizes_b: Numbers) -> Numbers:
         """Return the minimum number of shingles that two documents of these sizes must share to be a pair.
 
         The number is at least 1.
         """
-        part, whole = self.threshold.as_integer_ratio()
-        if self.metric is Metric.JACCARD:
-            # Solve I >= t (a + b - I) for I.
-            needed = -(-part * (sizes_a + sizes_b) // (whole + part))
-        else:
-            needed = -(-part * np.minimum(sizes_a, sizes_b) // whole)
-        return np.asarray(np.maximum(1, needed))
+        return least_overlap(self.metric, self.threshold, sizes_a, sizes_b)
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
         """Return the minimum size of the smaller document in a pair, given the size of the larger document."""
-        part, whole = self.threshold.as_integer_ratio()
-        if self.metric is Metric.CONTAINMENT:
+        if self.least_jaccard is None:
             return np.ones_like(sizes)
+        part, whole = self.least_jaccard.as_integer_ratio()
         return np.asarray(np.maximum(1, -(-part * sizes // whole)))
 
     @property
     def share_of_smaller(self) -> Fraction:
         """Minimum fraction of the smaller document's shingles that the larger document of a pair contains."""
-        threshold = self.threshold
-        return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
+        least = self.least_jaccard
+        return self.threshold if least is None else 2 * least / (1 + least)
 
 
 def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> PairOptions:

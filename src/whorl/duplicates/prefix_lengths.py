@@ -19,7 +19,6 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.sketch.frac_minhash import level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
-from whorl.fingerprint.statistics.metric import Metric
 
 #: Number of hashes per sketch in the first round at a threshold of 80 %. Lower thresholds need more hashes.
 FIRST_AIM = 64
@@ -94,16 +93,11 @@ class Round:
     recall: Fraction
     is_last: bool
 
-    @property
-    def is_jaccard(self) -> bool:
-        """Whether the metric is Jaccard; then the documents of a pair have similar sizes."""
-        return self.pair_options.metric is Metric.JACCARD
-
     def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
         """Return each document's home level: the level at which it may be the larger document of a pair."""
         # A lower level would add no hashes: a sketch has only hashes below the bound of its own level.
         own = sketches.scheme.levels(sizes)
-        return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
+        return own if self.pair_options.least_jaccard is None else np.maximum(own, level_beyond(sizes, self.aim))
 
     def participants(
         self, sizes: Numbers, home_levels: Numbers, level: int, smallest_size: int
@@ -121,12 +115,12 @@ class Round:
     def prefix_lengths(self, sketches: Sketches, indices: Numbers, level: int) -> PrefixLengths:
         sizes = sketches.sizes[indices]
         counts = sketches.count_at_level(indices, np.full(indices.shape, level))
-        indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
+        least_jaccard = self.pair_options.least_jaccard
+        indexable = np.minimum(counts, self.aim) if least_jaccard is None else counts
         min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
-        # With containment, a smaller partner may be so small that it has only one of the document's hashes.
-        ones = np.ones_like(counts)
-        least = self._min_shared(sizes, counts, self.pair_options.threshold) if self.is_jaccard else ones
-        return PrefixLengths(counts, indexable, min_indexable_shared, least)
+        # If sizes are not bounded, a smaller partner may be so small that it has only one of the document's hashes.
+        min_shared = np.ones_like(counts) if least_jaccard is None else self._min_shared(sizes, counts, least_jaccard)
+        return PrefixLengths(counts, indexable, min_indexable_shared, min_shared)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
         """Return the minimum number of hashes that each document shares with a partner, with probability `recall`.
@@ -144,7 +138,8 @@ class Round:
 
     def has_more_hashes(self, sketches: Sketches, indices: Numbers, lengths: PrefixLengths) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents with hashes that this round does not compare."""
-        return np.asarray(sketches.counts[indices] > (lengths.counts if self.is_jaccard else lengths.indexable))
+        used = lengths.indexable if self.pair_options.least_jaccard is None else lengths.counts
+        return np.asarray(sketches.counts[indices] > used)
 
 
 def rounds(pair_options: PairOptions, largest: int) -> list[Round]:

@@ -138,9 +138,9 @@ def judge_buckets(overlaps: BucketOverlaps, metric: Metric, threshold: Fraction,
     """
     require_fraction("threshold", threshold)
     population, drawn = _population_and_draws(overlaps, metric)
-    needed = np.array(
-        [least_overlap(Metric.A_IN_B, threshold, size, size) for size in population.tolist()], dtype=np.int64
-    )
+    # The threshold as a fraction of the population.
+    part = metric.as_jaccard(threshold) or threshold
+    needed = np.array([least_overlap(Metric.A_IN_B, part, size, size) for size in population.tolist()], dtype=np.int64)
     return reaches(population, needed, drawn, overlaps.shared, recall)
 
 
@@ -169,19 +169,20 @@ def _population_and_draws(overlaps: BucketOverlaps, metric: Metric) -> tuple[Cou
     The population is the number of shingles of the text or union that the metric refers to, but at least the sample
     size. An estimated number of shingles is first multiplied by MARGIN.
     """
-    if metric is Metric.CONTAINMENT:
+    size, sizes = overlaps.source_size, overlaps.sizes
+    if metric.bounds_sizes:
+        population, drawn = _raise(overlaps.union_sizes), overlaps.union_counts
+    else:
         # Containment refers to the shingles of the smaller text.
-        is_hit = overlaps.sizes < overlaps.source_size
-        of_hit, of_source = (_population_and_draws(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
-        return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])
-    sizes, drawn = {
-        Metric.JACCARD: (overlaps.union_sizes, overlaps.union_counts),
-        Metric.A_IN_B: (np.full_like(overlaps.sizes, overlaps.source_size), overlaps.source_counts),
-        Metric.B_IN_A: (overlaps.sizes, overlaps.counts),
-    }[metric]
-    is_known = metric is Metric.A_IN_B and overlaps.is_source_size_known
-    population = sizes if is_known else (sizes * MARGIN).astype(np.int64) + 1
+        is_of_hit = ((sizes < size) | (not metric.allows_larger)) & metric.allows_smaller
+        of_source = size if overlaps.is_source_size_known else _raise(size)
+        population = np.where(is_of_hit, _raise(sizes), of_source)
+        drawn = np.where(is_of_hit, overlaps.counts, overlaps.source_counts)
     return np.maximum(1, np.maximum(population, drawn)), drawn
+
+
+def _raise(estimated_size: Counts | int) -> Counts:
+    return (np.asarray(estimated_size) * MARGIN).astype(np.int64) + 1
 
 
 def _size(positions: Floats, is_filled: Bools, is_known: Bools) -> int:

@@ -18,9 +18,13 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from whorl.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: A percentage. A number up to 1 is a fraction, as in the query clause FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
@@ -31,6 +35,8 @@ SHARE, INTERVAL = "share", "interval"
 Share: TypeAlias = Annotated[float, SHARE]
 #: Lower and upper end of an interval of a share.
 Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
+#: A number of shingles, or an array of such numbers.
+_Count = TypeVar("_Count", int, "npt.NDArray[np.int64]")
 #: Maximum length of the exponent of a percentage, including the sign. It is enough for every float.
 _EXPONENT = 4
 
@@ -52,6 +58,18 @@ class Metric(Enum):
     def allows_larger(self) -> bool:
         """Whether hits can reach a threshold even if they are many times larger than the source."""
         return self in (Metric.A_IN_B, Metric.CONTAINMENT)
+
+    @property
+    def bounds_sizes(self) -> bool:
+        """Whether the threshold limits how many times as large or small as the source a hit can be."""
+        return not self.allows_smaller and not self.allows_larger
+
+    def as_jaccard(self, threshold: Fraction) -> Fraction | None:
+        """Return the Jaccard similarity of two documents just at a threshold; None if it depends on their sizes.
+
+        It is also the smallest ratio of the sizes of two documents that reach the threshold.
+        """
+        return threshold if self is Metric.JACCARD else None
 
 
 #: Other names that users may type for a metric.
@@ -126,28 +144,36 @@ def require_fraction(name: str, value: Fraction) -> None:
         raise ParameterError(f"{name} must be a fraction above 0 and at most 1, such as Fraction(4, 5), got {value}")
 
 
-def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
+def shingles_measured(metric: Metric, shared: _Count | int, source_size: _Count | int, hit_size: _Count) -> _Count:
+    """Return the number of shingles by which a metric divides the shared ones, for integers or arrays of integers."""
+    match metric:
+        case Metric.JACCARD:
+            return source_size + hit_size - shared
+        case Metric.A_IN_B:
+            return source_size + 0 * hit_size
+        case Metric.B_IN_A:
+            return hit_size
+        case Metric.CONTAINMENT:
+            # The smaller size; unlike `min`, the formula also works for arrays.
+            return (source_size + hit_size - abs(source_size - hit_size)) // 2
+
+
+def least_overlap(metric: Metric, threshold: Fraction, source_size: _Count, hit_size: _Count) -> _Count:
     """Return the smallest number of shared shingles that reaches a threshold; it can exceed a text's size.
 
-    The number is at least 1; it is 0 if the threshold is 0 or less.
+    The sizes are integers or arrays of integers. The number is at least 1; it is 0 if the threshold is 0 or less.
 
     >>> least_overlap(Metric.JACCARD, Fraction(1, 2), 30, 30)
     20
     """
-    numerator, denominator = threshold.as_integer_ratio()
-    if numerator <= 0:
-        return 0
-    match metric:
-        case Metric.JACCARD:
-            # Solve I >= t (a + b - I) for I.
-            needed = -(-numerator * (source_size + hit_size) // (denominator + numerator))
-        case Metric.A_IN_B:
-            needed = -(-numerator * source_size // denominator)
-        case Metric.B_IN_A:
-            needed = -(-numerator * hit_size // denominator)
-        case Metric.CONTAINMENT:
-            needed = -(-numerator * min(source_size, hit_size) // denominator)
-    return max(1, needed)
+    if (jaccard := metric.as_jaccard(threshold)) is None:
+        part, whole = threshold.as_integer_ratio()
+        needed = -(-part * shingles_measured(metric, 0, source_size, hit_size) // whole)
+    else:
+        # Solve I >= t (a + b - I) for I.
+        part, whole = jaccard.as_integer_ratio()
+        needed = -(-part * (source_size + hit_size) // (whole + part))
+    return needed + (needed < 1) if part > 0 else 0 * needed
 
 
 def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[int, int | None]:
@@ -157,7 +183,7 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
     (7, 14)
     """
     require_fraction("threshold", threshold)
-    numerator, denominator = threshold.as_integer_ratio()
+    numerator, denominator = (metric.as_jaccard(threshold) or threshold).as_integer_ratio()
     smallest = 1 if metric.allows_smaller else max(1, -(-numerator * source_size // denominator))
     return smallest, None if metric.allows_larger else source_size * denominator // numerator
 

@@ -44,7 +44,14 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, bisect_first, reaches, upper_tail
-from whorl.fingerprint.statistics.metric import Intervals, Metric, Shares, least_overlap, require_fraction
+from whorl.fingerprint.statistics.metric import (
+    Intervals,
+    Metric,
+    Shares,
+    least_overlap,
+    require_fraction,
+    shingles_measured,
+)
 
 CONFIDENCE = 0.95
 
@@ -128,17 +135,7 @@ class Estimates(Sequence[Estimate]):
         return self._shares(metric, self.low)
 
     def _shares(self, metric: Metric, shared: Counts) -> list[float]:
-        size, sizes = self.overlaps.source_size, self.overlaps.sizes
-        whole: Counts | int
-        match metric:
-            case Metric.JACCARD:
-                whole = size + sizes - shared
-            case Metric.A_IN_B:
-                whole = size
-            case Metric.B_IN_A:
-                whole = sizes
-            case Metric.CONTAINMENT:
-                whole = np.minimum(size, sizes)
+        whole = shingles_measured(metric, shared, self.overlaps.source_size, self.overlaps.sizes)
         shares: list[float] = (shared / np.maximum(whole, 1)).tolist()
         return shares
 

@@ -102,7 +102,7 @@ def make_minhash_plan(
     recalls_for = _recall_function(source, buckets, metric, threshold, size, grid)
     wanted = float(first)
     least = 1
-    if metric is Metric.JACCARD:
+    if metric.bounds_sizes:
         # The recall falls as the minimum number of matching tokens rises. So bisect for the largest number that reaches
         # the wanted recall.
         counts = range(1, len(buckets) + 1)

@@ -439,7 +439,7 @@ class ResidualPlan:
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
     """Return the share of the source's `left` uncommon shingles that a candidate must have, in (0, 1]."""
     if not metric.allows_smaller or not left:
-        return threshold
+        return metric.as_jaccard(threshold) or threshold
     part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _FRACTION_WITHIN))), left)
     return part if metric is Metric.B_IN_A else min(part, threshold)
 
