@@ -35,9 +35,8 @@ from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, sketch_of_distinct
-from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, Shares
 from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate
-from whorl.search.similar.options import METRICS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RECALL = 95
@@ -257,7 +256,7 @@ def run(folder: Path, store: Path, *, is_quick: bool) -> None:
             returned = answers
     whole.store.close()
     wrong = list(errors(known, returned))
-    for metric in METRICS:
+    for metric in SIMILAR_METRICS:
         print(f"\n{metric.value}, recall / precision\n", *table(scores, metric), sep="\n")
     print("\nestimates\n", *errors_table(wrong), sep="\n")
     if not is_quick:

@@ -32,8 +32,8 @@ from engine_solr import own_solr
 from whorl import Document, ParameterError, Store, open_store
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.search.similar.options import METRICS
 
 HERE = Path(__file__).resolve().parent
 ROWS = 20
@@ -97,7 +97,7 @@ def questions(documents: Sequence[Document], count: int) -> Iterator[Question]:
 
         yield f"{text} from {start}", searched
     for document in chance.sample(list(documents), min(SOURCES, len(documents))):
-        for metric, threshold in product(METRICS, (50, 80)):
+        for metric, threshold in product(SIMILAR_METRICS, (50, 80)):
 
             def near(
                 store: Store, name: str = document.id, metric: str = metric.value, threshold: int = threshold

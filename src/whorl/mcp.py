@@ -374,9 +374,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
     def similar(id: _Id = "", text: _Text = "", *, options: SimilarOperation) -> dict[str, Any]:
         """Find the documents that share content with a document or a text, each with its verified shares.
 
-        The metric says what the threshold is a share of: jaccard for texts that are similar as a whole, a_in_b for
-        documents that contain much of the given text, b_in_a for documents that are mostly contained in it. A filter is
-        a query in the language of `search`; only documents that it matches are found.
+        A filter is a query in the language of `search`; only documents that it matches are found.
         """
         _require_one(id, text)
         source = store.references.source(id or None, text or None)

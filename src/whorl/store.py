@@ -25,7 +25,7 @@ from whorl.errors import (
     shorten_repr,
 )
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
-from whorl.fingerprint.statistics.metric import Metric, metric_named
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, metric_named
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Indexed, Page, Stored
 from whorl.operations import (
@@ -47,7 +47,7 @@ from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
 from whorl.search.similar.fetch_query_sources import SOURCE, Sources, require_source
-from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
+from whorl.search.similar.options import SimilarOptions, make_criteria
 from whorl.settings.settings import Settings
 
 # Modules that only some operations need are imported when used, so that other operations start faster.
@@ -163,7 +163,7 @@ class Store:
         require_choices(options, "plan", "afts")
         if not isinstance(defaults, QueryDefaults | None):
             raise ParameterError(f"defaults must be QueryDefaults, got {shorten_repr(defaults)}")
-        metric, is_calibrated = metric_named(options.metric, METRICS), options.plan == "calibrated"
+        metric, is_calibrated = metric_named(options.metric, SIMILAR_METRICS), options.plan == "calibrated"
         if not is_calibrated:
             given = {**vars(options), "metric": metric is not Metric.JACCARD}
             for name in ("metric", *(option.name for option in fields(IgnorableBoilerplate))):

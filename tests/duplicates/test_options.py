@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates.options import METRICS, DuplicatesOptions, PairOptions, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, PairOptions, ask_pairs
 from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError
-from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.fingerprint.statistics.metric import PAIR_METRICS, Metric, least_overlap
+
+METRICS = st.sampled_from(list(PAIR_METRICS))
 
 
 @pytest.mark.parametrize("wrong", [0, -1, Fraction(101, 100), Fraction(1, 10**7)])
@@ -60,7 +62,7 @@ def test_options_of_other_types(make: Callable[[], object], message: str) -> Non
 SIZES = st.lists(st.tuples(st.integers(1, 400), st.integers(1, 400)), min_size=1, max_size=5)
 
 
-@given(SIZES, st.sampled_from(METRICS), st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
+@given(SIZES, METRICS, st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
 def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold: Fraction) -> None:
     """
     The least overlap reaches the threshold, one shingle less does not; searches for one source use the same number.
@@ -77,7 +79,11 @@ def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold:
         assert needed == least_overlap(metric, threshold, size_a, size_b)
 
 
-@given(st.integers(1, 400), st.sampled_from(METRICS), st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
+@given(
+    st.integers(1, 400),
+    METRICS,
+    st.integers(1, 100).map(lambda percent: Fraction(percent, 100)),
+)
 def test_smallest_partners(size: int, metric: Metric, threshold: Fraction) -> None:
     """
     The smallest partner is the smallest document that reaches the threshold if all of its shingles are shared.

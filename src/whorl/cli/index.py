@@ -13,7 +13,7 @@ from whorl.cli.render.terminal import print_notes, print_problems, progress_bar,
 from whorl.cli.shared.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.shared.open_store_and_documents import file_documents, file_text, table_notes
 from whorl.errors import WhorlError, shorten_repr
-from whorl.fingerprint.statistics.metric import fraction_of, metric_named
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, find_files
 from whorl.ingest.rows.protocol import RowColumns
 from whorl.ingest.store_documents import SeenIds
@@ -22,7 +22,6 @@ from whorl.operations import IndexOperation
 from whorl.output.formatting import percent, plural
 from whorl.output.search import repeats_lines
 from whorl.search.repeats_of_new_documents import RepeatSearch
-from whorl.search.similar.options import METRICS
 from whorl.store import open_store
 
 _NOT_STORED = "could not be stored"
@@ -131,7 +130,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
 
 def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: IndexOperation) -> None:
     """Print the stored documents that repeat earlier documents."""
-    metric, count = metric_named(options.metric, METRICS), 0
+    metric, count = metric_named(options.metric, SIMILAR_METRICS), 0
     with show_progress("documents"):
         for repeated in repeats.of_stored(stored):
             count += 1

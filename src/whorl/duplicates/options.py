@@ -21,6 +21,7 @@ from whorl.duplicates.sketch_arrays import Numbers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import (
+    PAIR_METRICS,
     Metric,
     Percent,
     fraction_of,
@@ -36,7 +37,6 @@ DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
 #: Largest denominator of a threshold, so that the int64 arithmetic below does not overflow.
 _LARGEST_DENOMINATOR = 10**6
-METRICS = (Metric.JACCARD, Metric.CONTAINMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class PairOptions:
         notes: Explanations of ambiguous numbers for the user: 1 means 100 %, not 1 %.
 
     Raises:
-        ParameterError: The metric is not in METRICS, or a fraction is outside its range.
+        ParameterError: The metric is not in PAIR_METRICS, or a fraction is outside its range.
     """
 
     metric: Metric = Metric.JACCARD
@@ -59,7 +59,7 @@ class PairOptions:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        metric_named(self.metric, METRICS)
+        metric_named(self.metric, PAIR_METRICS)
         require_fraction("threshold", self.threshold)
         if self.threshold.denominator > _LARGEST_DENOMINATOR:
             raise ParameterError(f"threshold has steps of a ten thousandth of a percent, got {float(self.threshold):%}")
@@ -108,7 +108,7 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     Raises:
         ParameterError: The metric is unknown, or a number is not a percentage above 0.
     """
-    chosen = metric_named(metric, METRICS)
+    chosen = metric_named(metric, PAIR_METRICS)
     notes = notes_on(threshold=threshold, recall=recall)
     return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
+from whorl.fingerprint.statistics.metric import PAIR_METRICS, PairMetric, describe_metrics
 from whorl.operations.option_declaration import Bounds, Share, only, option
 from whorl.operations.search_similar_compare_options import FILES, RESULT_FILES, Columns, IgnorableBoilerplate
 
-PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
+_METRICS = describe_metrics(PAIR_METRICS)
 _SPARK = only("cli", because="Python's SparkDuplicates is a class of its own, and the service does without Spark")
 _OF_A_STORE = only("cli", "python", because="compares the documents of a store with each other")
 _UNDER_ITS_SCHEME = only("cli", "python", because="compares under the store's scheme")
@@ -20,10 +21,9 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
 
     metric: PairMetric | None = option(
         None,
-        "Shared shingles as a share of those in either (jaccard, the default, or similarity), or in the smaller "
-        "one (containment).",
-        cli_help="Shared shingles as a share of those in either (jaccard or similarity), or in the smaller one "
-        "(containment).  [default: jaccard; containment with --reference-only]",
+        f"What the threshold is a share of: {_METRICS}. The default is jaccard.",
+        cli_help=f"What the threshold is a share of: {_METRICS}.  "
+        "[default: jaccard; containment with --reference-only]",
     )
     threshold: Share = option(80, "Share from which two are duplicates, in percent; up to 1 as a fraction.", "PERCENT")
     recall: Share = option(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from whorl.fingerprint.statistics.metric import Percent
-from whorl.operations.option_declaration import QUERY_SCHEMA, Bounds, SimilarMetric, only, option
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Percent, SimilarMetric, describe_metrics
+from whorl.operations.option_declaration import QUERY_SCHEMA, Bounds, only, option
 from whorl.operations.search_similar_compare_options import RESULT_FILES, Columns
+
+_METRICS = describe_metrics(SIMILAR_METRICS, "the new document", "the other")
 
 _SET_UP = only("cli", "python", because="the store is set up before it is served")
 
@@ -77,10 +79,8 @@ class IndexOperation(Columns):
     )
     metric: SimilarMetric = option(
         "jaccard",
-        "What this share is of: both texts (jaccard), the new one (a_in_b or contains), the other (b_in_a or "
-        "within), or the larger of these two (containment).",
-        cli_help="What --warn is a share of: both texts (jaccard), the new one (a_in_b or contains), the other "
-        "(b_in_a or within), or the larger of these two (containment).",
+        f"What this share is of: {_METRICS}.",
+        cli_help=f"What --warn is a share of: {_METRICS}.",
         absent={"mcp": "nothing is compared", "python": "RepeatSearch is a class of its own"},
     )
 

@@ -17,7 +17,6 @@ _Value = TypeVar("_Value")
 
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
-SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
 #: Maximum number of hits on a page, and maximum number of hits before the page: engines must sort all of them.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, SimilarMetric, describe_metrics
 from whorl.operations.option_declaration import (
     ALL_RETURNED,
     QUERY_SCHEMA,
     Bounds,
     Rows,
     Share,
-    SimilarMetric,
     Start,
     only,
     option,
@@ -110,9 +110,7 @@ class SimilarOperation(Paging, IgnorableBoilerplate):
 
     metric: SimilarMetric = option(
         "containment",
-        "What the threshold is a share of: the source or the document found, whichever share is larger "
-        "(containment), both texts together (jaccard or similarity), the source (a_in_b or contains), or the "
-        "document found (b_in_a or within).",
+        f"What the threshold is a share of: {describe_metrics(SIMILAR_METRICS, 'the source', 'the document found')}.",
     )
     threshold: Share = option(10, "The smallest share of a hit, in percent; up to 1 as a fraction.", "PERCENT")
     recall: Share = option(

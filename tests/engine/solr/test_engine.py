@@ -22,11 +22,11 @@ from whorl.fingerprint.fingerprint_texts import sign, text_sketch
 from whorl.fingerprint.minhash.signature_and_tokens import Spelling
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric
 from whorl.ingest.store_documents import BATCH_CHARACTERS
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.request_context import new_request, trace
-from whorl.search.similar.options import METRICS, SimilarCriteria
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.sketch_plan import make_plan
 
 #: Longer than Lucene's limit on a term of a string field.
@@ -102,7 +102,7 @@ def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
             store.delete([document.id for document in documents])
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 def test_no_calibrated_search_has_too_many_clauses(store: Store, metric: Metric) -> None:
     """
     Calibrated searches stay within Lucene's limit for sources of many sizes, also with a filter; some sizes come close
@@ -245,7 +245,7 @@ def test_documents_of_several_requests(store: Store) -> None:
         store.delete([document.id for document in documents])
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 def test_documents_larger_than_the_largest_known(solr_standalone_url: str, metric: Metric) -> None:
     """
     Another client adds documents larger than the cached largest size, and a search from one of them finds the other.

@@ -10,10 +10,9 @@ import pytest
 from tests.fingerprint.minhash.made_buckets import at, pair, smallest
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric
 from whorl.search.similar import minhash_plan
 from whorl.search.similar.minhash_plan import make_minhash_plan
-from whorl.search.similar.options import METRICS
 
 HALF, MOST = Fraction(1, 2), Fraction(9, 10)
 
@@ -62,7 +61,7 @@ def test_a_plan_by_hand() -> None:
     assert make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=8).min_should_match == 1
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 @pytest.mark.parametrize("size", [5, 700, 20_000])
 def test_plans_of_any_source(metric: Metric, size: int) -> None:
     """

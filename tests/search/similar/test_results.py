@@ -15,12 +15,11 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import CandidatePage
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, compare, sketch_of_distinct
-from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, Shares
 from whorl.fingerprint.statistics.overlap_estimates import estimate, estimate_overlaps
 from whorl.model import Document, Hit
 from whorl.search.prepared_search import measure
 from whorl.search.similar.fetch_query_sources import Sources
-from whorl.search.similar.options import METRICS
 from whorl.search.similar.results import RankedHits, SimilarHit, Verified, exact_estimate, score_hit, sort_hits
 
 
@@ -87,7 +86,7 @@ def equal_hits(chance: random.Random, count: int) -> list[SimilarHit]:
     ]
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 def test_hits_are_made_in_order(metric: Metric) -> None:
     """
     Every slice has the hits that a sort of all of them has there, in the same order.
@@ -101,7 +100,7 @@ def test_hits_are_made_in_order(metric: Metric) -> None:
             assert ranked[start : start + rows] == tuple(expected[start : start + rows])
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 def test_hits_of_estimates(metric: Metric) -> None:
     """
     Hits made from columns of estimates are those made one by one, with exact shares and with intervals. A document

@@ -18,11 +18,11 @@ from whorl.engine.protocol import CandidatePage, Candidates, Costs
 from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, sketch_of_distinct
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens, Words
 from whorl.search.similar.fetch_query_sources import Sources
-from whorl.search.similar.options import METRICS, SimilarCriteria
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.search import FEW, MOST_VERIFIED, SketchSearch, phrases_of, search_for, verify
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
@@ -52,7 +52,7 @@ def search(engine: EmbeddedEngine, reference: str, question: SimilarCriteria) ->
     return made
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 @pytest.mark.parametrize("percent", [20, 50, 80, 100])
 def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, percent: int) -> None:
     """
@@ -78,7 +78,7 @@ def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, p
         assert verified.seen == verified.candidates
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 def test_look_ups_cover_all_sizes(engine: EmbeddedEngine, metric: Metric) -> None:
     """
     The look-up has one clause for each range of sizes, with tokens of the source only. The ranges have no gaps; the

@@ -22,9 +22,9 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme, compare
-from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, least_overlap, sizes_for
 from whorl.fingerprint.statistics.overlap_estimates import judge_overlaps
-from whorl.search.similar.options import METRICS, SimilarCriteria
+from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.sketch_plan import (
     Branch,
     ResidualPlan,
@@ -42,7 +42,7 @@ TINY = SketchScheme(k=15, floor_level=1, cap=30, lookup_k=15, bits=32)
 THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
 RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
 fractions = st.fractions(Fraction(1, 100), 1, max_denominator=100)
-metrics = st.sampled_from(METRICS)
+metrics = st.sampled_from(list(SIMILAR_METRICS))
 ROUNDING = 1e-9
 
 
@@ -65,7 +65,7 @@ def first_recall(plan: SketchPlan, branch: Branch, size: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [20, 100, 500, 2000, 20_000])
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 @pytest.mark.parametrize("phases", [1, 2])
 def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None:
     """
@@ -95,7 +95,7 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 @pytest.mark.parametrize("size", [20, 500, 20_000])
 def test_costs_change_no_promise(size: int, metric: Metric) -> None:
     """
@@ -367,7 +367,7 @@ def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, bu
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", SIMILAR_METRICS)
 @pytest.mark.parametrize(("a", "b"), [(18, 18), (14, 20), (22, 16)])
 def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> None:
     """

@@ -13,12 +13,12 @@ containment. Decisions about hits use fractions, never floats.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from whorl.errors import ParameterError
 
@@ -72,11 +72,21 @@ class Metric(Enum):
         return threshold if self is Metric.JACCARD else None
 
 
+#: Names of the metrics of a search for one source, and of a search for all pairs.
+SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
+PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Other names that users may type for a metric.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
+#: What each metric is a share of, for help texts.
+_WHOLES = {
+    Metric.JACCARD: "both texts together",
+    Metric.A_IN_B: "{a}",
+    Metric.B_IN_A: "{b}",
+    Metric.CONTAINMENT: "the smaller text",
+}
 
 
-def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
+def metric_named(word: Metric | str, choices: Iterable[Metric]) -> Metric:
     """Return the metric for a name that a user typed.
 
     Raises:
@@ -90,6 +100,28 @@ def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
     if metric is None or metric not in choices:
         raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {word!r:.80}")
     return metric
+
+
+def _metrics_named(words: Sequence[str]) -> dict[Metric, list[str]]:
+    names: dict[Metric, list[str]] = {}
+    for word in words:
+        names.setdefault(metric_named(word, list(Metric)), []).append(word)
+    return names
+
+
+#: The metrics of a search for one source, and of a search for all pairs, with the names that users may type.
+SIMILAR_METRICS = _metrics_named(get_args(SimilarMetric))
+PAIR_METRICS = _metrics_named(get_args(PairMetric))
+
+
+def describe_metrics(metrics: Mapping[Metric, Sequence[str]], a: str = "A", b: str = "B") -> str:
+    """Say what each metric is a share of, for a help text; `a` and `b` are words for the two texts.
+
+    >>> describe_metrics(PAIR_METRICS)
+    'both texts together (jaccard or similarity), or the smaller text (containment)'
+    """
+    *others, last = (f"{_WHOLES[metric].format(a=a, b=b)} ({' or '.join(names)})" for metric, names in metrics.items())
+    return ", ".join([*others, f"or {last}"])
 
 
 @dataclass(frozen=True, slots=True)

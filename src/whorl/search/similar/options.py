@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, Percent, fraction_of, metric_named, notes_on
 from whorl.operations import CommonOptions, SimilarOperation
 
-METRICS = (Metric.CONTAINMENT, Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
-DEFAULT_METRIC = metric_named(SimilarOperation.metric, METRICS)
+DEFAULT_METRIC = metric_named(SimilarOperation.metric, SIMILAR_METRICS)
 DEFAULT_THRESHOLD = fraction_of("threshold", SimilarOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", SimilarOperation.recall)
 
@@ -19,7 +18,7 @@ class SimilarCriteria:
     """Options of the calibrated search.
 
     Args:
-        metric: One of METRICS; any other metric raises ParameterError.
+        metric: One of SIMILAR_METRICS; any other metric raises ParameterError.
         threshold: Fraction in (0, 1].
         recall: Minimum probability that a document just at the threshold is found, a fraction in (0, 1].
         notes: Explanations of ambiguous numbers for the user.
@@ -31,7 +30,7 @@ class SimilarCriteria:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        metric_named(self.metric, METRICS)
+        metric_named(self.metric, SIMILAR_METRICS)
 
 
 class SimilarOptions(CommonOptions, total=False):
@@ -47,6 +46,6 @@ class SimilarOptions(CommonOptions, total=False):
 
 
 def make_criteria(metric: Metric | str, threshold: Percent, recall: Percent) -> SimilarCriteria:
-    chosen = metric_named(metric, METRICS)
+    chosen = metric_named(metric, SIMILAR_METRICS)
     notes = notes_on(threshold=threshold, recall=recall)
     return SimilarCriteria(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)

@@ -30,7 +30,7 @@ from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate
 from whorl.fingerprint.minhash.signature_and_tokens import Signature, bucket_of_each, buckets_from, integers
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, sketch_of_distinct
-from whorl.fingerprint.statistics.metric import Metric, least_overlap, metric_named
+from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, least_overlap, metric_named
 from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate_overlaps
 from whorl.model import Hit
 from whorl.query.plan.nodes import (
@@ -54,7 +54,7 @@ from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar.fetch_query_sources import Source, Sources, text_of
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
-from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
+from whorl.search.similar.options import DEFAULT_RECALL, SimilarCriteria
 from whorl.search.similar.results import (
     Batch,
     HitGroup,
@@ -503,7 +503,7 @@ class CalibratedFingerprints:
     """
 
     def __init__(self, sources: Sources, metric: Metric | str, ignored: BoilerplateDetector | None) -> None:
-        self._sources, self._metric, self._ignored = sources, metric_named(metric, METRICS), ignored
+        self._sources, self._metric, self._ignored = sources, metric_named(metric, SIMILAR_METRICS), ignored
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
         self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
         self.is_whole = True
