@@ -152,7 +152,7 @@ def test_the_terminal_says_what_was_promised(folder: Path) -> None:
     The terminal shows a table, the total and the promised recall; --explain shows the plan first.
     """
     shown = similar(folder, "whole", "--metric", "jaccard", "--threshold", "80", "--explain").stdout
-    assert "find documents with at least 80 % of both together in both (jaccard)" in shown
+    assert "find documents with at least 80 % of both texts together in common (jaccard)" in shown
     assert "every 250" in shown
     assert "at least 95 of 100 documents just at the threshold are found" in shown
 
@@ -224,7 +224,7 @@ def test_calibrated_fingerprints_are_explained(folder: Path, command: tuple[str,
     )
     assert result.exit_code == 0, result.output
     for share, recall in ((50, 95), (80, 90)):
-        assert f"find documents with at least {share} % of both together in both (jaccard)" in result.stdout
+        assert f"find documents with at least {share} % of both texts together in common (jaccard)" in result.stdout
         assert f"at least {recall} of 100 documents just at the threshold are found" in result.stdout
     assert result.stdout.count("FINGERPRINT of 'whole':\n") == 2
 
@@ -272,7 +272,7 @@ def test_the_nearest_miss_can_be_shown(folder: Path) -> None:
     Without a hit, the last line has the best document below the threshold, and a command that finds it.
     """
     missed = similar(folder, "passage", "--threshold=90", "--metric", "jaccard")
-    assert missed.stdout.startswith("0 documents with at least 90 % of both together in both (jaccard);")
+    assert missed.stdout.startswith("0 documents with at least 90 % of both texts together in common (jaccard);")
     nearest, _, command = missed.stdout.splitlines()[-1].partition("; to see it: ")
     assert nearest.startswith("nearest: whole  the whole with ~7.")
     words = shlex.split(command)

@@ -85,7 +85,7 @@ def test_a_plan_by_hand() -> None:
     """
     plan = make_plan(source_of(10), SimilarCriteria(Metric.A_IN_B, HALF, HALF), largest_size=128)
     assert list(plan_lines(plan)) == [
-        "find documents with at least 50 % of the source in the document (a_in_b)",
+        "find documents with at least 50 % of the source in common (a_in_b)",
         "the source has 10 distinct shingles",
         "documents of 5 to 128 shingles: at least 5 of 10 tokens",
         "  finds 100.0 of 100 at the threshold; passes none of 100 that are 10 points below, none that are 20",
@@ -100,10 +100,10 @@ def test_a_plan_by_hand() -> None:
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
-        (Metric.JACCARD, "with at least 12.5 % of both together in both (jaccard)"),
-        (Metric.A_IN_B, "with at least 12.5 % of the source in the document (a_in_b)"),
-        (Metric.B_IN_A, "with at least 12.5 % of the document in the source (b_in_a)"),
-        (Metric.CONTAINMENT, "with at least 12.5 % of the source in the document, or the reverse (containment)"),
+        (Metric.JACCARD, "with at least 12.5 % of both texts together in common (jaccard)"),
+        (Metric.A_IN_B, "with at least 12.5 % of the source in common (a_in_b)"),
+        (Metric.B_IN_A, "with at least 12.5 % of the document in common (b_in_a)"),
+        (Metric.CONTAINMENT, "with at least 12.5 % of the smaller text in common (containment)"),
     ],
 )
 def test_a_plan_begins_with_its_condition(metric: Metric, words: str) -> None:
@@ -159,7 +159,7 @@ def test_plans_without_sketches() -> None:
     plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), Metric.A_IN_B, HALF, HALF, source_size=4)
     plan = replace(plan, min_should_match=2)
     assert list(plan_lines(plan)) == [
-        "find documents with at least 50 % of the source in the document (a_in_b)",
+        "find documents with at least 50 % of the source in common (a_in_b)",
         "the source has 4 distinct shingles",
         "at least 2 of 4 MinHash tokens (the documents have no sketches)",
         "then all tokens of each candidate are compared, and those below the threshold are dropped",

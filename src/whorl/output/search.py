@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import Metric, name_whole
 from whorl.model import Hit, Page
 from whorl.output.formatting import percent, plural, printable, title_of
 from whorl.search.similar.minhash_plan import MinHashPlan
@@ -23,16 +23,10 @@ from whorl.search.similar.sketch_plan import (
 if TYPE_CHECKING:
     from whorl.search.repeats_of_new_documents import Repeats
 
-_WANTED = {
-    Metric.CONTAINMENT: "with at least {0} of the source in the document, or the reverse (containment)",
-    Metric.JACCARD: "with at least {0} of both together in both (jaccard)",
-    Metric.A_IN_B: "with at least {0} of the source in the document (a_in_b)",
-    Metric.B_IN_A: "with at least {0} of the document in the source (b_in_a)",
-}
-
 
 def format_condition(plan: SimilarPlan) -> str:
-    return _WANTED[plan.metric].format(f"{float(100 * plan.threshold):g} %")
+    whole = name_whole(plan.metric, "the source", "the document")
+    return f"with at least {float(100 * plan.threshold):g} % of {whole} in common ({plan.metric.value})"
 
 
 def _format_average(number: float) -> str:

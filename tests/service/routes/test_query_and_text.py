@@ -100,7 +100,7 @@ def test_explain_with_a_text(service: TestClient) -> None:
     answer = post_json(service, "explain", **body)
     assert [fingerprint["source"] for fingerprint in answer["fingerprints"]] == ["source"]
     assert answer["fingerprints"][0]["plan"][:2] == [
-        "find documents with at least 20 % of the source in the document (a_in_b)",
+        "find documents with at least 20 % of the source in common (a_in_b)",
         "the source has 79 distinct shingles",
     ]
     assert any("'rent'" in line for line in answer["plan"])

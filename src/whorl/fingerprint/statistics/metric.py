@@ -77,7 +77,7 @@ SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a",
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Other names that users may type for a metric.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
-#: What each metric is a share of, for help texts.
+#: Words for the text that each metric refers to.
 _WHOLES = {
     Metric.JACCARD: "both texts together",
     Metric.A_IN_B: "{a}",
@@ -114,13 +114,20 @@ SIMILAR_METRICS = _metrics_named(get_args(SimilarMetric))
 PAIR_METRICS = _metrics_named(get_args(PairMetric))
 
 
+def name_whole(metric: Metric, a: str, b: str) -> str:
+    """Return words for the text that a metric refers to; `a` and `b` are words for the two texts."""
+    return _WHOLES[metric].format(a=a, b=b)
+
+
 def describe_metrics(metrics: Mapping[Metric, Sequence[str]], a: str = "A", b: str = "B") -> str:
-    """Say what each metric is a share of, for a help text; `a` and `b` are words for the two texts.
+    """List the texts that metrics refer to, with the metrics' names, for a help text.
+
+    `a` and `b` are words for the two texts.
 
     >>> describe_metrics(PAIR_METRICS)
     'both texts together (jaccard or similarity), or the smaller text (containment)'
     """
-    *others, last = (f"{_WHOLES[metric].format(a=a, b=b)} ({' or '.join(names)})" for metric, names in metrics.items())
+    *others, last = (f"{name_whole(metric, a, b)} ({' or '.join(names)})" for metric, names in metrics.items())
     return ", ".join([*others, f"or {last}"])
 
 
@@ -176,8 +183,8 @@ def require_fraction(name: str, value: Fraction) -> None:
         raise ParameterError(f"{name} must be a fraction above 0 and at most 1, such as Fraction(4, 5), got {value}")
 
 
-def shingles_measured(metric: Metric, shared: _Count | int, source_size: _Count | int, hit_size: _Count) -> _Count:
-    """Return the number of shingles by which a metric divides the shared ones, for integers or arrays of integers."""
+def denominator_of(metric: Metric, shared: _Count | int, source_size: _Count | int, hit_size: _Count) -> _Count:
+    """Return the denominator of a metric, a number of shingles; the arguments are integers or arrays of integers."""
     match metric:
         case Metric.JACCARD:
             return source_size + hit_size - shared
@@ -200,7 +207,7 @@ def least_overlap(metric: Metric, threshold: Fraction, source_size: _Count, hit_
     """
     if (jaccard := metric.as_jaccard(threshold)) is None:
         part, whole = threshold.as_integer_ratio()
-        needed = -(-part * shingles_measured(metric, 0, source_size, hit_size) // whole)
+        needed = -(-part * denominator_of(metric, 0, source_size, hit_size) // whole)
     else:
         # Solve I >= t (a + b - I) for I.
         part, whole = jaccard.as_integer_ratio()

@@ -48,9 +48,9 @@ from whorl.fingerprint.statistics.metric import (
     Intervals,
     Metric,
     Shares,
+    denominator_of,
     least_overlap,
     require_fraction,
-    shingles_measured,
 )
 
 CONFIDENCE = 0.95
@@ -135,7 +135,7 @@ class Estimates(Sequence[Estimate]):
         return self._shares(metric, self.low)
 
     def _shares(self, metric: Metric, shared: Counts) -> list[float]:
-        whole = shingles_measured(metric, shared, self.overlaps.source_size, self.overlaps.sizes)
+        whole = denominator_of(metric, shared, self.overlaps.source_size, self.overlaps.sizes)
         shares: list[float] = (shared / np.maximum(whole, 1)).tolist()
         return shares
 
