@@ -14,11 +14,12 @@ from whorl.connected_components import UnionFind
 from whorl.duplicates import all_pairs
 from whorl.duplicates.all_pairs import _SpanningPairs, find_pairs, first_of_equals
 from whorl.duplicates.options import PairOptions
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.sketching import sketch_key
-from whorl.duplicates.verify_sketches import Pairs, verify_pairs
+from whorl.duplicates.verify_by_sketches import verify_pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 

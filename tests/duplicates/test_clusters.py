@@ -13,7 +13,7 @@ from whorl.duplicates.clusters import (
     groups_by_label,
     labels_around_kept,
 )
-from whorl.duplicates.verify_sketches import Pairs
+from whorl.duplicates.pairs import Pairs
 
 PLACES = 14
 EDGES = st.lists(st.tuples(st.integers(0, PLACES - 1), st.integers(0, PLACES - 1), st.integers(1, 10)), max_size=50)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates import prefix_filter, verify_sketches
+from whorl.duplicates import prefix_filter, thread_ranges
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.prefix_filter import LevelMembers
 from whorl.duplicates.prefix_lengths import rounds
@@ -38,7 +38,7 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
     actual = []
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(verify_sketches, "_LEAST_THREAD_WORK", least)
+            patch.setattr(thread_ranges, "_LEAST_THREAD_WORK", least)
             patch.setattr(prefix_filter, "is_fast", lambda amount, answer=is_fast: answer)
             patch.setattr(prefix_filter, "_PART_BITS", 4)
             patch.setattr(prefix_filter, "_BUFFER_ENTRIES", 7)

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from tests.duplicates.sets import SMALL, families, numbers, pair_options, sketches_of, truth
 from whorl.duplicates import prefix_filter
 from whorl.duplicates.options import PairOptions
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import CandidatePairs, IndexedTokens, LevelMembers, find_candidates
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions, rounds
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.duplicates.verify_sketches import Pairs, verify_pairs
+from whorl.duplicates.verify_by_sketches import verify_pairs
 from whorl.fingerprint.compiled import kernel
 
 

@@ -18,10 +18,10 @@ from tests.families import family_documents
 from tests.plain import sketch_of
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore
 from whorl.duplicates.sketching import SketchBatch, sketch_digest
-from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme

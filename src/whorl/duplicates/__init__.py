@@ -6,15 +6,15 @@ A search has these stages:
 2. sketching      hash the shingles of each document; worker_pool does so in several processes
 3. sketch_store   store the sketches, in a temporary file or in a folder for the next run
 4. prefix_filter  find candidate pairs: documents that share rare hashes; prefix_lengths computes its parameters
-5. verification   verify_sketches counts the hashes that candidates share; verify_texts reads texts if sketches
-                  cannot decide
+5. verification   verify_by_sketches counts the hashes that candidates share; verify_by_texts reads texts if sketches
+                  cannot decide; pairs has the result, as arrays
 6. all_pairs      run stages 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; results yields pairs and clusters, retention ranks documents; write_copies_of_files
                   writes copies, and write_cluster_labels writes cluster ids into a store
 
 `run` calls the stages on one machine. The modules of `spark` do the same on a Spark cluster. `remove_common_shingles`
-removes text that many documents share before stage 4. `repeated_passages` finds repeated runs of words; `contamination`
-finds reference texts inside documents.
+removes text that many documents share before stage 4. `thread_ranges` divides the work of stages 4 and 5 among
+threads. `repeated_passages` finds repeated runs of words; `contamination` finds reference texts inside documents.
 """
 
 from typing import TYPE_CHECKING

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import run_starts
 from whorl.connected_components import UnionFind
 from whorl.duplicates.options import PairOptions
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import PAIRS_AT_ONCE, HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.duplicates.verify_sketches import Pairs, verify_pairs
+from whorl.duplicates.verify_by_sketches import verify_pairs
 from whorl.request_context import report_progress, require_time
 
 #: Number of pivots to choose from a block (see `HashBlock`). Each pivot is compared with all documents of the block,

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import group_equals
 from whorl.connected_components import UnionFind
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.verify_sketches import Pairs
 
 
 def groups_by_label(labels: Numbers) -> list[Numbers]:

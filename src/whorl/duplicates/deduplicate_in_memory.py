@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from whorl.duplicates.clusters import groups_by_label, labels_around_kept
 from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, DuplicatesOptions, PairOptions, ask_pairs
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.results import arrays_of
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme, well_formed

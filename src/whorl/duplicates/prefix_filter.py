@@ -41,7 +41,8 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import run_starts, spread
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.duplicates.verify_sketches import is_fast, run_in_threads, split_evenly
+from whorl.duplicates.thread_ranges import run_in_threads, split_evenly
+from whorl.duplicates.verify_by_sketches import is_fast
 from whorl.request_context import require_time
 
 Hashes = npt.NDArray[np.uint64]

@@ -20,11 +20,12 @@ from whorl.duplicates.clusters import (
     labels_around_earlier,
     labels_around_kept,
 )
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
-from whorl.duplicates.verify_sketches import Pairs, measure_pairs
+from whorl.duplicates.verify_by_sketches import measure_pairs
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import Comparison, Passage, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme

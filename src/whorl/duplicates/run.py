@@ -17,14 +17,14 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import batches
 from whorl.duplicates.all_pairs import find_pairs, first_of_equals
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.retention import UnreadValues, ranks_and_dates
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore
 from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, no_date, sketch_digest
-from whorl.duplicates.verify_sketches import Pairs
-from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
+from whorl.duplicates.verify_by_texts import ReadHashes, split_equal_samples, verify_exact
 from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, check_documents, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import find_sorted
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, sketch_key
-from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 

@@ -23,7 +23,7 @@ from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions, rounds
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import sketch_key
-from whorl.duplicates.verify_sketches import verify_pairs
+from whorl.duplicates.verify_by_sketches import verify_pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

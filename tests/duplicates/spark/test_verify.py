@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.duplicates.sets import SMALL, families, pair_options, sketches_of
 from tests.duplicates.spark.spark_runtime import QUIET
-from whorl.duplicates.verify_sketches import measure_pairs, verify_pairs
+from whorl.duplicates.verify_by_sketches import measure_pairs, verify_pairs
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")

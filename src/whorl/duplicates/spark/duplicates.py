@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 
 from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.run import FILES_SCHEME
@@ -43,7 +44,6 @@ from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.read_files import parts_of
 from whorl.duplicates.spark.sketch_documents import STAYS, RunNumber, load_documents
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
-from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError
 
 #: Number of pivots to choose from a hash block (the documents that share one frequent hash). Pivots are compared with

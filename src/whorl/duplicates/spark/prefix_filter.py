@@ -29,6 +29,7 @@ from pyspark.sql import functions as f
 
 from whorl.arrays_and_batches import find_sorted, order_of, run_starts, spread
 from whorl.duplicates.all_pairs import find_pairs
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
@@ -54,7 +55,6 @@ from whorl.duplicates.spark.arrow_blocks import (
 )
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, pair_rows
-from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 COUNTS = "part int, source long, levels binary, tokens binary, document_counts binary, flags binary"

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from whorl.arrays_and_batches import chunks, run_starts
 from whorl.duplicates.options import PairOptions
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.spark.arrow_blocks import (
     SKETCHES,
@@ -29,7 +30,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     sketch_row,
 )
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
-from whorl.duplicates.verify_sketches import Pairs, measure_pairs, verify_pairs
+from whorl.duplicates.verify_by_sketches import measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"

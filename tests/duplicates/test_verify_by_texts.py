@@ -11,9 +11,9 @@ from tests.duplicates.results import ids
 from tests.families import family_documents, shingles, true_pairs
 from whorl import Document, open_store
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.run import duplicates_in
-from whorl.duplicates.verify_sketches import Pairs
-from whorl.duplicates.verify_texts import _groups_to_read
+from whorl.duplicates.verify_by_texts import _groups_to_read
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from whorl.arrays_and_batches import group_equals, run_starts
+from whorl.arrays_and_batches import group_equals
 from whorl.duplicates.options import PairOptions
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.thread_ranges import run_in_threads, split_evenly
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.frac_minhash import compare
 from whorl.fingerprint.statistics.hypergeometric import reaches
@@ -95,58 +92,6 @@ def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
     return shared
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """Pairs of documents in columns: int64 arrays of shape (pairs,).
-
-    Args:
-        a: Indices of the first documents; in verified pairs smaller than `b`.
-        shared: Number of shared shingles: an exact count, or the most likely number, estimated from sketches.
-        low, high: Limits of the confidence interval of `shared` (by default 95 %); equal if all shingles were compared.
-    """
-
-    a: Numbers
-    b: Numbers
-    sizes_a: Numbers
-    sizes_b: Numbers
-    shared: Numbers
-    low: Numbers
-    high: Numbers
-
-    def __len__(self) -> int:
-        return self.a.size
-
-    @property
-    def is_exact(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(self.low == self.high)
-
-    @property
-    def jaccard(self) -> npt.NDArray[np.float64]:
-        return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
-
-    def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
-        return Pairs(*(part[which] for part in self._columns()))
-
-    def renumber(self, indices: Numbers) -> Pairs:
-        """Replace each index i by `indices[i]`, and put the smaller index of each pair first."""
-        a, b = indices[self.a], indices[self.b]
-        is_turned = a > b
-        sizes_a = np.where(is_turned, self.sizes_b, self.sizes_a)
-        sizes_b = np.where(is_turned, self.sizes_a, self.sizes_b)
-        return Pairs(np.minimum(a, b), np.maximum(a, b), sizes_a, sizes_b, self.shared, self.low, self.high)
-
-    def _columns(self) -> tuple[Numbers, ...]:
-        return self.a, self.b, self.sizes_a, self.sizes_b, self.shared, self.low, self.high
-
-    @classmethod
-    def concatenate(cls, several: Iterable[Pairs]) -> Pairs:
-        """Join several collections of pairs into one, without repeated pairs, sorted by `a` and then `b`."""
-        columns = [pairs._columns() for pairs in several] or [(np.empty(0, np.int64),) * 7]
-        joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
-        order = np.lexsort((joined.b, joined.a))
-        return joined.select(order[run_starts(joined.a[order], joined.b[order])])
-
-
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
     """Count the shared shingles of the given pairs, whether or not they reach the threshold, with confidence intervals.
 
@@ -186,38 +131,3 @@ def _with_intervals(
         sampled = (column[at] for column in (sizes_a, sizes_b, *seen))
         shared[at], low[at], high[at] = shared_shingles(*sampled, confidence=confidence)
     return Pairs(a, b, sizes_a, sizes_b, shared, low, high)
-
-
-Result = TypeVar("Result")
-#: Minimum amount of work, in hashes, to divide among several threads.
-_LEAST_THREAD_WORK = 1 << 20
-
-
-def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
-    """Divide items into at most `most` half-open ranges of about equal work; do not divide a small amount of work.
-
-    `totals` has the cumulative work up to and including each item.
-
-    >>> split_evenly(np.array([10, 20, 1_000_000, 2_000_000]), 2)
-    [(0, 3), (3, 4)]
-    """
-    count = totals.size
-    if not count or most < 2 or totals[-1] < _LEAST_THREAD_WORK:
-        return [(0, count)]
-    cuts = np.searchsorted(totals, [int(totals[-1]) * part // most for part in range(1, most)]) + 1
-    return list(pairwise(np.unique([0, *np.minimum(cuts, count).tolist(), count]).tolist()))
-
-
-def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Call `work` with each tuple of arguments in `given`, in parallel; return the results in order.
-
-    The last call runs in the current thread; every other call gets a new thread. If a call fails, the error is raised
-    after all calls have ended.
-    """
-    *others, last = given
-    if not others:
-        return [work(*last)]
-    with ThreadPoolExecutor(len(others), "whorl-duplicates") as pool:
-        futures = [pool.submit(work, *arguments) for arguments in others]
-        own = work(*last)
-        return [*(future.result() for future in futures), own]

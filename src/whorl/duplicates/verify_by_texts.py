@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.options import PairOptions
+from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.sketching import sketch_key
-from whorl.duplicates.verify_sketches import Pairs, measure_pairs
+from whorl.duplicates.verify_by_sketches import measure_pairs
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.request_context import report_progress, require_time
 

@@ -1,0 +1,41 @@
+"""Tests of pairs as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.duplicates.pairs import Pairs
+
+
+def pairs_of(*rows: tuple[int, int, int]) -> Pairs:
+    """
+    Return pairs of documents with 10 and 20 shingles, from indices and shared shingles.
+    """
+    a, b, shared = np.array(rows, np.int64).reshape(-1, 3).T
+    return Pairs(a, b, np.full_like(a, 10), np.full_like(a, 20), shared, shared, shared)
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(5, 9), st.integers(1, 9)), max_size=6), max_size=4))
+def test_pairs_together(several: list[list[tuple[int, int, int]]]) -> None:
+    """
+    The union of pairs is ordered by documents and contains each pair once, the first occurrence.
+    """
+    expected: dict[tuple[int, int], int] = {}
+    for a, b, shared in (row for rows in several for row in rows):
+        expected.setdefault((a, b), shared)
+    actual = Pairs.concatenate(pairs_of(*rows) for rows in several)
+    rows = zip(actual.a.tolist(), actual.b.tolist(), actual.shared.tolist(), strict=True)
+    assert list(rows) == [(a, b, shared) for (a, b), shared in sorted(expected.items())]
+
+
+def test_pairs_are_renumbered() -> None:
+    """
+    Other indices may exchange the two documents of a pair with their sizes; the shared shingles stay.
+    """
+    actual = pairs_of((0, 1, 4), (0, 2, 5)).renumber(np.array([5, 7, 3]))
+    columns = (actual.a, actual.b, actual.sizes_a, actual.sizes_b, actual.shared)
+    assert [column.tolist() for column in columns] == [[5, 3], [7, 5], [10, 20], [20, 10], [4, 5]]
+    assert actual.jaccard.tolist() == [4 / 26, 5 / 25]
+    assert len(actual.select(np.array([False, True]))) == 1
