@@ -89,7 +89,7 @@ def guess_text_field(texts: Sequence[TextField], names: FieldNames) -> str | Non
 
 
 def guess_name_field(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return the first existing field of `_USUAL_NAMES`; None if the configured name field exists."""
+    """Return the first of `_USUAL_NAMES` that exists, except the text field; None if the configured name exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)

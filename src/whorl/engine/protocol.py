@@ -435,7 +435,7 @@ class Engine(Protocol):
         """Run a bound plan; by default, sort hits by descending score, then by id."""
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Return the facets of a plan's hits; raise ParameterError for a name or prefix that the engine refuses."""
+        """Return the facets of a plan's hits; raise ParameterError for an unsupported name or prefix."""
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""

@@ -38,7 +38,7 @@ def encode_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> st
 
 
 def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
-    """Check whether all candidates of a plan have too few shingles for a stored sketch."""
+    """Check whether all candidates of a plan are short documents; most of these have no stored sketch."""
     sizes = [leaf.largest_size for leaf in leaves(plan.root) if isinstance(leaf, SketchTokens)]
     return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
 

@@ -41,8 +41,8 @@ from whorl.hamming.codes_and_groups import (
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once. This number is high enough to keep weights distinct after rounding.
 _VOTES = 4
-#: Maximum total length of the texts in a batch, in characters; a longer text is a batch of its own. The word pairs of a
-#: single text are counted in portions of this number.
+#: Maximum total length of the texts in a batch, in characters; a longer text is a batch of its own. The word pairs of
+#: such a text are counted in portions, each with at most this number of pairs.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
 #: Factor that reverses Lucene's multiplication of murmur hashes by 37, modulo 2**64.

@@ -85,7 +85,7 @@ from whorl.query.plan.nodes import (
 #: Number of indexed documents after which the index is committed. When a store is opened after a crash, it indexes the
 #: uncommitted documents again, which takes about three seconds.
 COMMIT_EVERY = 8192
-#: The index is also committed if the terms of the uncommitted documents have this number of characters.
+#: The index is also committed when the terms of the uncommitted documents reach this number of characters.
 COMMIT_CHARACTERS = 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0

@@ -51,7 +51,7 @@ def prepare_folder(path: Path, *, create: bool) -> bool:
                 f"{path} is a damaged store: {RECORDS}, which holds the documents, is missing or empty; restore the "
                 "folder from a backup, or delete it and index again"
             )
-        # Allow these files: another process may be creating the store, or was stopped while it created the store.
+        # Allow `_UNFINISHED`: another process may be creating the store, or was stopped while it created the store.
         if others := [name for name in names if name not in _UNFINISHED]:
             advice = (
                 "name an empty or a new folder" if create else f"make one by indexing: whorl index --store NEW {path}"

@@ -581,7 +581,10 @@ class IndexWriter:
 
     @property
     def base(self) -> int:
-        """Last journal entry in the main part of the text index. The journal can drop it and all earlier entries."""
+        """Number of the last journal entry in the main part of the text index.
+
+        The journal may forget this entry and all earlier entries.
+        """
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:

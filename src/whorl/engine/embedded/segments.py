@@ -599,7 +599,7 @@ def _without_shared(
 
     Return the other hashes, and the shared bits as in `SegmentDocuments`. A document keeps all of its hashes if a
     look-up would otherwise count wrongly: if two of its MinHash tokens begin with the same hash, or if the upper bits
-    of one are below `_BOUNDS`, but not a look-up hash of the document.
+    of one are below the document's limit in `_BOUNDS`, but are not a look-up hash of the document.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts, has_any = hashes.counts, hashes.counts > 0

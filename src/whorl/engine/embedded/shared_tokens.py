@@ -309,9 +309,9 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the count of each token of `among` in a query, which has the `distinct` tokens with these `counts`.
+    """Return, for each token of `among`, how often a query contains it.
 
-    Both `among` and `distinct` ascend.
+    `distinct` has the distinct tokens of the query, and `counts` their counts. Both `among` and `distinct` ascend.
     """
     multiplicities = np.zeros(among.size, np.int64)
     # The only distinct tokens that are not in `among` have too many bits, so they are larger than all tokens in it.

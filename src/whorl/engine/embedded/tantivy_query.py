@@ -240,7 +240,7 @@ MOST_LOOK_UPS = 100
 #: Maximum total size of the patterns, fuzzy words and ranges. The size is about the number of states in tantivy's
 #: automata, which take 4 KB each.
 MOST_STATES = 8192
-#: Maximum number of terms that a query compares one by one, because tantivy cannot build an automaton.
+#: Maximum number of terms that a query may compare one by one, if tantivy cannot build automata for its clauses.
 MOST_TERMS = 100_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
@@ -440,7 +440,7 @@ class ClauseQueries:
     ) -> Query:
         """Return a query for the terms that begin with `literal` and pass `fits`.
 
-        Raise UnsupportedQueryError if a plan has to compare more than `MOST_TERMS` terms.
+        Raise UnsupportedQueryError if the plan has to compare more than `MOST_TERMS` terms.
         """
         terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)

@@ -1,7 +1,7 @@
 """Defines whorl's fields in an OpenSearch index; converts documents to these fields, and hits back to documents.
 
 whorl computes words, tokens and values and stores them in its own fields. So every clause means the same as on the
-other engines, independent of the cluster's analysers and plug-ins. In an index made by whorl, the stored source of a
+other engines, regardless of the cluster's analysers and plug-ins. In an index made by whorl, the stored source of a
 document does not contain these fields; sketch, scheme and digest are stored fields.
 
     whorl_id             the id, to sort by and to look up
@@ -12,7 +12,7 @@ document does not contain these fields; sketch, scheme and digest are stored fie
     whorl_minhash        the distinct MinHash tokens
     whorl_sample         the look-up tokens of the sketch
     whorl_size           the number of distinct shingles of the text
-    whorl_sketch         the sketch; missing in a short document, because whorl computes it from the stored text
+    whorl_sketch         the sketch; missing in a short document if its text is stored: whorl computes it from the text
     whorl_scheme         the schemes that tokens and sketch depend on
     whorl_passages       the name of the passage scheme, and the passage hashes; optional
     whorl_cluster        the id of the document's cluster; without a cluster, the document's own id

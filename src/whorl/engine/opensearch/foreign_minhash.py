@@ -62,10 +62,11 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens. whorl determines its properties from the tokens of sample texts.
+    """A field of MinHash tokens, as `probe_field` describes it.
 
     Args:
         text_field: Field of the document's text.
+        scheme: Scheme of the tokens, determined from the tokens of sample texts; so are `spelling` and `is_ours`.
         is_ours: Whether whorl makes the same tokens. If not, the cluster makes them.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """

@@ -283,7 +283,7 @@ return params.missing;
 #: in descending order.
 _AS_TEXT = "return '=' + spelled;"
 #: Part of the sort script that returns a number as the sort key. It decodes integers and floats of `encode_sortable`,
-#: to sort both together.
+#: to sort both together by value.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }

@@ -295,8 +295,8 @@ def token_warnings(
     """Return a warning about documents that a search by MinHash tokens misses, because they have no tokens.
 
     If no document has tokens, count all documents that may have a text. Otherwise, count the documents with neither a
-    sketch nor tokens, because a backfill adds both. In a collection without sketches, warn only if no document has
-    tokens: a document without tokens may also have a text that is too short.
+    sketch nor tokens, because a backfill adds both. In a collection without fields for sketches, warn only if no
+    document has tokens: if some have tokens, the texts of the others may just be too short.
 
     `covered` is None if the collection has no fields for sketches. `count` counts the documents with neither a sketch
     of any scheme nor tokens; it reads all tokens of the index.

@@ -328,7 +328,7 @@ class SolrEngine(ServerEngine):
     def _fetch_documents(self, values: Mapping[str, list[str]], fields: Iterable[str]) -> list[Json]:
         """Return the documents with any of the values, each with its id and the requested fields.
 
-        `values` maps a field to its values.
+        `values` maps each field to the values to find.
         """
         wanted = dict.fromkeys([self.collection.names.key, *values, *fields])
         return self._client.select(documents_request(values, [*wanted])).documents
@@ -508,8 +508,8 @@ class SolrEngine(ServerEngine):
     def _fetch_tokens(self, values: Mapping[str, list[str]], *, with_text: bool) -> list[Json]:
         """Return the documents with any of the values, each with the fields that contain its tokens or its text.
 
-        `values` maps a field to its values. If the tokens come from term vectors, the token field of each document
-        contains the tokens with their frequencies.
+        `values` maps each field to the values to find. If the tokens come from term vectors, the token field of each
+        document contains the tokens with their frequencies.
         """
         collection, source = self.collection, self._token_source
         minhash, fields = collection.names.minhash, list[str]()

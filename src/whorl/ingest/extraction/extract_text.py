@@ -85,8 +85,8 @@ def html_text(markup: str) -> str:
     except (ParserRejectedMarkup, ValueError) as error:
         # For example, a character reference of thousands of digits raises ValueError.
         raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
-    # Begin a new line only at a block element. Join other adjacent strings directly, because they may be parts of one
-    # word (un<b>believ</b>able).
+    # Begin a new line only before and after a block element. Join other adjacent strings directly, because they may be
+    # parts of one word (un<b>believ</b>able).
     pieces: list[str] = []
     around: list[Tag] = []
     unseen = 0

@@ -372,7 +372,7 @@ def column_paths(row: Mapping[str, object]) -> list[str]:
 
 
 def find_text(row: Mapping[str, object], path: str) -> object:
-    """Return the value of a text column; if it is a list of texts in a nested field, join them with blank lines."""
+    """Return the value of a text column; if a path (`turns.text`) gives a list of texts, join them with blank lines."""
     value = find_value(row, path)
     if path in row or not isinstance(value, list):
         return value

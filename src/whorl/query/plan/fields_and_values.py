@@ -200,7 +200,7 @@ def _local_name(typed: str) -> Iterator[str]:
     yield IN_NAME.sub(lambda match: chr(int(match[1], 16)), local)
 
 
-#: Maximum length in characters of a whole value that is indexed uncut, because indexes limit the length of values.
+#: Maximum length in characters of a whole value that is indexed in full. Indexes limit the length of values.
 LONGEST_WHOLE = 1000
 #: Number of characters that the index stores of a text longer than `LONGEST_WHOLE`; a digest of the whole text follows.
 _BEGINNING = 200

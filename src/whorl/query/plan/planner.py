@@ -285,8 +285,8 @@ def resolve(
     Return the resolved plan, and warnings for the user.
 
     `fields` is None for a plan without clauses. `now` is the value of NOW in dates. `names` maps field names in queries
-    to field names in the store. `empty` has the names of fields that the store may lack; if it does, a clause on such a
-    field matches no document.
+    to field names in the store. `empty` has the names of fields that the store may lack; a clause on a field that it
+    lacks matches no document.
 
     Raises:
         FieldError: The store has no field of that name and `empty` does not list it, or the field's type does not
@@ -523,7 +523,7 @@ class _Resolver:
         return tests
 
     def _split_name_tests(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Return tests for the clause with words split at `_` and `.`, in the default fields that split their words."""
+        """Return tests for the clause, split at `_` and `.`, in the default fields whose words are also split there."""
         if _split_clause(clause) == clause:
             return []
         tests: list[_FieldTest] = []
