@@ -74,7 +74,7 @@ def select_shared(
     entries: Any, bits: Any, parts: Any, first: int, upto: int, last_indexable: Any, is_larger: Any, heads: Any,
     keys: Any, frequencies: Any, indexable: Any,
 ) -> Any:  # fmt: skip
-    """Write the entries of hashes that can lead to a pair to `keys`; return the number of entries written.
+    """Write to `keys` the entries of hashes that can lead to a pair; return the number of entries written.
 
     The function reads the entries of the parts from `first` to `upto` (exclusive). A hash can lead to a pair if at
     least two members have it, the index prefix of one of them may contain it, and one of them may be the larger

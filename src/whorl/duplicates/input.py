@@ -377,7 +377,7 @@ class InputDocuments:
             self._reading.note_bytes(left)
 
     def note(self, report: ReadReport) -> None:
-        """Record a report. Raise ParameterError if a file of the reference could not be read completely."""
+        """Record a report. Raise ParameterError if an unknown number of documents of a reference file was lost."""
         if self._is_reference:
             _require_no_loss(report.problems)
         self._reading.note(report)
@@ -416,7 +416,11 @@ def require_free_columns(file: File, names: Collection[str], added: Iterable[str
 
 
 def _find_reference(named: Iterable[str], *, follow_links: bool) -> Iterator[FoundFile]:
-    """Yield the files of the reference. Raise ParameterError if a folder has no files or a file is unreadable."""
+    """Yield the files of the reference.
+
+    Raise ParameterError if a name is unknown or cannot be reached, or is a folder without files, because nothing would
+    be compared with it.
+    """
     for name in named:
         problems = Problems()
         files = list(find_files([name], problems.append, follow_links=follow_links))

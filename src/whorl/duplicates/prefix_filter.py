@@ -101,7 +101,10 @@ def find_candidates(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FilterRound:
-    """Finds the candidate pairs of one round, level by level; defers documents if their hash has too many pairs."""
+    """Finds the candidate pairs of one round, level by level.
+
+    If a hash makes too many pairs, the documents that share it are deferred to the next round.
+    """
 
     sketches: Sketches
     round: Round

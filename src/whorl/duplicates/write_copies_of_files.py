@@ -104,7 +104,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 
 def require_columns(reading: InputReader) -> None:
-    """Raise ParameterError if a file cannot get the columns of ADDED (a plain text), or already has one of them."""
+    """Raise ParameterError if a file, such as a plain text, cannot get the columns of ADDED, or already has one."""
     for found, form, _ in _formats(reading):
         if form is None or not form.takes_columns:
             raise ParameterError(f"{found.file} has no rows that columns could be added to; {_LEAVE_OUT}")

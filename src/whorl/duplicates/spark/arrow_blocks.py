@@ -337,7 +337,7 @@ class BlockMembers:
         starts = run_starts(keys[order], identities[order])
         if starts.size == order.size:
             return whole
-        # Copies of a document with one id may have different names. In the last run, choose the copy with the
+        # Copies of a document with one id may have different names. From the copies of the last run, choose the
         # alphabetically last name, because this choice does not depend on the order of the rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])

@@ -142,7 +142,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
 
 
 def _example(schema: StructType) -> dict[str, object]:
-    """Return an example row: structs and lists contain all of their fields, and every other value is None."""
+    """Return an example row: a struct contains all of its fields, a list one element, and every other value is None."""
 
     def value(kind: DataType) -> object:
         if isinstance(kind, ArrayType):
@@ -217,7 +217,10 @@ def _require_text(session: SparkSession, path: str, form: str, column: str) -> N
 
 
 def _json_schema(paths: Sequence[str]) -> str:
-    """Return a schema with a column for each path, and with each column that contains a nested field of a path."""
+    """Return a schema with a column for each path, and one for the part of a path before its first dot.
+
+    The part names the column that contains the field if the path is that of a nested field.
+    """
     names = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
     return ", ".join(f"{_quote(name)} string" for name in names)
 
