@@ -44,7 +44,7 @@ from whorl.request_context import report_progress
 LARGE = 2_000_000
 #: Number of ASCII characters that count as one character of `LARGE`, because they are read four times as fast.
 _ASCII_IN_ONE = 4
-#: Number of characters to add to the length of each text: reading even a short text takes this much time.
+#: Number of characters to add to the length of each text, for the part of the time that does not depend on the length.
 _FIXED = 64
 #: Maximum number of characters, and of texts, that a thread reads in one batch. A longer text is a batch of its own.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128

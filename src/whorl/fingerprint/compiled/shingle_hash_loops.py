@@ -200,6 +200,7 @@ def _hash_some(
         slots[kind] += 1
     slot = 0
     for blocks in range(LENGTH_CLASSES - 1):
+        # Fill the class with copies of its first shingle, up to a multiple of LANES.
         while slots[blocks] & (LANES - 1):
             last = slots[blocks]
             places[last], lengths[last], begins[last] = places[slot], lengths[slot], begins[slot]
@@ -380,7 +381,7 @@ def rotate(minima: Any, filled: Any) -> None:
 
 
 def make_scratch() -> tuple[NDArray[Any], ...]:
-    """Allocate the arrays of `_hash_some`: four for the shingles, and one for the slots of each length class."""
+    """Allocate the arrays `places`, `lengths`, `hashes`, `slots` and `begins` of `_hash_some`."""
     return (
         np.zeros(_HASHES, np.int64),
         np.zeros(_HASHES, np.int64),

@@ -34,7 +34,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         if not _unary(raw, unary, end, low, count, first, hashes):
             return sketch
         done = uint64(0)
-        # Use unsigned indices: numba does not check whether they are negative.
+        # Use unsigned indices, which are faster: numba does not check whether they are negative.
         for size in (8, 4, 2, 1):
             if whole & size:
                 mask = _ONES >> uint64(64 - 8 * size)

@@ -171,17 +171,17 @@ def _population_and_draws(overlaps: BucketOverlaps, metric: Metric) -> tuple[Cou
     """
     size, sizes = overlaps.source_size, overlaps.sizes
     if metric.bounds_sizes:
-        population, drawn = _raise(overlaps.union_sizes), overlaps.union_counts
+        population, drawn = _with_margin(overlaps.union_sizes), overlaps.union_counts
     else:
         # Containment refers to the shingles of the smaller text.
         is_of_hit = ((sizes < size) | (not metric.allows_larger)) & metric.allows_smaller
-        of_source = size if overlaps.is_source_size_known else _raise(size)
-        population = np.where(is_of_hit, _raise(sizes), of_source)
+        of_source = size if overlaps.is_source_size_known else _with_margin(size)
+        population = np.where(is_of_hit, _with_margin(sizes), of_source)
         drawn = np.where(is_of_hit, overlaps.counts, overlaps.source_counts)
     return np.maximum(1, np.maximum(population, drawn)), drawn
 
 
-def _raise(estimated_size: Counts | int) -> Counts:
+def _with_margin(estimated_size: Counts | int) -> Counts:
     return (np.asarray(estimated_size) * MARGIN).astype(np.int64) + 1
 
 

@@ -29,7 +29,7 @@ about log2(count) bits, stored in unary: bit (high part + index) of a bit string
 29 - level - log2(count) bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
 
 The low parts are stored in planes, so that a few array operations decode them. A plane has 8, 4, 2 or 1 bytes of each
-hash: for example, low parts of 29 bits have a plane of 2 bytes, a plane of 1 byte, and a last plane of the remaining 5
+hash: for example, low parts of 26 bits have a plane of 2 bytes, a plane of 1 byte, and a last plane of the remaining 2
 bits. All numbers are little-endian.
 
 Source of the code: P. Elias, Efficient storage and retrieval by content and address of static files (1974).

@@ -51,12 +51,12 @@ class Metric(Enum):
 
     @property
     def allows_smaller(self) -> bool:
-        """Whether hits can reach a threshold even if they are many times smaller than the source."""
+        """Whether a hit that reaches a threshold can be smaller than the source by any factor."""
         return self in (Metric.B_IN_A, Metric.CONTAINMENT)
 
     @property
     def allows_larger(self) -> bool:
-        """Whether hits can reach a threshold even if they are many times larger than the source."""
+        """Whether a hit that reaches a threshold can be larger than the source by any factor."""
         return self in (Metric.A_IN_B, Metric.CONTAINMENT)
 
     @property
