@@ -234,7 +234,7 @@ class Marker:
 def _fragments(
     length: int, words: Sequence[_Range], marks: Sequence[_Range], marking: Marking
 ) -> list[tuple[_Range, list[_Range]]]:
-    """Return the fragments of a text: ranges around marked words, each with the ranges of its marked words."""
+    """Return the fragments of a text: ranges of whole words, each with the ranges of the marked words in it."""
     if not marking.fragment_size:
         return [((0, length), list(marks))] if marks else []
     starts, ends = [start for start, _ in words], [end for _, end in words]

@@ -2,9 +2,9 @@
 
 Passage hashes give two sets of the text's words for each candidate: words that it certainly shares (known), and words
 that it may share (possible). A greedy cover of the known words chooses documents to read. A word is uncovered if no
-document that was read shares it. More candidates are read as long as they may share an uncovered word. The uncovered
-words are then searched in windows by sketches, unless the index of words shows that no document has a passage there.
-Only likely sources are compared word by word.
+document that was read shares it. More candidates are read as long as they may share an uncovered word. Then the
+uncovered words are looked up by sketches, window by window, unless the index of words shows that no document has a
+passage there. Only likely sources are compared word by word.
 """
 
 from __future__ import annotations

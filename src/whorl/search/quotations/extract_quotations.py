@@ -244,7 +244,8 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 def _has_stray_marks(text: str, start: int, end: int) -> bool:
     """Check whether a range begins with a straight mark that opens no quotation, such as the sign of inches.
 
-    Such a mark has a blank after it, and either a number before it or no blank before the last mark of the range.
+    Such a mark has a blank after it, and either a number before it or no blank before the last mark of the range: a
+    quotation has blanks inside both of its marks, or inside neither.
     """
     is_after_number = _NUMBER_BEFORE.search(text, max(0, start - 4), start) is not None
     has_blank = text[start] == '"' and text[start + 1 : start + 2].isspace()
@@ -326,7 +327,8 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
-        # The parser reads an unfinished tag again from its start, so pass at least as many new characters.
+        # The parser keeps an unfinished tag, and reads it again from its start each time. So pass at least as many new
+        # characters as it has kept, to avoid quadratic time.
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end

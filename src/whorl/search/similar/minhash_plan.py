@@ -24,7 +24,7 @@ from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import LARGEST, Counts, Floats, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
-#: Number of tokens to look up. If hits may be smaller than the source, all tokens of the source are looked up.
+#: Number of tokens to look up. If `Metric.allows_smaller` is true, all tokens of the source are looked up.
 BUDGET = 256
 #: Fraction of the allowed misses (1 - recall) that the look-ups may cause; the verification may cause the other misses.
 _FIRST_SHARE = Fraction(1, 5)
