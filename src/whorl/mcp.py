@@ -56,8 +56,7 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: All innermost lists are shortened to this number of items first. If the answer is then still too long, the lists
-#: around them are shortened, too.
+#: Minimum number of items of a shortened innermost list, until the lists around it have been shortened.
 _FEW = 3
 #: Minimum length of a shortened text in characters: while lists are still complete, and after they were shortened.
 _LONG_TEXT, _SHORT_TEXT = 1_000, 80
@@ -85,10 +84,10 @@ class _Node:
 def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     """Shorten the lists and texts of an answer in place until its JSON has at most `limit` characters (at least 1,000).
 
-    First, texts of more than 1,000 characters are shortened, and other strings of this length, such as ids and names,
-    are removed. Then innermost lists are shortened (the largest first), then the lists around them. Lists keep their
-    first items, texts their beginning. If that is not enough, lists lose all of their items, and objects lose
-    properties and long strings.
+    First, strings of more than 1,000 characters that are not texts, such as ids and names, are removed, and texts of
+    more than 1,000 characters are shortened. Then innermost lists are shortened (the largest first), then the lists
+    around them. Lists keep their first items, texts their beginning. If that is not enough, lists lose all of their
+    items, objects lose properties and long strings, and texts are shortened further.
 
     Returns:
         Numbers of removed items or characters by path: `{"sources.passages": 12}`.

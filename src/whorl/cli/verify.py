@@ -107,7 +107,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
             raise ParameterError(
                 f'{named} is no list of quotations in JSON, such as [{{"quote": "the words", "source": "a document"}}]'
             )
-        # A text is read as HTML only if it begins like an HTML page or has quotation elements, so add a beginning.
+        # HTML may contain nothing that distinguishes it from plain text, so make it begin like an HTML page.
         source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text
         verification = store.verify(own_id, options, source=source)
         return ReadText(named, kind, verification.text), verification

@@ -25,7 +25,7 @@ Reading: TypeAlias = Literal["lenient", "strict"]
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
 _LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
 
-#: Reasons, by front end, why it lacks the options for files: only the command line reads files.
+#: Reasons, by front end, why it lacks the options for files. Only the command line has them.
 FILES = only("cli", because="takes documents, not files")
 RESULT_FILES = only("cli", because="returns the result, and writes no files")
 

@@ -148,7 +148,7 @@ def create_app(
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     for route in routes:
-        # Routes for GET also answer HEAD, because the server drops the body of such an answer.
+        # Let routes for GET also answer HEAD: the server drops the body of such an answer.
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
             route.methods = {*(route.methods or ()), "HEAD"}
     # Middleware runs in reverse order: the middleware added last handles a request first.

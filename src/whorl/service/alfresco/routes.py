@@ -145,7 +145,7 @@ class _Node:
         """Return all optional keys of an entry; the caller chooses the keys that the client has requested."""
         path = self._text("path")
         return {
-            # whorl has no locks or links, and offers no operation that changes a node.
+            # whorl has no locks or links, and its Alfresco routes cannot change a node.
             "allowableOperations": [],
             "isLocked": False,
             "isLink": False,

@@ -20,7 +20,7 @@ const METRICS = {
 };
 /** Field with a document's cluster, if labels were written. */
 const CLUSTER = "whorl_cluster";
-/** Maximum number of words in a query for which the documents of each word are counted, if none has all words. */
+/** If no document has all words: maximum number of words in the query for which the documents of each word are counted. */
 const COUNTED = 12;
 const parts = {};
 /** The last request, and the source of its hits: `mark` identifies the user's own text, called `source` in the query. */
