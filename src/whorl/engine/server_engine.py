@@ -319,7 +319,7 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Decorate a method, or a function whose first argument is a client, that reads responses without checking them.
+    """Decorate a method, or a function whose first argument is a client. It can then read responses unchecked.
 
     If a response is malformed, Python raises an error such as KeyError; the decorated function raises
     EngineResponseError instead.

@@ -135,7 +135,7 @@ class TextIndex:
             self._verified_state = state
 
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
-        """Return `base`, `applied` and `documents` from the special document of a part (see `prepare_documents`).
+        """Return the numbers `base`, `applied` and `documents` of a part (see `_schema` in `prepare_documents`).
 
         Return None if the part belongs to another store.
         """

@@ -47,7 +47,7 @@ class DocumentPreparation:
 
     A store without texts keeps only their passage hashes. Only FINGERPRINT queries use MinHash tokens. If `minhash` is
     "short", the index has only the upper bits of MinHash tokens, as many as a look-up hash has. So in short texts, most
-    of them equal a look-up hash of the same document, and share its posting.
+    of them equal a look-up hash of the same document, and both need only one posting.
     """
 
     scheme: Scheme
