@@ -155,7 +155,7 @@ def without_metadata(names: Set[str]) -> Set[str]:
 
     Spark writes a file that marks a folder as complete. Hugging Face's library writes files that describe a data set.
     """
-    # These file names are repeated here, because importing them from `engine.embedded.folder_and_sqlite` would take
+    # These file names are repeated here, because importing them from `engine.embedded.store_files` would take
     # longer than comparing two files.
     if {"records.db", "index"} <= names:
         return set()

@@ -14,10 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from whorl.engine.embedded import database
+from whorl.engine.embedded import database, store_index, text_index
 from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded import inverted_index as inverted
-from whorl.engine.embedded import inverted_index as words
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import WhorlError
 from whorl.fingerprint.shingling import Scheme
@@ -59,7 +57,7 @@ def say(*words: object) -> None:
 
 def write(path: Path, first: str) -> None:
     """Take one step after the other until killed, acknowledging each."""
-    embedded.COMMIT_EVERY, words.MOST_RECENT = 7, 5
+    embedded.COMMIT_EVERY, text_index.MOST_RECENT = 7, 5
     with EmbeddedEngine(path, scheme=SCHEME) as engine:
         for number in itertools.count(int(first)):
             stored, deleted = step(number)
@@ -76,11 +74,11 @@ def crash(path: Path, point: str, when: str, first: str) -> None:
     """Take one step and refresh, and be killed before or after the first call of a function."""
     owner, name = {
         "put": (database.Records, "put"),
-        "replace": (inverted.IndexWriter, "replace"),
-        "commit": (inverted.IndexWriter, "commit"),
-        "close": (inverted.IndexWriter, "close"),
-        "build": (inverted.InvertedIndex, "build"),
-        "remove": (inverted, "remove"),
+        "replace": (store_index.StoreIndexWriter, "replace"),
+        "commit": (store_index.StoreIndexWriter, "commit"),
+        "close": (store_index.StoreIndexWriter, "close"),
+        "build": (store_index.StoreIndex, "build"),
+        "remove": (store_index, "remove"),
         "rename": (Path, "rename"),
     }[point]
     original: Callable[..., Any] = getattr(owner, name)

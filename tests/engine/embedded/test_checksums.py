@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.embedded.stores import fill
-from whorl.engine.embedded.folder_and_sqlite import INDEX, IndexBrokenError
-from whorl.engine.embedded.inverted_index import META, SegmentFiles, require_sound, segment_files
+from whorl.engine.embedded.store_files import INDEX, IndexBrokenError
+from whorl.engine.embedded.text_index import META, SegmentFiles, require_sound, segment_files
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_file_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Unchanged segments are not verified again, a changed file is.
     """
     read: list[str] = []
-    monkeypatch.setattr("whorl.engine.embedded.inverted_index.require_sound", lambda path: read.append(path.name))
+    monkeypatch.setattr("whorl.engine.embedded.text_index.require_sound", lambda path: read.append(path.name))
     files = SegmentFiles(folder)
     files.require_sound()
     first = len(read)

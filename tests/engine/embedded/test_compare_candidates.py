@@ -11,9 +11,9 @@ import pytest
 from tests.families import shingles
 from whorl.engine.embedded import search as stored_candidates
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
-from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.engine.embedded.search import FEW, StoredCandidates
+from whorl.engine.embedded.store_files import IndexBrokenError
+from whorl.engine.embedded.store_index import StoreIndex
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, lookup_numbers
 from whorl.model import Document
@@ -105,7 +105,7 @@ def test_documents_newer_than_the_index(engine: EmbeddedEngine, monkeypatch: pyt
     """
     changed = {"copy 003": Document("copy 003", DOCUMENTS[SOURCE].text)}
     before = engine._index.tokens()
-    monkeypatch.setattr(InvertedIndex, "tokens", lambda self: before)
+    monkeypatch.setattr(StoreIndex, "tokens", lambda self: before)
     engine._records._writer.execute("BEGIN IMMEDIATE")
     engine._records.remove("copy 001")
     engine._records._writer.execute("COMMIT")

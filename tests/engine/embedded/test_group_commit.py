@@ -9,7 +9,7 @@ import pytest
 from whorl import Document
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.engine import EmbeddedEngine, WriterRegister
-from whorl.engine.embedded.inverted_index import IndexWriter
+from whorl.engine.embedded.store_index import StoreIndexWriter
 from whorl.errors import StoreError
 from whorl.store import Store
 
@@ -76,13 +76,13 @@ def commits(monkeypatch):
     """
     The numbers that commits of an index reached.
     """
-    numbers, commit = [], IndexWriter.commit
+    numbers, commit = [], StoreIndexWriter.commit
 
     def counted(self, number, documents):
         numbers.append(number)
         commit(self, number, documents)
 
-    monkeypatch.setattr(IndexWriter, "commit", counted)
+    monkeypatch.setattr(StoreIndexWriter, "commit", counted)
     return numbers
 
 
@@ -126,14 +126,14 @@ def test_deletes_and_uploads_end_together(path, arrived, commits, pool):
 def test_a_failed_write_does_not_block_others(path, arrived, monkeypatch, pool):
     with EmbeddedEngine(path) as engine:
         store = Store(engine)
-        replace, faults = IndexWriter.replace, [MemoryError]
+        replace, faults = StoreIndexWriter.replace, [MemoryError]
 
         def fails_once(self, changes):
             if faults and any(change.id == "bad" for change in changes):
                 raise faults.pop()
             replace(self, changes)
 
-        monkeypatch.setattr(IndexWriter, "replace", fails_once)
+        monkeypatch.setattr(StoreIndexWriter, "replace", fails_once)
         with engine._writing:
             uploads = [pool.submit(store.index, [Document(name, "a text")]) for name in ("bad", "good", "fine")]
             for _ in range(3):

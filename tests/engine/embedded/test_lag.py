@@ -11,7 +11,7 @@ from tests.engine.embedded.conftest import ROOT
 from tests.engine.embedded.store_process import document
 from tests.engine.embedded.stores import matching_ids, opened
 from whorl import Document, Store, StoreError
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
+from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.engine.protocol import IndexLag
 from whorl.search.quotations.results import Verdict
 
@@ -162,7 +162,7 @@ def test_failed_attempts_are_not_repeated_at_once(path, monkeypatch):
         engine.index([document("a", "s1")])
         engine.refresh()
         with monkeypatch.context() as patch:
-            patch.setattr("whorl.engine.embedded.inverted_index.IndexWriter.commit", full)
+            patch.setattr("whorl.engine.embedded.store_index.StoreIndexWriter.commit", full)
             engine.index([document("b", "s1"), document("c", "s1")])
             with pytest.raises(Exception, match="no room left"):
                 engine.refresh()

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.running import whorl
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.folder_and_sqlite import RECORDS
+from whorl.engine.embedded.store_files import RECORDS
 from whorl.engine.protocol import ClusterLabel
 from whorl.errors import DocumentError, StoreError
 from whorl.model import PropertyLimits

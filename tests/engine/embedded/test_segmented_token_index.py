@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from whorl.engine.embedded import segmented_token_index, segments
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.segmented_token_index import DocumentTokens, TokenIndex
 from whorl.engine.embedded.segments import Segment
+from whorl.engine.embedded.store_files import IndexBrokenError
 
 
 @pytest.fixture(autouse=True)

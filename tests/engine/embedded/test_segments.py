@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from tests.sampling import thorough
 from whorl.engine.embedded import segments
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import (
     BLOCK,
@@ -29,6 +28,7 @@ from whorl.engine.embedded.segments import (
     write_documents,
 )
 from whorl.engine.embedded.shared_tokens import document_frequencies, token_document_pairs
+from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.request_context import new_request
 
 

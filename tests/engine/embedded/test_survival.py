@@ -11,7 +11,7 @@ import pytest
 from tests.engine.embedded.store_process import document, state_after, step
 from tests.engine.embedded.stores import assert_state, fill, matching_ids, opened
 from tests.sampling import combine, sample
-from whorl.engine.embedded.folder_and_sqlite import INDEX, LOCK, RECORDS
+from whorl.engine.embedded.store_files import INDEX, LOCK, RECORDS
 from whorl.errors import StoreError
 from whorl.model import Document
 
@@ -257,7 +257,7 @@ def test_an_interrupted_write_is_caught_up(path, monkeypatch):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("whorl.engine.embedded.inverted_index.IndexWriter.replace", interrupted)
+            patch.setattr("whorl.engine.embedded.store_index.StoreIndexWriter.replace", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 engine.index([document("a", "s1"), Document("b", "")])
         assert engine.count() == 2

@@ -12,9 +12,8 @@ from tests.candidate_pages import candidate_page
 from tests.engine.embedded.store_process import SCHEME, document
 from tests.engine.embedded.stores import matching_ids, opened
 from tests.oracle import Oracle
-from whorl.engine.embedded import inverted_index as inverted
-from whorl.engine.embedded import inverted_index as words
-from whorl.engine.embedded.folder_and_sqlite import INDEX, IndexBrokenError
+from whorl.engine.embedded import store_index, text_index
+from whorl.engine.embedded.store_files import INDEX, IndexBrokenError
 from whorl.errors import StoreError
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Words
@@ -33,7 +32,7 @@ def small(monkeypatch):
     """
     The small part takes five documents.
     """
-    monkeypatch.setattr(words, "MOST_RECENT", 5)
+    monkeypatch.setattr(text_index, "MOST_RECENT", 5)
 
 
 STEPS = st.lists(
@@ -150,7 +149,7 @@ def test_a_writer_that_cannot_end(path, monkeypatch, is_full):
                 patch.undo()
                 raise IndexBrokenError("a merge died", is_full=is_full)
 
-            patch.setattr(inverted.IndexWriter, "close", broken)
+            patch.setattr(store_index.StoreIndexWriter, "close", broken)
             if is_full:
                 with pytest.raises(StoreError, match="no room left on the disk"):
                     engine.refresh()
@@ -183,7 +182,7 @@ def test_merges_run_during_uploads(small, path, monkeypatch):
     """
     While the segments of the main part are merged, this engine stores and finds more, and others wait with writing.
     """
-    release, ends = threading.Event(), inverted.IndexWriter.close
+    release, ends = threading.Event(), store_index.StoreIndexWriter.close
 
     def slow(writer):
         merged = ends(writer)
@@ -191,7 +190,7 @@ def test_merges_run_during_uploads(small, path, monkeypatch):
 
     with opened(path) as engine, opened(path, wait_seconds=0.0) as other, ExitStack() as stack:
         stack.callback(release.set)
-        monkeypatch.setattr(inverted.IndexWriter, "close", slow)
+        monkeypatch.setattr(store_index.StoreIndexWriter, "close", slow)
         engine.index([document(f"d{number}", "s") for number in range(9)])
         engine.refresh()
         for number in range(3):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
-from whorl.engine.embedded.inverted_index import InvertedIndex
+from whorl.engine.embedded.store_files import IndexBrokenError
+from whorl.engine.embedded.store_index import StoreIndex
 from whorl.errors import ParameterError, SchemaError, StoreError
 
 WORDS = [f"w{number}" for number in range(300)]
@@ -148,7 +148,7 @@ def test_a_failed_change_leaves_the_store_as_it_was(tmp_path: Path, monkeypatch:
 
     for options in ({"short_minhash": True}, {"without_minhash": True}, {"passages": True}):
         with monkeypatch.context() as patch:
-            patch.setattr(InvertedIndex, "build", build)
+            patch.setattr(StoreIndex, "build", build)
             with pytest.raises(StoreError, match="no room left on the disk"):
                 open_store(path, None, **options)
         with open_store(path) as store:

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.folder_and_sqlite import INDEX, RECORDS
+from whorl.engine.embedded.store_files import INDEX, RECORDS
 from whorl.errors import ParameterError, SchemaError, SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme, winnow

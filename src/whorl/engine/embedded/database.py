@@ -24,7 +24,7 @@ import orjson
 import zstandard
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.embedded.folder_and_sqlite import (
+from whorl.engine.embedded.store_files import (
     RECORDS,
     connect,
     connect_read_only,

@@ -26,7 +26,11 @@ import numpy as np
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
 from whorl.engine.embedded.database import Records, StoreOptions
-from whorl.engine.embedded.folder_and_sqlite import (
+from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
+from whorl.engine.embedded.search import PlanRunner
+from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
+from whorl.engine.embedded.shared_tokens import document_frequencies
+from whorl.engine.embedded.store_files import (
     INDEX,
     LOCK,
     RECORDS,
@@ -41,11 +45,7 @@ from whorl.engine.embedded.folder_and_sqlite import (
     mirror,
     prepare_folder,
 )
-from whorl.engine.embedded.inverted_index import IndexWriter, InvertedIndex
-from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
-from whorl.engine.embedded.search import PlanRunner
-from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
-from whorl.engine.embedded.shared_tokens import document_frequencies
+from whorl.engine.embedded.store_index import StoreIndex, StoreIndexWriter
 from whorl.engine.embedded.tantivy_query import translate
 from whorl.engine.index_terms import engine_fields_by_name
 from whorl.engine.protocol import (
@@ -142,7 +142,7 @@ class EmbeddedEngine(Engine):
         self._finished_at = -1
         # Description of the damage that a rebuild of the index has repaired; "" if the index was not damaged.
         self._repaired = ""
-        self._writer: IndexWriter | None = None
+        self._writer: StoreIndexWriter | None = None
         self._merged = threading.Event()
         self._merged.set()
         has_store = prepare_folder(self.path, create=create)
@@ -229,7 +229,7 @@ class EmbeddedEngine(Engine):
     def _use_options(self, preparation: DocumentPreparation) -> None:
         # Set `_preparation` first: a search that uses the new index must also check its plan under the new options.
         self._preparation = preparation
-        self._index = InvertedIndex(
+        self._index = StoreIndex(
             self._index_folder / INDEX,
             preparation.index_name(self._records.store),
             preparation.token_bits,
@@ -274,7 +274,7 @@ class EmbeddedEngine(Engine):
         if not prepared:
             return
 
-        def store(writer: IndexWriter) -> None:
+        def store(writer: StoreIndexWriter) -> None:
             nonlocal prepared
             if self._preparation != preparation:
                 # Prepare the documents again, because another process has changed the store's options in the meantime.
@@ -337,7 +337,7 @@ class EmbeddedEngine(Engine):
             return 0
         deleted: dict[int, str] = {}
 
-        def remove(writer: IndexWriter) -> None:
+        def remove(writer: StoreIndexWriter) -> None:
             with self._records.writing():
                 for document_id in stored:
                     if number := self._records.remove(document_id):
@@ -349,7 +349,7 @@ class EmbeddedEngine(Engine):
         self.refresh()
         return len(deleted)
 
-    def _write(self, work: Callable[[IndexWriter], None]) -> None:
+    def _write(self, work: Callable[[StoreIndexWriter], None]) -> None:
         """Call a function with the index writer. The function must store the records before it changes the index."""
         self._require_usable()
         with self._writing:
@@ -373,7 +373,7 @@ class EmbeddedEngine(Engine):
                 self._release()
                 raise
 
-    def _begin(self, wait_seconds: float) -> IndexWriter | None:
+    def _begin(self, wait_seconds: float) -> StoreIndexWriter | None:
         """Take the write lock and return a writer of an up-to-date index, or None if another process holds the lock."""
         if not self._lock.acquire(wait_seconds):
             return None
@@ -396,7 +396,7 @@ class EmbeddedEngine(Engine):
         last = self._records.last_change()
         return self._index.read_applied_numbers() == (last, last)
 
-    def _start_writer(self) -> IndexWriter:
+    def _start_writer(self) -> StoreIndexWriter:
         """Bring the index up to date, from the journal or by a rebuild, and return a writer."""
         reached = self._index.read_applied_numbers()
         is_possible = reached is not None and reached[1] <= self._records.last_change()
@@ -422,10 +422,10 @@ class EmbeddedEngine(Engine):
     def _current_changes(self, ids: Iterable[str]) -> Iterator[Change]:
         return chain.from_iterable(self._preparation.changes(self._records.documents(ids)))
 
-    def _commit(self, writer: IndexWriter) -> None:
+    def _commit(self, writer: StoreIndexWriter) -> None:
         writer.commit(self._records.last_change(), self._records.count())
 
-    def _finish(self, writer: IndexWriter) -> None:
+    def _finish(self, writer: StoreIndexWriter) -> None:
         """Commit and close a writer. A background thread then waits for tantivy's merges."""
         self._commit(writer)
         if merged := writer.close():
@@ -829,7 +829,7 @@ class LagMonitor:
     `catch_up` applies the journal to the index unless a writer is active. It raises StoreError if this fails.
     """
 
-    def __init__(self, records: Records, index: InvertedIndex, catch_up: Callable[[], None]) -> None:
+    def __init__(self, records: Records, index: StoreIndex, catch_up: Callable[[], None]) -> None:
         self._records, self._index, self._catch_up = records, index, catch_up
         self._current_at = -1
         self._failed_at: float | None = None

@@ -170,8 +170,7 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # Ids of changed or deleted documents. Only the small part of the index, for recent documents, uses this field (see
-    # `inverted_index`).
+    # Ids of changed or deleted documents. Only the small part of the text index uses this field (see `text_index`).
     builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the store's identifier, the last journal entries of the main part (`base`)
     # and of this part (`applied`), and the number of documents.

@@ -17,8 +17,6 @@ from tantivy import Query
 
 from whorl.arrays_and_batches import batches, find_sorted, sort_distinct
 from whorl.engine.embedded.database import Head, Records, SketchedDocument
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
-from whorl.engine.embedded.inverted_index import InvertedIndex, ScoredId
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import PASSAGES, SKETCH, Numbers
@@ -30,7 +28,10 @@ from whorl.engine.embedded.shared_tokens import (
     shared_counts,
     token_document_pairs,
 )
+from whorl.engine.embedded.store_files import IndexBrokenError
+from whorl.engine.embedded.store_index import StoreIndex
 from whorl.engine.embedded.tantivy_query import IndexReader, TantivyQuery, any_of, phrase_query, translate
+from whorl.engine.embedded.text_index import ScoredId
 from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import (
     CandidatePage,
@@ -70,7 +71,7 @@ _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[s
 class PlanRunner:
     """Runs bound query plans (resolved for this store); raises IndexBrokenError for a broken index."""
 
-    def __init__(self, records: Records, index: InvertedIndex, profile: str, words: Callable[[str], list[str]]) -> None:
+    def __init__(self, records: Records, index: StoreIndex, profile: str, words: Callable[[str], list[str]]) -> None:
         self._records, self._index, self._profile, self._words = records, index, profile, words
 
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:

@@ -25,8 +25,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import MINHASH, MINHASH_BITS, Segment, Tokens, merge_segments, write_documents
+from whorl.engine.embedded.store_files import IndexBrokenError, OtherIndexError
 
 #: Merge `FANOUT` segments of fewer than `SMALLEST_SEGMENT` documents (64), then `FANOUT` segments of fewer than four
 #: times as many (256), and so on.

@@ -43,7 +43,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks, counts_in_groups, expand_ranges, find_sorted, run_starts, spread
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
+from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.request_context import timely
 
 Packed = npt.NDArray[np.uint64]

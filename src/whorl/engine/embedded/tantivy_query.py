@@ -19,10 +19,10 @@ import numpy as np
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.database import Records
-from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.shared_tokens import Combine, ScoredDocuments, has_only_tokens, match_tokens, regroup
+from whorl.engine.embedded.store_index import StoreIndex
 from whorl.engine.index_terms import (
     OWN_FIELDS,
     clause_fields,
@@ -528,7 +528,7 @@ Values: TypeAlias = Sequence[Sequence[str]]
 class IndexReader:
     """Reads tokens, terms and stored fields for the translation of one query."""
 
-    def __init__(self, index: InvertedIndex, records: Records, words: Callable[[str], list[str]]) -> None:
+    def __init__(self, index: StoreIndex, records: Records, words: Callable[[str], list[str]]) -> None:
         self._index, self._records, self._words = index, records, words
         self._tokens: TokenSnapshot | None = None
         self._pending: list[Query] = []

@@ -12,7 +12,7 @@ import pytest
 from tests.engine.embedded.store_process import SCHEME, document
 from tests.engine.embedded.stores import EVERYTHING, fill, matching_ids, opened
 from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded.folder_and_sqlite import (
+from whorl.engine.embedded.store_files import (
     LOCK,
     RECORDS,
     WriteLock,

@@ -10,9 +10,9 @@ import pytest
 from tests.engine.embedded.store_process import document
 from tests.engine.embedded.stores import EVERYTHING, matching_ids, opened
 from whorl import Document
-from whorl.engine.embedded import inverted_index
-from whorl.engine.embedded.folder_and_sqlite import INDEX
-from whorl.engine.embedded.inverted_index import TextIndexWriter
+from whorl.engine.embedded import text_index
+from whorl.engine.embedded.store_files import INDEX
+from whorl.engine.embedded.text_index import TextIndexWriter
 from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, SharedTokens, Words
 
 
@@ -49,7 +49,7 @@ def test_a_document_stored_again(
     Documents that are deleted and stored again are in the index once, with their last words, whether the deletion and
     the new version are in the small part of the index or in the main one, and whether the deletion was published.
     """
-    monkeypatch.setattr(inverted_index, "MOST_RECENT", most_recent)
+    monkeypatch.setattr(text_index, "MOST_RECENT", most_recent)
     with opened(path) as engine:
         engine.index([Document("old", "one two"), *(Document(f"first {number}", "other") for number in range(4))])
         engine.refresh()
