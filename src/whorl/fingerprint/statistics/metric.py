@@ -61,7 +61,7 @@ class Metric(Enum):
 
     @property
     def bounds_sizes(self) -> bool:
-        """Whether the threshold limits how many times as large or small as the source a hit can be."""
+        """Whether a threshold limits the size of a hit, relative to the source, in both directions."""
         return not self.allows_smaller and not self.allows_larger
 
     def as_jaccard(self, threshold: Fraction) -> Fraction | None:

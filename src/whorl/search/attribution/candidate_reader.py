@@ -279,7 +279,7 @@ class CandidateReader:
     def _without_edges(self, cover: Numbers) -> Numbers:
         """Remove the words between an end of a range and its nearest boilerplate, if they are at most `edge` words.
 
-        The boilerplate detector may miss this number of words at each end of boilerplate. The comparison word by word
+        The boilerplate detector may miss up to `edge` words at each end of boilerplate. The comparison word by word
         also treats them as boilerplate.
         """
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []

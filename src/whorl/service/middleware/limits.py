@@ -276,7 +276,7 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
 
 
-#: Minimum average speed of a client in bytes a second. The client has the permitted time without data in addition.
+#: Minimum average speed of a client in bytes a second, after a first period of the permitted time without data.
 LEAST_BYTES_A_SECOND = 1_000
 #: Maximum size in bytes of a log-in's body, and of a body that the route ignores.
 _FEW_BYTES = 4_096

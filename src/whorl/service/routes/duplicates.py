@@ -35,7 +35,7 @@ from whorl.store import Store
 
 #: Maximum number of documents of a cluster that is returned with its pairs.
 PAIRS_UP_TO = 30
-#: Time in seconds after a search. Until then, an equal request gets the same result, without a new search.
+#: Maximum age in seconds of a result that answers an equal request without a new search.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the lowest Jaccard similarity of a cluster's principal and a member, in descending
