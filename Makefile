@@ -30,7 +30,7 @@ quick-tests:
 compiled: .venv/developing
 	@# Compile the loops once, before several test processes do so at the same time; the tests also run without them.
 	@$(BIN)/python -c "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()" 2> /dev/null || true
-	@$(BIN)/python -c "from whorl.hamming.codes_and_groups import loops; loops(60)" 2> /dev/null || true
+	@$(BIN)/python -c "from whorl.hamming.load_loops import loops_if_worth_loading as load; load(60)" 2> /dev/null || true
 
 compiled-tests: compiled
 	@$(BIN)/python -m pytest --collect-only -q > /dev/null

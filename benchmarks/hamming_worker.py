@@ -59,7 +59,7 @@ def empty(contender: str) -> Any:
 def warm(contender: str) -> None:
     """Load everything that a process loads once."""
     if contender != "simhash":
-        import_module("whorl.hamming.codes_and_groups").loops(60.0)
+        import_module("whorl.hamming.load_loops").loops_if_worth_loading(60.0)
         empty(contender)
 
 

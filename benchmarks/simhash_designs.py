@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from whorl.fingerprint.shingling import join, murmur
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.hamming.codes_and_groups import codes_from_votes, count_votes
 from whorl.hamming.simhash import DEFAULT_SCHEME, SCHEMES, simhash
+from whorl.hamming.votes import codes_from_votes, count_votes
 
 #: Hash functions for each design, to even out chance.
 SALTS = 4

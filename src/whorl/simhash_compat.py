@@ -20,19 +20,8 @@ from numpy.typing import NDArray
 
 from whorl.arrays_and_batches import run_starts
 from whorl.errors import ParameterError
-from whorl.hamming.codes_and_groups import (
-    BITS,
-    LARGEST,
-    Codes,
-    CodesLike,
-    Groups,
-    Permutation,
-    as_codes,
-    as_distance,
-    bits_of,
-    blocks_of,
-    without_garbage_collection,
-)
+from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Permutation, as_codes, as_distance, bits_of, blocks_of
+from whorl.hamming.groups import Groups, without_garbage_collection
 from whorl.hamming.index import HammingIndex
 from whorl.hamming.other_simhash_libraries import shingle, unsigned_hash
 from whorl.hamming.pairs import find_pairs

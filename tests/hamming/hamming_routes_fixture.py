@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from whorl.hamming import codes_and_groups as hamming_codes
+from whorl.hamming import groups, load_loops
 
 ROUTES = ["plain", pytest.param("compiled", marks=pytest.mark.skipif(find_spec("numba") is None, reason="no numba"))]
 
@@ -19,8 +19,8 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     name: str = request.param
     if name == "plain":
         monkeypatch.setitem(sys.modules, "whorl.hamming.compiled_loops", None)
-    monkeypatch.setattr(hamming_codes, "LOADING_SECONDS", math.inf if name == "plain" else 0)
+    monkeypatch.setattr(load_loops, "LOADING_SECONDS", math.inf if name == "plain" else 0)
     # Counting the frozen objects of a test process takes ten times as long as a test.
-    monkeypatch.setattr(hamming_codes, "_MANY_OBJECTS", math.inf)
-    assert (hamming_codes.loops(1.0) is None) == (name == "plain")
+    monkeypatch.setattr(groups, "_MANY_OBJECTS", math.inf)
+    assert (load_loops.loops_if_worth_loading(1.0) is None) == (name == "plain")
     return name

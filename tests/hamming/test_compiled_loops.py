@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numba", reason="numba is not installed")
 
-from whorl.hamming.compiled_loops import bucket_ends, radix_sort, read_numbers, write_groups
+from whorl.hamming.compiled_loops import bucket_bounds, radix_sort, read_numbers, write_groups
 
 codes_of_64_bits = st.lists(st.integers(0, 2**64 - 1), max_size=40).map(lambda codes: np.array(codes, np.uint64))
 
@@ -26,15 +26,15 @@ def test_radix_sort(codes: np.ndarray, low: int, data: st.DataObject) -> None:
 
 
 @given(codes_of_64_bits, st.integers(0, 58))
-def test_bucket_ends(codes: np.ndarray, low: int) -> None:
+def test_bucket_bounds(codes: np.ndarray, low: int) -> None:
     """
-    The ends are the starts of the 64 buckets of six bits, and the end of the last.
+    The bounds are the starts of the 64 buckets of six bits, and the end of the last.
     """
     values = np.sort(codes >> np.uint64(low) & np.uint64(63))
     ordered = values << np.uint64(low)
-    ends = np.empty(65, np.int32)
-    bucket_ends(ordered, low, 6, ends)
-    assert ends.tolist() == np.searchsorted(values, np.arange(65)).tolist()
+    bounds = np.empty(65, np.int32)
+    bucket_bounds(ordered, low, 6, bounds)
+    assert bounds.tolist() == np.searchsorted(values, np.arange(65)).tolist()
 
 
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=5), max_size=5))

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
-from whorl.hamming.codes_and_groups import Hashes
 from whorl.hamming.other_simhash_libraries import (
     hash_fp,
     lookup3,
@@ -23,6 +22,7 @@ from whorl.hamming.other_simhash_libraries import (
     unsigned_hash,
 )
 from whorl.hamming.simhash import simhash, simhashes
+from whorl.hamming.votes import Hashes
 
 ROOT = Path(__file__).parents[2]
 

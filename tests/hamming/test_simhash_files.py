@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from whorl.errors import ParameterError
 from whorl.hamming import find_clusters, find_pairs
-from whorl.hamming.codes_and_groups import Groups
+from whorl.hamming.groups import Groups
 from whorl.hamming.simhash_files import (
     ids_of_clusters,
     ids_of_pairs,

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 from whorl.errors import ParameterError
 
 if TYPE_CHECKING:
-    from whorl.hamming.codes_and_groups import Codes, Groups
+    from whorl.hamming.codes import Codes
+    from whorl.hamming.groups import Groups
 
 _MOST_BLOCKS, _DIGITS = 64, 19
 #: Exit code after SIGPIPE, as in shells.
@@ -79,7 +80,7 @@ def find_clusters(arguments: Sequence[str] | None = None) -> int:
 def _pairs(codes: Codes, distance: int) -> Iterator[Groups]:
     import numpy as np
 
-    from whorl.hamming.codes_and_groups import Groups
+    from whorl.hamming.groups import Groups
     from whorl.hamming.pairs import stream_pairs
 
     for pairs in stream_pairs(codes, distance):
@@ -158,7 +159,7 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
     """Return the codes, and the ids of each code, if any."""
-    from whorl.hamming import codes_and_groups as hamming_codes
+    from whorl.hamming import load_loops
     from whorl.hamming.simhash_files import is_labelled, prepend_lines, read_codes, read_labelled
 
     try:
@@ -171,8 +172,8 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
                 if size:
                     stream.seek(0)
                 seconds = size / _LINE * _PLAIN_SECONDS
-                if seconds > hamming_codes.LOADING_SECONDS:  # Load the compiled loops before reading the input.
-                    hamming_codes.loops(seconds)
+                if seconds > load_loops.LOADING_SECONDS:  # Load the compiled loops before reading the input.
+                    load_loops.loops_if_worth_loading(seconds)
             name, ahead = (
                 "stdin" if source == "-" else source,
                 stream.readline(_FIRST_LINE).removeprefix(codecs.BOM_UTF8),

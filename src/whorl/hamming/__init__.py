@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.hamming.codes_and_groups import Groups as Groups
+    from whorl.hamming.groups import Groups as Groups
     from whorl.hamming.index import FirstMatches as FirstMatches
     from whorl.hamming.index import HammingIndex as HammingIndex
     from whorl.hamming.pairs import find_clusters as find_clusters

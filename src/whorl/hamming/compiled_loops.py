@@ -97,21 +97,21 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
 
 @cached
-def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
-    """Write to `ends` the index of each bucket's first code, and the end of the last bucket.
+def bucket_bounds(codes: Any, low: int, width: int, bounds: Any) -> None:
+    """Write to `bounds` the index of each bucket's first code, and the end of the last bucket.
 
     The codes of a bucket have equal values of `width` bits from bit `low` on. The codes are sorted by these bits.
-    `ends` has room for 2**width + 1 numbers.
+    `bounds` has room for 2**width + 1 numbers.
     """
     shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
     filled = 0
     for i in range(codes.size):
         bucket = int64((codes[i] >> shift) & mask)
         while filled <= bucket:
-            ends[filled] = i
+            bounds[filled] = i
             filled += 1
-    while filled < ends.size:
-        ends[filled] = codes.size
+    while filled < bounds.size:
+        bounds[filled] = codes.size
         filled += 1
 
 
@@ -121,7 +121,7 @@ _AHEAD = 4
 
 @cached
 def find(
-    queries: Any, begin: int, tables: Any, ends: Any, lows: Any, masks: Any, flips: Any, numbers: Any, output: Any,
+    queries: Any, begin: int, tables: Any, bounds: Any, lows: Any, masks: Any, flips: Any, numbers: Any, output: Any,
     counts: Any,
 ) -> Any:  # fmt: skip
     """Find all codes near each query in lookup tables (see `lookup_tables`), in ascending order.
@@ -129,7 +129,7 @@ def find(
     Args:
         begin: Index of the first query to answer.
         tables: All tables concatenated, and PADDING additional codes.
-        ends: For each table, the results of `bucket_ends`, concatenated.
+        bounds: For each table, the results of `bucket_bounds`, concatenated.
         lows: For each table, the position of the lowest bit of the bucket number.
         masks: For each table, a mask of the bits of a code that form the bucket number.
         flips: XOR masks that turn a query's bucket number into the numbers of the buckets to search.
@@ -149,7 +149,7 @@ def find(
             query = get(queries, number + _AHEAD)
             for table in range(lows.size):
                 bucket = int64((query >> uint64(lows[table])) & last_bucket)
-                start = table * size + int64(get(ends, table * buckets + bucket))
+                start = table * size + int64(get(bounds, table * buckets + bucket))
                 _prefetch(tables, start)
                 _prefetch(tables, start + 8)
                 _prefetch(tables, start + 16)
@@ -159,8 +159,8 @@ def find(
             own = int64((query >> uint64(lows[table])) & last_bucket)
             for flip in range(flips.size):
                 bucket = table * buckets + (own ^ flips[flip])
-                place = table * size + int64(get(ends, bucket))
-                end = table * size + int64(get(ends, bucket + 1))
+                place = table * size + int64(get(bounds, bucket))
+                end = table * size + int64(get(bounds, bucket + 1))
                 while place < end:
                     near = _near(tables, place, query, distance)
                     if end - place < 8:
@@ -307,7 +307,7 @@ def _call_all() -> None:
     codes, counts = np.zeros(PADDING, np.uint64), np.zeros(1 << 11, np.int64)
     ends, masks = np.zeros(2, np.int32), np.zeros(1, np.uint64)
     radix_sort(codes[:0], codes[:0], 0, 0, counts)
-    bucket_ends(codes[:0], 0, 0, ends)
+    bucket_bounds(codes[:0], 0, 0, ends)
     lows, numbers = np.zeros(1, np.int64), np.zeros(4, np.int64)
     find(codes[:1], 0, codes, ends, lows, masks, lows, numbers, codes[:0], counts[:2])
     pairs(codes, 0, np.zeros(3, np.uint64), masks, np.empty((1, 2), np.uint64), counts[:2])

@@ -11,17 +11,8 @@ from numpy.typing import NDArray
 
 from whorl.arrays_and_batches import sort_distinct
 from whorl.errors import StoreError
-from whorl.hamming.codes_and_groups import (
-    BITS,
-    LARGEST,
-    Codes,
-    CodesLike,
-    Groups,
-    as_code,
-    as_codes,
-    as_distance,
-    remove_codes,
-)
+from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, as_code, as_codes, as_distance, remove_codes
+from whorl.hamming.groups import Groups
 from whorl.hamming.lookup_tables import Layout, Tables
 
 #: Codes that were inserted or removed one by one are merged into the lookup tables when the number of insertions or of

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.arrays_and_batches import expand_ranges, ranges_of
-from whorl.hamming.codes_and_groups import BITS, Codes, Groups, Permutation, loops
+from whorl.hamming.codes import BITS, Codes, Permutation
+from whorl.hamming.groups import Groups
+from whorl.hamming.load_loops import loops_if_worth_loading
 
 #: Number of additional codes at the end of arrays, because the compiled loops read this number of codes at a time.
 PADDING = 8
@@ -92,7 +94,7 @@ class Layout:
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
     """Sort codes in place by the bits of a mask, so that codes that agree on these bits become adjacent."""
-    compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
+    compiled = loops_if_worth_loading(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
         for low, width in _runs_of_bits(mask):
@@ -119,26 +121,26 @@ class Tables:
         self._size = codes.size
         self._all = np.empty(tables * codes.size + PADDING, np.uint64)
         self._all[-PADDING:] = 0
-        self._ends = np.empty(tables * (buckets + 1), np.int32 if codes.size < 2**31 else np.int64)
+        self._bounds = np.empty(tables * (buckets + 1), np.int32 if codes.size < 2**31 else np.int64)
         scratch = np.empty(codes.size if tables > 1 else 0, np.uint64)
-        compiled = loops(tables * codes.size * _PLAIN_SORT * 1e-9)
+        compiled = loops_if_worth_loading(tables * codes.size * _PLAIN_SORT * 1e-9)
         for number, (low, mask) in enumerate(zip(layout.lows, layout.masks, strict=True)):
             table = self._all[number * codes.size : (number + 1) * codes.size]
             table[:] = codes
             if number:  # Sorted codes are already in the order of the highest block.
                 order_by(table, mask, scratch)
-            ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)]
+            bounds = self._bounds[number * (buckets + 1) : (number + 1) * (buckets + 1)]
             if compiled:
-                compiled.bucket_ends(table, low, layout.width, ends)
+                compiled.bucket_bounds(table, low, layout.width, bounds)
             else:
-                ends[0] = 0
-                ends[1:] = np.cumsum(np.bincount(self._buckets_of(table, low), minlength=buckets))
+                bounds[0] = 0
+                bounds[1:] = np.cumsum(np.bincount(self._buckets_of(table, low), minlength=buckets))
         self._masks = np.array(layout.masks, np.uint64)
         self._flips = np.array(layout.flips, np.int64)
         self._lows = np.array(layout.lows, np.int64)
         self._numbers = np.array([distance, layout.radius, codes.size, buckets - 1], np.int64)
         # Use memoryviews for single queries: they return Python integers twice as fast as arrays.
-        self._view, self._ends_view = self._all.data, self._ends.data
+        self._view, self._bounds_view = self._all.data, self._bounds.data
         self._look_seconds = _PLAIN_LOOK * len(layout.lows) * len(layout.flips) / 4
         self._blocks = [
             (low, number * codes.size, number * (buckets + 1), layout.masks[:number])
@@ -148,7 +150,7 @@ class Tables:
         self._low, self._last = layout.lows[0], buckets - 1
         self._query, self._found, self._counts = np.zeros(1, np.uint64), np.empty(64, np.uint64), np.zeros(2, np.int64)
         self._query_view = self._query.data
-        self._call = (self._query, 0, self._all, self._ends, self._lows, self._masks, self._flips, self._numbers)
+        self._call = (self._query, 0, self._all, self._bounds, self._lows, self._masks, self._flips, self._numbers)
 
     def _buckets_of(self, codes: Codes, low: int) -> NDArray[np.int64]:
         mask = np.uint64((1 << self.layout.width) - 1)
@@ -158,9 +160,9 @@ class Tables:
         return self._size
 
     def __contains__(self, code: int) -> bool:
-        bucket, ends = code >> self._low & self._last, self._ends_view
-        end = ends[bucket + 1]
-        index = bisect_left(self._view, code, ends[bucket], end)
+        bucket, bounds = code >> self._low & self._last, self._bounds_view
+        end = bounds[bucket + 1]
+        index = bisect_left(self._view, code, bounds[bucket], end)
         return index < end and self._view[index] == code
 
     @property
@@ -169,11 +171,11 @@ class Tables:
 
     @property
     def nbytes(self) -> int:
-        return self._all.nbytes + self._ends.nbytes
+        return self._all.nbytes + self._bounds.nbytes
 
     def find(self, query: int) -> list[int]:
         """Return the codes near a query in ascending order."""
-        compiled = loops(self._look_seconds)
+        compiled = loops_if_worth_loading(self._look_seconds)
         if compiled is None:
             return self._find_plainly(query)
         self._query_view[0] = query
@@ -184,13 +186,13 @@ class Tables:
 
     def _find_plainly(self, query: int) -> list[int]:
         distance, last = self.layout.distance, self._last
-        codes, ends = self._view, self._ends_view
+        codes, bounds = self._view, self._bounds_view
         results: list[int] = []
         for low, first_code, first_bucket, earlier in self._blocks:
             own = query >> low & last
             for flip in self._flip_list:
                 bucket = first_bucket + (own ^ flip)
-                start, end = first_code + ends[bucket], first_code + ends[bucket + 1]
+                start, end = first_code + bounds[bucket], first_code + bounds[bucket + 1]
                 if end - start <= _FEW:
                     near = [code for code in codes[start:end] if (code ^ query).bit_count() <= distance]
                 else:
@@ -210,7 +212,7 @@ class Tables:
 
     def find_all(self, queries: Codes) -> Groups:
         looked_at = _PLAIN_CODE * self._size * self.layout.expected_comparisons / 1000
-        compiled = loops(queries.size * (_PLAIN_QUERY + looked_at) * 1e-9)
+        compiled = loops_if_worth_loading(queries.size * (_PLAIN_QUERY + looked_at) * 1e-9)
         if compiled is None:
             return self._find_all_plainly(queries)
         results, counts = np.empty(queries.size + 1024, np.uint64), np.zeros(queries.size + 1, np.int64)
@@ -224,10 +226,10 @@ class Tables:
         owners, codes = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
         for number, low in enumerate(layout.lows):
             table = self._all[number * self._size : (number + 1) * self._size]
-            ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)].astype(np.int64)
+            bounds = self._bounds[number * (buckets + 1) : (number + 1) * (buckets + 1)].astype(np.int64)
             own = self._buckets_of(queries, low)
             for flip in layout.flips:
-                for owner, indices in expand_ranges(ends[own ^ flip], ends[(own ^ flip) + 1], _AT_ONCE):
+                for owner, indices in expand_ranges(bounds[own ^ flip], bounds[(own ^ flip) + 1], _AT_ONCE):
                     differing = table[indices] ^ queries[owner]
                     near = np.flatnonzero(np.bitwise_count(differing) <= layout.distance)
                     for mask in layout.masks[:number]:

@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from whorl.errors import CodeTypeError, ParameterError
 from whorl.fingerprint.shingling import well_formed
-from whorl.hamming.codes_and_groups import Hashes, codes_from_votes, count_votes
+from whorl.hamming.votes import Hashes, codes_from_votes, count_votes
 
 #: Number of words in a rolling hash.
 _ROLLED = 3

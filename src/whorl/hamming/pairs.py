@@ -21,16 +21,9 @@ from numpy.typing import NDArray
 
 from whorl.arrays_and_batches import expand_ranges, sort_distinct
 from whorl.connected_components import stars_of
-from whorl.hamming.codes_and_groups import (
-    LARGEST,
-    Codes,
-    CodesLike,
-    Groups,
-    as_codes,
-    as_distance,
-    blocks_of,
-    loops,
-)
+from whorl.hamming.codes import LARGEST, Codes, CodesLike, as_codes, as_distance, blocks_of
+from whorl.hamming.groups import Groups
+from whorl.hamming.load_loops import loops_if_worth_loading
 from whorl.hamming.lookup_tables import PADDING, order_by
 from whorl.request_context import report_progress
 
@@ -138,7 +131,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
     # Bits that are equal in all codes need no blocks.
     free = int(np.bitwise_or.reduce(codes[:count]) ^ np.bitwise_and.reduce(codes[:count]))
     bits = free.bit_count()
-    compiled = loops(count * comb(distance + 2, distance) * _PLAIN_SECONDS)
+    compiled = loops_if_worth_loading(count * comb(distance + 2, distance) * _PLAIN_SECONDS)
     costs = _COMPILED if compiled else _PLAIN
     blocks = costs.blocks(1 << count.bit_length(), bits, distance) if depth else 0
     if not blocks:
@@ -191,7 +184,7 @@ def _pairs_in_runs(
     each mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.
     """
     count = codes.size - PADDING
-    compiled = loops(0)
+    compiled = loops_if_worth_loading(0)
     if compiled:
         numbers = np.array([lead, distance, longest], np.uint64)
         output, state = np.empty((max(_AT_ONCE, min(longest, count)), 2), np.uint64), np.zeros(2, np.int64)

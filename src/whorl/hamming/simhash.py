@@ -27,16 +27,8 @@ from whorl.fingerprint.fingerprint_texts import hash_in_batches
 from whorl.fingerprint.shingling import Scheme, hash_of_number
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.hamming import other_simhash_libraries
-from whorl.hamming.codes_and_groups import (
-    BITS,
-    CodesLike,
-    Hashes,
-    Tally,
-    as_code,
-    as_codes,
-    codes_from_votes,
-    count_votes,
-)
+from whorl.hamming.codes import BITS, CodesLike, as_code, as_codes
+from whorl.hamming.votes import Hashes, Tally, codes_from_votes, count_votes
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once. This number is high enough to keep weights distinct after rounding.

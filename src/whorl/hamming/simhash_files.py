@@ -11,7 +11,9 @@ from typing import BinaryIO
 import numpy as np
 
 from whorl.errors import ParameterError
-from whorl.hamming.codes_and_groups import LARGEST, Codes, Groups, loops, without_garbage_collection
+from whorl.hamming.codes import LARGEST, Codes
+from whorl.hamming.groups import Groups, without_garbage_collection
+from whorl.hamming.load_loops import loops_if_worth_loading
 
 _CHUNK = 1 << 22
 #: Number of groups written at a time.
@@ -49,7 +51,7 @@ def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
 
 
 def _parse_codes(text: bytes, name: str, line: int) -> Codes:
-    compiled = loops(len(text) * READING_SECONDS)
+    compiled = loops_if_worth_loading(len(text) * READING_SECONDS)
     if compiled:
         codes = np.empty(len(text) // 2 + 1, np.uint64)
         count, end = compiled.read_numbers(np.frombuffer(text, np.uint8), codes)
@@ -75,7 +77,7 @@ def _number(text: bytes, name: str, line: int) -> int:
 
 
 def lines_of(groups: Groups) -> Iterator[bytes]:
-    compiled = loops(groups.codes.size * _WRITING_SECONDS)
+    compiled = loops_if_worth_loading(groups.codes.size * _WRITING_SECONDS)
     for first in range(0, len(groups), _GROUPS):
         ends = groups.ends[first : first + _GROUPS + 1]
         if compiled:
