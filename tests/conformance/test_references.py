@@ -12,7 +12,7 @@ from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.shared.open_store_and_documents import file_documents, file_text
 from whorl.ingest.files import Problems
 from whorl.ingest.rows.protocol import RowColumns
-from whorl.search.similar.verify import compare_with_documents
+from whorl.search.similar.compare_hit_texts import compare_with_documents
 
 TEXT = " ".join(f"heron{number}" for number in range(30))
 #: A text with words broken at the ends of lines.

@@ -133,7 +133,7 @@ def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.
     assert (whole.is_total_exact, whole.total) == (True, COPIES + 1)
     assert whole.warnings == ("somebody writes",)
     monkeypatch.setattr(similar_search, "MOST_VERIFIED", 4)
-    monkeypatch.setattr(similar_search, "AT_ONCE", 2)
+    monkeypatch.setattr(similar_search, "CANDIDATES_AT_ONCE", 2)
     page = store.search("FINGERPRINT:whole_20 AND kind:copy", plan="calibrated")
     assert not page.is_total_exact
     assert page.total < COPIES

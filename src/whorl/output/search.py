@@ -17,7 +17,7 @@ from whorl.search.similar.sketch_plan import (
     SketchPlan,
     final_false_positives,
     find_promised_size,
-    reach,
+    smallest_promised_share,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _sizes(branch: Branch) -> str:
 
 
 def _describe_reach(plan: SketchPlan, branch: Branch) -> str:
-    held_from = reach(plan, branch)
+    held_from = smallest_promised_share(plan, branch)
     if held_from is not None:
         return f"there it holds from {100 * held_from:.0f} % on"
     return f"the source is too short to be met there; {100 * branch.recall:.0f} of 100 are found"

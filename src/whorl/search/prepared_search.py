@@ -336,7 +336,7 @@ class PreparedQuery:
         Hits without a stored text are left out. If the texts are too long in total, the last hits are also left out.
         """
         from whorl.search.highlighting import snippet, word_clauses
-        from whorl.search.similar.verify import MOST_PAGE_CHARACTERS
+        from whorl.search.similar.compare_hit_texts import MOST_PAGE_CHARACTERS
 
         contents = self.engine.fields().resolve_name("TEXT", self.reader.names) or {}
         clauses = word_clauses(self._plan, set(contents.values()))

@@ -14,7 +14,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.solr.engine import _CACHED_SKETCHES
 from whorl.errors import UnknownDocumentError
 from whorl.request_context import new_request
-from whorl.search.similar.search import FEW
+from whorl.search.similar.search import MOST_OF_FIRST_QUERY
 
 WORDS = [f"word{number}" for number in range(40)]
 
@@ -125,10 +125,10 @@ def test_many_copies_hide_the_source(url: str, store: Store) -> None:
     """
     The source is confirmed even if it is not on the page of the first candidates, and a new text of it counts.
     """
-    store.index([Document(f"d{number:03}", text_of(1)) for number in range(FEW + 20)])
-    reference = f"d{FEW + 19}"
+    store.index([Document(f"d{number:03}", text_of(1)) for number in range(MOST_OF_FIRST_QUERY + 20)])
+    reference = f"d{MOST_OF_FIRST_QUERY + 19}"
     expected = answer(store, reference, recalls=False)
-    assert len(expected) == FEW + 19
+    assert len(expected) == MOST_OF_FIRST_QUERY + 19
     assert answer(store, reference) == answer(store, reference) == expected
     with open_store(url) as other:
         other.index([Document(reference, text_of(2)), Document("new", text_of(2))])

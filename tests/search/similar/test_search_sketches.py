@@ -23,7 +23,7 @@ from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens, Words
 from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.search import FEW, MOST_VERIFIED, SketchSearch, phrases_of, search_for, verify
+from whorl.search.similar.search import MOST_OF_FIRST_QUERY, MOST_VERIFIED, SketchSearch, phrases_of, search_for, verify
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
 SHINGLES = {document.id: shingles(document.text) for document in DOCUMENTS}
@@ -173,9 +173,9 @@ def test_boilerplate_needs_more_tokens(tmp_path: Path) -> None:
             few, verified = made.plan.look_ups, verify(made)
             assert [hit.hit.id for hit in verified.hits] == [f"copy of {name}"]
             is_common = int(name) < 150
-            assert engine.rows == ([FEW, MOST_VERIFIED] if is_common else [FEW])
+            assert engine.rows == ([MOST_OF_FIRST_QUERY, MOST_VERIFIED] if is_common else [MOST_OF_FIRST_QUERY])
             assert (made.plan.look_ups > few) == is_common
-            assert verified.candidates <= FEW
+            assert verified.candidates <= MOST_OF_FIRST_QUERY
 
 
 def test_short_sources_are_looked_up_as_phrases(tmp_path: Path) -> None:

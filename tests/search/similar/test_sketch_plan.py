@@ -34,7 +34,7 @@ from whorl.search.similar.sketch_plan import (
     find_promised_size,
     make_plan,
     part_of_source,
-    reach,
+    smallest_promised_share,
 )
 
 #: With this scheme, documents of 16 shingles and more are sampled, so that every outcome can be enumerated.
@@ -486,7 +486,7 @@ def test_best_effort_says_what_it_reaches(tokens: int, recall: float) -> None:
     assert (far.level, far.promised, promised_from(plan, far), plan.promised) == (3, False, None, False)
     assert far.min_should_match == 1
     assert far.recall == pytest.approx(recall)
-    assert reach(plan, far) == {3: 12 / 20, 1: 19 / 20}[tokens]
+    assert smallest_promised_share(plan, far) == {3: 12 / 20, 1: 19 / 20}[tokens]
 
 
 @pytest.mark.parametrize(("metric", "size"), [(Metric.JACCARD, 3000), (Metric.A_IN_B, 2000), (Metric.B_IN_A, 3000)])

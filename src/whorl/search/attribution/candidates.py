@@ -43,7 +43,7 @@ from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.search import look_ups, search_for
-from whorl.search.similar.sketch_plan import SketchPlan, reach
+from whorl.search.similar.sketch_plan import SketchPlan, smallest_promised_share
 
 #: Number of shingles in a window, and maximum number of windows of a text; long texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
@@ -169,8 +169,8 @@ def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> floa
     """
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
-    reaches = [reach(plan, branch) for branch in plan.branches if not branch.promised]
-    return max((math.inf if share is None else share * plan.source_size for share in reaches), default=shared)
+    shares = [smallest_promised_share(plan, branch) for branch in plan.branches if not branch.promised]
+    return max((math.inf if share is None else share * plan.source_size for share in shares), default=shared)
 
 
 #: A hash in more documents than this is crowded: only some of these documents become candidates.

@@ -52,6 +52,7 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.planner import unknown_document_message
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
+from whorl.search.similar.compare_hit_texts import TextVerifier, compare_with_documents
 from whorl.search.similar.fetch_query_sources import Source, Sources, text_of
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import DEFAULT_RECALL, SimilarCriteria
@@ -75,15 +76,14 @@ from whorl.search.similar.sketch_plan import (
     part_of_source,
     with_phrases,
 )
-from whorl.search.similar.verify import TextVerifier, compare_with_documents
 
 #: Maximum number of candidates that a search verifies. The best candidates come first.
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time with their sketches, which take about 3 MB together.
-AT_ONCE = 2_000
+CANDIDATES_AT_ONCE = 2_000
 #: Maximum number of candidates of a first query with few tokens. If the query matches more documents, a second query
 #: with more tokens is faster.
-FEW = 100
+MOST_OF_FIRST_QUERY = 100
 #: Maximum size of a source whose shingles are looked up as phrases, in shingles.
 MOST_PHRASES = 128
 #: Default threshold of a calibrated FINGERPRINT clause that states no overlap.
@@ -139,7 +139,7 @@ class SketchSearch:
 
     def batch_size(self, look_ups: BoundPlan) -> int:
         """Return the number of candidates to fetch in one request."""
-        return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else AT_ONCE
+        return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else CANDIDATES_AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
         """Return the query that joins all branches, or None if the plan has no tokens to look up."""
@@ -173,19 +173,23 @@ class SketchSearch:
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
-        """Fetch up to `rows` candidates (by default `AT_ONCE`) from `start`, and verify those not in `seen`.
+        """Fetch up to `rows` candidates (by default `CANDIDATES_AT_ONCE`) from `start`, and verify those not in `seen`.
 
         If the first plan matches too many candidates, return None; after that, `look_ups` returns another query.
         """
-        # The first query fetches up to `FEW` candidates. If it matches more documents, another query replaces it.
+        # The first query fetches up to `MOST_OF_FIRST_QUERY` candidates. If it matches more documents, another query
+        # replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
-            look_ups, start=start, rows=FEW if is_cheap else rows or AT_ONCE, in_order=not is_cheap
+            look_ups,
+            start=start,
+            rows=MOST_OF_FIRST_QUERY if is_cheap else rows or CANDIDATES_AT_ONCE,
+            in_order=not is_cheap,
         )
         if self.cached_sketch is not None and not self.engine.is_current(self.cached_sketch, candidates):
             raise ChangedSourceError
         self.cached_sketch = None
-        if is_cheap and candidates.total > FEW:
+        if is_cheap and candidates.total > MOST_OF_FIRST_QUERY:
             self._narrow()
             return None
         own = self.source.document_id
@@ -294,7 +298,7 @@ class MinHashSearch:
 
 
 #: Maximum number of texts that a search without common text reads.
-MOST_READ = 1_000
+MOST_READ_WITHOUT_COMMON = 1_000
 #: Number of tokens to look up in a branch if hits may be small parts of the source.
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
@@ -346,7 +350,7 @@ class ResidualSearch:
         A candidate is a hit if its share without common text reaches the threshold.
         """
         # The best candidates come first: they are sorted by estimates from a sketch of the source's uncommon shingles.
-        by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ]}
+        by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ_WITHOUT_COMMON]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in compare_with_documents(self.engine, self._text, list(by_id), self._detector):
             read += 1

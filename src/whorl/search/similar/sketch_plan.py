@@ -436,11 +436,11 @@ class ResidualPlan:
         return self.candidates.promised and (not self.metric.allows_smaller or self.least_shared <= 1)
 
 
-def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
-    """Return the share of the source's `left` uncommon shingles that a candidate must have, in (0, 1]."""
-    if not metric.allows_smaller or not left:
+def part_of_source(metric: Metric, threshold: Fraction, uncommon_size: int) -> Fraction:
+    """Return the share of the source's `uncommon_size` uncommon shingles that a candidate must have, in (0, 1]."""
+    if not metric.allows_smaller or not uncommon_size:
         return metric.as_jaccard(threshold) or threshold
-    part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _FRACTION_WITHIN))), left)
+    part = Fraction(max(1, min(_LEAST_WITHIN, -(-uncommon_size // _FRACTION_WITHIN))), uncommon_size)
     return part if metric is Metric.B_IN_A else min(part, threshold)
 
 
@@ -448,7 +448,7 @@ def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
 _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
-def reach(plan: SketchPlan, branch: Branch) -> float | None:
+def smallest_promised_share(plan: SketchPlan, branch: Branch) -> float | None:
     """Return the smallest share at which a branch finds documents with the wanted recall.
 
     The documents have the branch's smallest size. The share is measured by the metric, as a fraction up to 1. Return

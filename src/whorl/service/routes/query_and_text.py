@@ -33,9 +33,9 @@ from whorl.search.boilerplate import detector_for_comparison
 from whorl.search.highlighting import Snippet
 from whorl.search.quotations.extract_quotations import MOST_QUOTATIONS, read_given_quotations
 from whorl.search.quotations.results import GivenQuotation
+from whorl.search.similar.compare_hit_texts import compare_with_documents
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.search.similar.results import Similar
-from whorl.search.similar.verify import compare_with_documents
 from whorl.service.responses import Json
 from whorl.service.routes.base_models import (
     Example,

@@ -21,7 +21,7 @@ from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate,
 
 #: Limits of one search: number of texts to read to decide which candidates are hits, number of texts to read for the
 #: exact percentages of a page, and total number of characters of these texts.
-MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
+MOST_VERIFIED_EXACTLY, MOST_READ_FOR_PAGE, MOST_CHARACTERS = 3_000, 300, 30_000_000
 #: Number of texts to fetch in one request to decide hits, number of texts to fetch in one request for a page, and
 #: approximate maximum number of shingles of all texts in a request.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
@@ -113,7 +113,7 @@ class TextVerifier:
         if unread and end and own is None:
             return hits, [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
         without_text: list[SimilarHit] = []
-        while unread and own is not None and (left := self._texts_left(MOST_READ)):
+        while unread and own is not None and (left := self._texts_left(MOST_READ_FOR_PAGE)):
             lacking = end - len(known)
             if lacking <= 0 and known[end - 1].estimate.shares.by(order) >= unread[0].estimate.high.by(order):
                 break
@@ -135,7 +135,7 @@ class TextVerifier:
         if len(on_page) > missing:
             warnings.append(
                 f"{len(on_page) - missing:,} of the hits were not read, and their percentages are estimates: one "
-                f"search reads {MOST_READ} texts, or as many as have {MOST_CHARACTERS:,} characters together"
+                f"search reads {MOST_READ_FOR_PAGE} texts, or as many as have {MOST_CHARACTERS:,} characters together"
             )
         return page, warnings
 

@@ -17,10 +17,10 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.formatting import percent
 from whorl.output.json_conversion import values
 from whorl.search.boilerplate import detector_of_texts
-from whorl.search.similar import verify
+from whorl.search.similar import compare_hit_texts
+from whorl.search.similar.compare_hit_texts import compare_without_common
 from whorl.search.similar.fetch_query_sources import Source
 from whorl.search.similar.results import Similar
-from whorl.search.similar.verify import compare_without_common
 
 CHANCE = random.Random(61)
 FORM = words(CHANCE, 150)
@@ -78,8 +78,8 @@ def test_hits_that_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -
     shares = compare_without_common(store.engine, source, ["two", "gone"], detector)
     assert list(shares.by_id) == ["two"]
     assert shares.warnings == ("1 of the hits were not read, so their shares without common text are unknown",)
-    monkeypatch.setattr(verify, "_TEXTS_AT_ONCE", 2)
-    monkeypatch.setattr(verify, "MOST_PAGE_CHARACTERS", 1)
+    monkeypatch.setattr(compare_hit_texts, "_TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr(compare_hit_texts, "MOST_PAGE_CHARACTERS", 1)
     assert len(compare_without_common(store.engine, source, ["00", "01", "02"], detector).by_id) == 2
 
 

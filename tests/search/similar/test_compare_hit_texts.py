@@ -8,7 +8,7 @@ import pytest
 
 from tests.search.similar.copies import TEXTS, Watched, jaccard
 from whorl import Store
-from whorl.search.similar import verify
+from whorl.search.similar import compare_hit_texts
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypat
     """
     Beyond the limit of characters no texts are read, and a warning counts the hits with estimates.
     """
-    monkeypatch.setattr(verify, "MOST_CHARACTERS", 3 * len(TEXTS["whole"]))
+    monkeypatch.setattr(compare_hit_texts, "MOST_CHARACTERS", 3 * len(TEXTS["whole"]))
     page = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=30)
     read = [request for request in engine.requests if request.startswith("text of copy")]
     unread = [hit for hit in page.found if not hit.estimate.is_exact]
@@ -45,7 +45,7 @@ def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: p
     """
     A hit whose text was not fetched because of the limit counts as not read, not as one without a stored text.
     """
-    monkeypatch.setattr(verify, "MOST_READ", 13)
+    monkeypatch.setattr(compare_hit_texts, "MOST_READ_FOR_PAGE", 13)
     page = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=30)
     read = [request for request in engine.requests if request.startswith("text of copy")]
     unread = [hit for hit in page.found if not hit.estimate.is_exact]
@@ -66,7 +66,7 @@ def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch
         request[8:] for request in read
     }
     engine.requests.clear()
-    monkeypatch.setattr(verify, "MOST_VERIFIED_EXACTLY", 1)
+    monkeypatch.setattr(compare_hit_texts, "MOST_VERIFIED_EXACTLY", 1)
     bounded = store.similar("whole", metric="jaccard", threshold=92, rows=100)
     assert sum(request.startswith("text of copy") for request in engine.requests) == 1
     assert {similar.hit.id for similar in bounded.found} >= {similar.hit.id for similar in settled.found}
