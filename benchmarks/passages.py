@@ -9,8 +9,8 @@ each origin is searched for hosts that have a passage of it, as `whorl sources` 
 (`find_passage_candidates`), and without (`find_candidates`: sketches, window by window). The reference is `whorl
 similar --metric a_in_b --threshold 50` with each passage alone: its best case, since users do not know the passage. A
 passage is missed if the hits lack its host. The search does not promise to find a passage whose hashes all occur in
-more than `MANY` documents, and reports it (`crowded`); missed passages of this kind are counted separately. So more
-than 10,000 passages are inserted, to have 10,000 with a promise.
+more than `CROWDED_ABOVE` documents, and reports it (`crowded`); missed passages of this kind are counted separately. So
+more than 10,000 passages are inserted, to have 10,000 with a promise.
 
 `--design` counts the pairs among 500 texts that share a number, by the words under a hash: see
 docs/decisions/0027-find-passages-by-winnowing.md.
@@ -38,7 +38,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import read_joined_words
 from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnow
-from whorl.search.attribution.candidates import MANY, find_candidates, find_passage_candidates
+from whorl.search.attribution.candidates import CROWDED_ABOVE, find_candidates, find_passage_candidates
 
 HERE = Path(__file__).resolve().parent
 SCHEME = PassageScheme()
@@ -112,9 +112,9 @@ def covered(returned: Iterable[str], own: Sequence[Passage]) -> list[bool]:
 
 
 def is_followed(store: Store, passage: Passage) -> bool:
-    """Check if a passage has a hash that occurs in at most `MANY` documents."""
+    """Check if a passage has a hash that occurs in at most `CROWDED_ABOVE` documents."""
     numbers = winnow(read_joined_words(passage.text, store.engine.scheme.profile), SCHEME).tolist()
-    return min(store.engine.passage_counts(numbers)) <= MANY
+    return min(store.engine.passage_counts(numbers)) <= CROWDED_ABOVE
 
 
 def recalls(what: str, words: Sequence[int], is_met: Sequence[bool]) -> Iterator[Line]:

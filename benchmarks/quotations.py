@@ -29,7 +29,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.search.quotations.named_sources import NamedSource
 from whorl.search.quotations.results import Quotation, Verdict
-from whorl.search.quotations.verify import verify_quotations
+from whorl.search.quotations.verify_quotations import verify_quotations
 
 #: Signs that a kind of change replaces, and signs for omissions.
 _SIGN = re.compile(r"\d\.\d|\d%|[<>]|\$(?=\d)|(?<= )-(?=\d)")

@@ -353,7 +353,7 @@ class Store:
         """
         from whorl.operations import VerifyOperation
         from whorl.search.quotations.extract_quotations import read_given_quotations
-        from whorl.search.quotations.verify import verification_of, verify_quotations
+        from whorl.search.quotations.verify_quotations import verification_of, verify_quotations
 
         if quotations is not None:
             if source is not None or reference != SOURCE:

@@ -64,7 +64,7 @@ def test_a_name_that_several_have(store: Store) -> None:
     """
     assert store.references.ids(["b.txt", "seven", "B.TXT", "*", ""]) == {"seven": "7"}
     with pytest.raises(UnknownDocumentError, match=r"but several of this name: 'other/b\.txt', 'texts/b\.txt'"):
-        store.references.referent("b.txt")
+        store.references.resolve("b.txt")
     with pytest.raises(UnknownDocumentError, match="but several of this name: 'other/b") as unknown:
         store.document("b.txt")
     assert unknown.value.suggested is None
@@ -80,7 +80,7 @@ def test_without_a_folder_no_file_is_read(store: Store, tmp_path: Path, monkeypa
     for name in ("secret.txt", str(tmp_path / "secret.txt"), str(tmp_path / "texts/a.txt")):
         assert store.references.ids([name]) == {}
         with pytest.raises(UnknownDocumentError):
-            store.references.referent(name)
+            store.references.resolve(name)
     assert store.references.ids(["./texts/a.txt"]) == {"./texts/a.txt": "texts/a.txt"}
 
 
@@ -91,7 +91,7 @@ def test_a_file_next_to_the_store(store: Store, tmp_path: Path) -> None:
     (tmp_path / "new.txt").write_text("some words that no document of the store has", encoding="utf-8")
     (tmp_path / "copy.txt").write_text(f"  {FIRST}\n", encoding="utf-8")
     references = in_folder(store, tmp_path).references
-    new, copy = references.referent("new.txt"), references.referent("copy.txt")
+    new, copy = references.resolve("new.txt"), references.resolve("copy.txt")
     assert (new.id, new.text) == (None, "some words that no document of the store has")
     assert new.note == "new.txt is not in the store, so the file itself is the source"
     assert (copy.id, copy.text, copy.note) == ("texts/a.txt", None, "copy.txt is in the store as 'texts/a.txt'")
@@ -103,8 +103,8 @@ def test_a_file_with_the_name_of_a_document(store: Store, tmp_path: Path) -> Non
     """
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "a.txt").write_text("some words that no document of the store has", encoding="utf-8")
-    assert in_folder(store, tmp_path).references.referent("a.txt").id == "texts/a.txt"
-    here = in_folder(store, tmp_path / "here").references.referent("a.txt")
+    assert in_folder(store, tmp_path).references.resolve("a.txt").id == "texts/a.txt"
+    here = in_folder(store, tmp_path / "here").references.resolve("a.txt")
     assert (here.id, here.text) == (None, "some words that no document of the store has")
 
 
@@ -115,7 +115,7 @@ def test_a_changed_file(store: Store, tmp_path: Path) -> None:
     store.engine.file_base(lambda: tmp_path)
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts/a.txt").write_text("other words", encoding="utf-8")
-    meant = in_folder(store, tmp_path).references.referent("./texts/a.txt")
+    meant = in_folder(store, tmp_path).references.resolve("./texts/a.txt")
     assert meant.id == "texts/a.txt"
     assert "has changed since it was indexed" in (meant.note or "")
 
@@ -130,16 +130,16 @@ def test_a_changed_file_that_is_preferred(store: Store, tmp_path: Path) -> None:
     file.write_text(FIRST, encoding="utf-8")
     references = in_folder(store, tmp_path).references
     for reference in ("texts/a.txt", "./texts/a.txt"):
-        unchanged = references.referent(reference, prefers_file=True)
+        unchanged = references.resolve(reference, prefers_file=True)
         assert (unchanged.id, unchanged.text) == ("texts/a.txt", None)
         assert "changed" not in (unchanged.note or "")
     file.write_text("other words", encoding="utf-8")
     for reference in ("texts/a.txt", "./texts/a.txt"):
-        changed = references.referent(reference, prefers_file=True)
+        changed = references.resolve(reference, prefers_file=True)
         assert (changed.id, changed.text) == ("texts/a.txt", "other words")
         assert (changed.note or "").endswith("has changed since it was indexed; the file itself counts")
     file.unlink()
-    assert references.referent("texts/a.txt", prefers_file=True).text is None
+    assert references.resolve("texts/a.txt", prefers_file=True).text is None
 
 
 def test_a_store_without_a_base(store: Store, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import click
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.terminal import console, print_notes
 from whorl.cli.shared.flags import STORE, operation_options, with_boilerplate_texts
-from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
+from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, resolve_reference
 from whorl.cli.shared.single_value_options import Command
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare_texts import Comparison, rejoin_pair, words_of
@@ -98,7 +98,7 @@ def _file(name: str) -> ReadText:
 def _read_text(opened: Store, name: str) -> ReadText:
     if name == STANDARD_INPUT or (is_file(name) and not opened.references.ids([name])):
         return _file(name)
-    meant = referent(opened, name)
+    meant = resolve_reference(opened, name)
     if meant.text is not None:
         return ReadText(name, "file", meant.text)
     document_id = meant.id or name

@@ -12,7 +12,12 @@ import click
 from whorl.cli.render.result_tables import similar_table
 from whorl.cli.render.terminal import console, explanation, print_notes
 from whorl.cli.shared.flags import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
-from whorl.cli.shared.open_store_and_documents import Searched, add_search_options, open_store_or_files, referent
+from whorl.cli.shared.open_store_and_documents import (
+    Searched,
+    add_search_options,
+    open_store_or_files,
+    resolve_reference,
+)
 from whorl.cli.shared.single_value_options import Command
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
@@ -70,7 +75,7 @@ def similar(
         from whorl.search.similar.fetch_query_sources import SOURCE
 
         if document is not None:
-            meant = referent(opened, document, is_file_expected=bool(searched.folders))
+            meant = resolve_reference(opened, document, is_file_expected=bool(searched.folders))
         else:
             meant = opened.references.resolve_text(text or "", "the text" if file is None else file)
             print_notes([meant.note])

@@ -10,7 +10,12 @@ from click.exceptions import Exit
 from whorl.cli.render.result_tables import closing_line, sources_table, totals_line
 from whorl.cli.render.terminal import console, print_notes, show_progress
 from whorl.cli.shared.flags import HTML, operation_options, with_boilerplate_texts
-from whorl.cli.shared.open_store_and_documents import Searched, add_search_options, open_store_or_files, referent
+from whorl.cli.shared.open_store_and_documents import (
+    Searched,
+    add_search_options,
+    open_store_or_files,
+    resolve_reference,
+)
 from whorl.cli.shared.output_files import open_output, report_file
 from whorl.cli.shared.single_value_options import Command
 from whorl.operations import SourcesOperation
@@ -56,7 +61,7 @@ def sources(
         # A document that the user names is not one of its own sources. But if the text is a file, a document with the
         # same text is a source: otherwise, --fail-on would accept a complete copy.
         in_folders, gates = bool(searched.folders), options.fail_on is not None
-        meant = referent(opened, named, is_file_expected=in_folders, finds_copy=False, prefers_file=gates)
+        meant = resolve_reference(opened, named, is_file_expected=in_folders, finds_copy=False, prefers_file=gates)
         if meant.id is not None and meant.note is None:
             print_notes([f"{named} is in the store, and so none of its own sources"])
         with show_progress():

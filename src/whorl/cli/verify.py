@@ -14,7 +14,7 @@ from rich.text import Text
 from whorl.cli.render.comparison import place_text, shorten
 from whorl.cli.render.terminal import console, print_notes, show_progress
 from whorl.cli.shared.flags import HTML, STORE, operation_options
-from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
+from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, resolve_reference
 from whorl.cli.shared.output_files import open_output, report_file
 from whorl.cli.shared.single_value_options import Command
 from whorl.errors import ParameterError
@@ -95,7 +95,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
         if suffix in _HTML_SUFFIXES:
             own_id = store.references.id_by_path(named) or SOURCE
     else:
-        meant = referent(store, named, is_file_expected=True, prefers_file=options.fail_on is not None)
+        meant = resolve_reference(store, named, is_file_expected=True, prefers_file=options.fail_on is not None)
         if meant.text is None:
             verification = store.verify(meant.id or named, options)
             return ReadText.from_text(named, verification.text), verification

@@ -45,7 +45,7 @@ _BEGINNING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Referent:
+class ResolvedReference:
     """A document of the store, or a text outside it (`text` is not None).
 
     If `id` is also given, the text is the content of a file that has changed since it was indexed as this document.
@@ -120,7 +120,7 @@ class References:
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
 
-    def referent(self, reference: str, *, finds_copy: bool = True, prefers_file: bool = False) -> Referent:
+    def resolve(self, reference: str, *, finds_copy: bool = True, prefers_file: bool = False) -> ResolvedReference:
         """Return the document that a reference names, or the text of a file outside the store.
 
         A reference is first read as the id or path of a document, then as a file, then as the name of a document. If a
@@ -143,16 +143,16 @@ class References:
             has_text = self._has_text(document_id, text) if is_stored and text is not None else None
             if text is None or has_text:
                 changed = self._note_on_change(reference, document_id) if text is None else None
-                return Referent(reference, document_id, note=changed or named)
+                return ResolvedReference(reference, document_id, note=changed or named)
             if has_text is None:
                 note = f"the store keeps no text for {shorten_repr(document_id)}, so the file itself is the source"
-                return Referent(reference, text=text, note=note)
+                return ResolvedReference(reference, text=text, note=note)
             note = f"the file {reference} has changed since it was indexed; the file itself counts"
-            return Referent(reference, document_id, text, note)
+            return ResolvedReference(reference, document_id, text, note)
         if text is not None:
-            referent = self.resolve_text(text, reference, finds_copy=finds_copy)
+            resolved = self.resolve_text(text, reference, finds_copy=finds_copy)
             note = f"{reference} is not in the store, so the file itself is the source"
-            return referent if referent.note else replace(referent, note=note)
+            return resolved if resolved.note else replace(resolved, note=note)
         if names := self._names_hint(reference):
             raise UnknownDocumentError(reference, names)
         suggested = self._nearest_id(reference)
@@ -194,15 +194,17 @@ class References:
                 return ids[close[0]]
         return None
 
-    def resolve_text(self, text: str, name: str, *, finds_copy: bool = True) -> Referent:
+    def resolve_text(self, text: str, name: str, *, finds_copy: bool = True) -> ResolvedReference:
         """Return the stored document with this text, or the text itself. Messages call the text `name`."""
         for document_id in self.documents_with(text) if finds_copy else ():
-            return Referent(name, document_id, note=f"{name} is in the store as {shorten_repr(document_id)}")
-        return Referent(name, text=text)
+            return ResolvedReference(name, document_id, note=f"{name} is in the store as {shorten_repr(document_id)}")
+        return ResolvedReference(name, text=text)
 
-    def source(self, reference: str | None, text: str | None) -> Referent:
+    def source(self, reference: str | None, text: str | None) -> ResolvedReference:
         """Return the source of a request: a referenced document, the document with a given text, or the text itself."""
-        return Referent(reference, reference) if reference is not None else self.resolve_text(text or "", "the text")
+        if reference is not None:
+            return ResolvedReference(reference, reference)
+        return self.resolve_text(text or "", "the text")
 
     def documents_with(self, text: str) -> list[str]:
         """Return the ids of the documents with this text, ignoring white space; empty for a blank text."""

@@ -41,7 +41,7 @@ def test_narrowed_candidates(tmp_path: Path, size: int) -> None:
             possible = {at for first, end in candidate.possible.tolist() for at in range(first, end)}
             assert possible >= set(range(start, start + 40))
             assert len(possible) <= (40 if size < 1_000 else 299)
-        list(reader.check(candidates))
+        list(reader.read_and_cover(candidates))
         for candidate, start in zip(candidates, range(0, 260, 13), strict=True):
             assert (candidate.cover.tolist(), candidate.possible.size) == ([[start, start + 40]], 0)
         assert reader.read == len(candidates)

@@ -255,8 +255,8 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     Only a few of the documents with the same form become candidates, with a warning; a document with another passage is
     among them.
     """
-    monkeypatch.setattr(candidates, "MANY", 40)
-    monkeypatch.setattr(candidates, "TAKEN", 5)
+    monkeypatch.setattr(candidates, "CROWDED_ABOVE", 40)
+    monkeypatch.setattr(candidates, "CANDIDATES_PER_CROWDED_PART", 5)
     chance = random.Random(33)
     form, own = words(chance, 300), words(chance, 100)
     store.index(Document(f"form {number:03}", " ".join([*form, *words(chance, 50)])) for number in range(60))
@@ -278,8 +278,8 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     """
     The number of requests and the documents of each are bounded, even if all documents share most passages of the text.
     """
-    monkeypatch.setattr(candidates, "MANY", 2)
-    monkeypatch.setattr(candidates, "TAKEN", 3)
+    monkeypatch.setattr(candidates, "CROWDED_ABOVE", 2)
+    monkeypatch.setattr(candidates, "CANDIDATES_PER_CROWDED_PART", 3)
     monkeypatch.setattr(candidates, "_MOST_LOOK_UPS", 5)
     form = " ".join(words(random.Random(34), 2_000))
     store.index(Document(f"{number:02}", form) for number in range(30))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.protocol import File, RowColumns
     from whorl.model import Document
-    from whorl.search.document_references import Referent
+    from whorl.search.document_references import ResolvedReference
     from whorl.store import Store
 
 _IN = click.option(
@@ -175,13 +175,13 @@ def file_text(path: str) -> str | None:
     return source_text(path)
 
 
-def referent(
+def resolve_reference(
     store: Store, name: str, *, is_file_expected: bool = False, finds_copy: bool = True, prefers_file: bool = False
-) -> Referent:
+) -> ResolvedReference:
     """Find the document or text that a name on the command line refers to, and print a note about it.
 
     If `is_file_expected` is true, no note is printed about a file that is not in the store. `finds_copy` and
-    `prefers_file` are passed on to `References.referent`.
+    `prefers_file` are passed on to `References.resolve`.
 
     Raises:
         UnknownDocumentError: The name is neither a document nor a file.
@@ -193,7 +193,7 @@ def referent(
         meant = store.references.resolve_text(source_text(name), "standard input", finds_copy=finds_copy)
     else:
         try:
-            meant = store.references.referent(name, finds_copy=finds_copy, prefers_file=prefers_file)
+            meant = store.references.resolve(name, finds_copy=finds_copy, prefers_file=prefers_file)
         except UnknownDocumentError as error:
             if os.path.isdir(name):
                 raise ParameterError(f"{name} is a folder; name a file in it, or a document of the store") from error
@@ -208,7 +208,7 @@ def read_named_files(store: Store, names: Iterable[str]) -> dict[str, str]:
     texts = {}
     for name in names:
         with suppress(UnknownDocumentError):
-            meant = referent(store, name)
+            meant = resolve_reference(store, name)
             if meant.text is not None:
                 texts[name] = meant.text
     return texts

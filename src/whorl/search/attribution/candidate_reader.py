@@ -34,10 +34,10 @@ from whorl.request_context import report_progress, require_time
 from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
+    array_of_each_range,
     count_words_in,
     cumulate_counted,
     merge_ranges,
-    owners_of,
     ranges_by_owner,
 )
 from whorl.search.boilerplate import Comparer
@@ -188,7 +188,7 @@ class CandidateReader:
         self, possible: Sequence[Numbers], sketches: Sequence[Sketch], is_open: npt.NDArray[np.bool_]
     ) -> list[Numbers]:
         """Return the ranges of words that each document may share, without words that its sketch rules out."""
-        ranges, owners = np.concatenate(possible), owners_of(possible)
+        ranges, owners = np.concatenate(possible), array_of_each_range(possible)
         is_examined = count_words_in(ranges, cumulate_counted(is_open)) > 0
         (starts, ends), examined = ranges[is_examined].T, owners[is_examined]
         shingles = np.maximum(ends - starts - self._engine.scheme.shingle_size + 1, 0)
@@ -204,7 +204,7 @@ class CandidateReader:
         order = np.lexsort((starts, owners))
         return ranges_by_owner(owners[order], starts[order], ends[order], len(possible))
 
-    def check(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
+    def read_and_cover(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
         """Read the texts of candidates and set the words that they share; yield each candidate that was read.
 
         Likely sources (`are_likely`) are compared word by word, until the texts in memory reach their limit. In other

@@ -12,8 +12,8 @@ The index holds only some hashes of each document: its passage hashes, chosen by
 of every run of `hashed_words` words of the text. A document with one of these hashes contains the words of the run,
 which gives a lower bound of the words that it shares with the text. The hashes also give an upper bound, because each
 shared run of `run_words` words contains at least one of them. All documents with a rare hash become candidates. A hash
-in more than `MANY` documents is called crowded. It usually belongs to common text, so only the documents that share the
-most hashes with that part of the text become candidates.
+in more than `CROWDED_ABOVE` documents is called crowded. It usually belongs to common text, so only the documents that
+share the most hashes with that part of the text become candidates.
 """
 
 from __future__ import annotations
@@ -174,19 +174,19 @@ def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> floa
 
 
 #: A hash in more documents than this is crowded: only some of these documents become candidates.
-MANY = 5_000
-#: Neighbouring hashes of the text that are each in more than `MANY` documents form a crowded part. At most
-#: `_MOST_LOOK_UPS` crowded parts are looked up, and each gives at most `TAKEN` candidates.
-TAKEN, _MOST_LOOK_UPS = 50, 200
+CROWDED_ABOVE = 5_000
+#: Neighbouring hashes of the text that are each in more than `CROWDED_ABOVE` documents form a crowded part. At most
+#: `_MOST_LOOK_UPS` crowded parts are looked up, and each gives at most `CANDIDATES_PER_CROWDED_PART` candidates.
+CANDIDATES_PER_CROWDED_PART, _MOST_LOOK_UPS = 50, 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageCandidates:
     """Candidates found by passage hashes, in groups of documents with the same hashes of the text.
 
-    `crowded` is the number of hashes of the text that more than `MANY` documents have. Only some of these documents are
-    candidates. `crowded_ranges` are the ranges of the text's words where the other documents may share runs of
-    `run_words` words or more.
+    `crowded` is the number of hashes of the text that more than `CROWDED_ABOVE` documents have. Only some of these
+    documents are candidates. `crowded_ranges` are the ranges of the text's words where the other documents may share
+    runs of `run_words` words or more.
     """
 
     groups: tuple[Candidate, ...]
@@ -213,13 +213,13 @@ def find_passage_candidates(
         return PassageCandidates((), 0, NO_RANGES, ())
     *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
-    crowded = [number for number, count in known.items() if count > MANY]
+    crowded = [number for number, count in known.items() if count > CROWDED_ABOVE]
     # A broken word cuts a run of `run_words` words, but at least half of the words stay together. This is enough if
     # passages may be that short.
     if broken and min_words > scheme.run_words // 2:
         # BROKEN_WORDS marks documents with broken words. Treat it like a crowded hash, which is looked up only in
         # documents that other hashes have found.
-        known[BROKEN_WORDS] = max(broken, MANY + 1)
+        known[BROKEN_WORDS] = max(broken, CROWDED_ABOVE + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
         # Group the missing hashes that are neighbours in the text.
@@ -229,7 +229,7 @@ def find_passage_candidates(
             report_progress("looking up passages", done, done + 1)
             best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
             done += 1
-        matches = engine.find_documents_with_passages(known, most=MANY, among=tuple(best), left_out=left_out)
+        matches = engine.find_documents_with_passages(known, most=CROWDED_ABOVE, among=tuple(best), left_out=left_out)
         # The documents with the most hashes of a crowded part may still lack some of these hashes. So repeat the
         # look-up for the hashes that no returned document has.
         is_kept = dict(zip(known, np.bincount(matches.numbers, minlength=len(known)).tolist(), strict=True))
@@ -239,9 +239,9 @@ def find_passage_candidates(
     warnings: tuple[str, ...] = ()
     if crowded:
         warnings = (
-            f"{len(crowded):,} of {len(numbers):,} places of the text are in more than {MANY:,} documents each, up "
-            f"to {max(map(known.__getitem__, crowded)):,}: of these documents, those with most of a part of the text "
-            "are candidates",
+            f"{len(crowded):,} of {len(numbers):,} places of the text are in more than {CROWDED_ABOVE:,} documents "
+            f"each, up to {max(map(known.__getitem__, crowded)):,}: of these documents, those with most of a part of "
+            "the text are candidates",
         )
     crowded_ranges = ranges_of(
         mask_ranges(possible_words[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words))
@@ -259,11 +259,11 @@ def find_passage_candidates(
 def _find_best(
     engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
 ) -> Collection[str]:
-    """Return the ids of at most `TAKEN` documents: the documents with the largest number of these passage hashes."""
+    """Return the ids of the documents with the most of these passage hashes, `CANDIDATES_PER_CROWDED_PART` at most."""
     clause: BoundNode = PassageHashes("the text", scheme, tuple(numbers))
     if left_out is not None:
         clause = Bool(must=(clause,), must_not=(left_out,))
-    return [hit.id for hit in engine.search(BoundPlan(clause), start=0, rows=TAKEN).hits]
+    return [hit.id for hit in engine.search(BoundPlan(clause), start=0, rows=CANDIDATES_PER_CROWDED_PART).hits]
 
 
 def _group_matches(

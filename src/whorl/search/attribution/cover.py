@@ -54,12 +54,12 @@ def concatenate_ranges(ranges: Iterable[Numbers]) -> Numbers:
     return np.concatenate([NO_RANGES, *ranges])
 
 
-def places_of(ranges: Numbers) -> Numbers:
+def word_indices(ranges: Numbers) -> Numbers:
     """Return the indices of the words in the ranges, one range after the other; int64 array."""
     return spread(ranges[:, 0], ranges[:, 1] - ranges[:, 0])
 
 
-def owners_of(ranges: Sequence[Numbers]) -> Numbers:
+def array_of_each_range(ranges: Sequence[Numbers]) -> Numbers:
     """Return an owner for each range, in order: the index in `ranges` of the array that contains the range."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
@@ -90,7 +90,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     >>> [*greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))]
     [(1, 6), (0, 3)]
     """
-    ranges, owners, is_open = concatenate_ranges(covers), owners_of(covers), is_counted.copy()
+    ranges, owners, is_open = concatenate_ranges(covers), array_of_each_range(covers), is_counted.copy()
     counts = count_words_in(ranges, cumulate_counted(is_open)), ranges[:, 1] - ranges[:, 0]
     gains, totals = (np.bincount(owners, weights, len(covers)).astype(np.int64).tolist() for weights in counts)
     # The best document is on top. The number of words that a document adds can only fall, so count it again only for
@@ -100,7 +100,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     while heap:
         require_time()
         known, total, at = heap[0]
-        places = places_of(covers[at])
+        places = word_indices(covers[at])
         gain = int(np.count_nonzero(is_open[places]))
         if gain == -known:
             is_open[places] = False

@@ -34,19 +34,19 @@ from whorl.search.attribution.candidates import Candidates, find_candidates, fin
 from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
+    array_of_each_range,
     concatenate_ranges,
     count_words_in,
     cumulate_counted,
     greedy_cover,
-    owners_of,
-    places_of,
+    word_indices,
 )
 from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named, mask_excluded_words
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
 
 #: Largest permitted value of the option `most_read`.
-MOST_READ = 10_000
+LARGEST_MOST_READ = 10_000
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
 #: Maximum number of words broken at line ends that are looked up for a text, and in one request.
@@ -110,8 +110,8 @@ def find_sources(
     medium, high = fraction_of("medium", options.medium), fraction_of("high", options.high)
     if options.min_words < 1:
         raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
-    if not 1 <= options.most_read <= MOST_READ:
-        raise ParameterError(f"most_read must be 1 to {MOST_READ:,}, got {options.most_read}")
+    if not 1 <= options.most_read <= LARGEST_MOST_READ:
+        raise ParameterError(f"most_read must be 1 to {LARGEST_MOST_READ:,}, got {options.most_read}")
     if medium > high:
         raise ParameterError(f"medium ({options.medium}) must not be larger than high ({options.high})")
     if options.timeout is not None and not options.timeout > 0:
@@ -193,7 +193,7 @@ def _cover_text(
         chooser.add(found, unknown)
         if certain_words is None:
             # Without passage hashes, the shared words are unknown, so read all candidates.
-            for _ in reader.check(chooser.candidates):
+            for _ in reader.read_and_cover(chooser.candidates):
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
@@ -357,11 +357,11 @@ class _SourceChooser:
             wanted = [
                 self._keep_first(unread[place])
                 for place, new_words in batch
-                if 2 * np.count_nonzero(is_open[places_of(unread[place].cover)]) >= new_words
+                if 2 * np.count_nonzero(is_open[word_indices(unread[place].cover)]) >= new_words
             ]
-            for candidate in self._reader.check(wanted, are_likely=True):
+            for candidate in self._reader.read_and_cover(wanted, are_likely=True):
                 is_any = True
-                is_open[places_of(candidate.cover)] = False
+                is_open[word_indices(candidate.cover)] = False
         return is_any
 
     def _keep_first(self, candidate: Candidate) -> Candidate:
@@ -448,8 +448,8 @@ class _SourceChooser:
                 # Sketches of long documents are samples and rule out few candidates, so look up phrases first.
                 promising = self._select_with_runs(promising, is_open)
             cover = greedy_cover([candidate.possible for candidate in promising], is_open)
-            for candidate in self._reader.check([promising[place] for place, _ in cover]):
-                is_open[places_of(candidate.cover)] = False
+            for candidate in self._reader.read_and_cover([promising[place] for place, _ in cover]):
+                is_open[word_indices(candidate.cover)] = False
         return self._reader.read > read_before
 
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
@@ -463,8 +463,8 @@ class _SourceChooser:
         best, _ = next(greedy_cover([candidate.possible for candidate in promising], is_open))
         promising += self._split_candidate(promising[best], promising[best].ids[1:])
         before = int(np.count_nonzero(is_open))
-        for candidate in self._reader.check([promising[best]]):
-            is_open[places_of(candidate.cover)] = False
+        for candidate in self._reader.read_and_cover([promising[best]]):
+            is_open[word_indices(candidate.cover)] = False
         return int(np.count_nonzero(is_open)) < before
 
     def _select_with_runs(
@@ -499,7 +499,7 @@ class _SourceChooser:
     def _count_words(self, ranges: Sequence[Numbers], is_marked: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of marked words in each candidate's ranges."""
         words = count_words_in(concatenate_ranges(ranges), cumulate_counted(is_marked))
-        return np.bincount(owners_of(ranges), words, len(ranges)).astype(np.int64)
+        return np.bincount(array_of_each_range(ranges), words, len(ranges)).astype(np.int64)
 
 
 def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:

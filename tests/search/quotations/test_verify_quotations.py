@@ -11,7 +11,7 @@ from tests.checks import Checks
 from whorl import Document, Store, Verdict, VerifiedQuotation, open_store
 from whorl.errors import ParameterError, StoppedError, UnknownDocumentError
 from whorl.request_context import new_request, reporting
-from whorl.search.quotations import verify
+from whorl.search.quotations import verify_quotations
 
 LEASE = (
     "The tenant pays a rent of 1,450 a month, in advance, on the first working day of each month. The landlord keeps "
@@ -167,7 +167,7 @@ def test_holders_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """
     If more documents than the limit have the words, the answer counts the others and proves no absence.
     """
-    monkeypatch.setattr(verify, "MOST_READ", 20)
+    monkeypatch.setattr(verify_quotations, "MOST_READ_PER_QUOTATION", 20)
     with open_store(tmp_path / "store") as store:
         store.index([Document(f"{number:03}", COMMENTED.format(number)) for number in range(250)])
         absent = judged(store, "in the second +clause of this lease")

@@ -2,8 +2,8 @@
 
 A quotation is first compared with its named source. If the source does not contain the quotation, runs of the
 quotation's words are looked up as phrases, and the documents with the most runs are read. If none of these documents
-contains the quotation, other documents with its words are read, at most `MOST_READ`. The comparison uses canonical
-words, never hashes. Verdicts:
+contains the quotation, other documents with its words are read, at most `MOST_READ_PER_QUOTATION`. The comparison uses
+canonical words, never hashes. Verdicts:
 
 - *exact*: a document contains all words of the quotation in one run.
 - *edited*: the best place in a document differs in at most a quarter of the words.
@@ -72,7 +72,7 @@ MOST_UNEXPLAINED = 0.2
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum number of documents that are read because they contain words of the quotation, and number of documents to
 #: read at once.
-MOST_READ, _READ_AT_ONCE = 500, 20
+MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
 #: Limits for the words of a quotation that a document must contain to be read: number of words chosen from the
 #: quotation, number of chosen words with a digit, and number of characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
@@ -146,7 +146,7 @@ def verify_quotations(
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
     named = NamedDocuments(references, (source for quotation in quotations for source in quotation.sources))
-    store = _Documents(engine, own_ids)
+    store = _DocumentReader(engine, own_ids)
     verified = []
     for number, quotation in enumerate(quotations, 1):
         require_time()
@@ -158,7 +158,7 @@ def verify_quotations(
     return Verification(text, tuple(verified), store.count, warnings)
 
 
-class _Documents:
+class _DocumentReader:
     """Reads documents of a store in canonical form, and caches recent documents."""
 
     def __init__(self, engine: Engine, own_ids: frozenset[str]) -> None:
@@ -255,7 +255,7 @@ class _Match:
 class _Verifier:
     """Compares a quotation with documents, and determines the verdict."""
 
-    def __init__(self, store: _Documents, quotation: Quotation, documents: NamedDocuments, number: int) -> None:
+    def __init__(self, store: _DocumentReader, quotation: Quotation, documents: NamedDocuments, number: int) -> None:
         if len(quotation.quote) > MOST_CHARACTERS:
             raise ParameterError(
                 f"quotation {number} has {len(quotation.quote):,} characters; a quotation has at most "
@@ -492,7 +492,7 @@ class _Verifier:
             for part in self._parts[:_RANKING_PHRASES]
         ]
         seen = {match.id for match in read}
-        most = max(0, MOST_READ - len(seen))
+        most = max(0, MOST_READ_PER_QUOTATION - len(seen))
         pairs = sorted({at for word in words for at in (word - 1, word) if self._is_pair(at)})
         if len(pairs) < _FEWEST_PAIRS:
             required = Bool(must=_clauses_of_all_spellings(self._words, words, self._store))
@@ -635,7 +635,7 @@ def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
 
 
 def _clauses_of_all_spellings(
-    words: Sequence[str], chosen: Sequence[int], store: _Documents
+    words: Sequence[str], chosen: Sequence[int], store: _DocumentReader
 ) -> tuple[Bool[BoundLeaf], ...]:
     """Return clauses for the documents that have all chosen words, in any spelling.
 
