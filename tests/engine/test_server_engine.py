@@ -714,6 +714,38 @@ def test_a_failure_is_shared_and_does_not_stay() -> None:
     shared()
 
 
+def test_a_later_failure_does_not_concern_a_thread_whose_commit_succeeded() -> None:
+    """
+    A thread that waits while a commit that includes its documents succeeds, and the next one fails, gets no error.
+    """
+    failing = False
+
+    def commit() -> None:
+        nonlocal failing
+        if failing:
+            raise EngineUnavailableError("no Solr answers")
+
+    class Turn:
+        """A lock that lets two other commits, the second of which fails, go before the thread that takes it."""
+
+        def __enter__(self) -> None:
+            nonlocal failing
+            shared._turn = threading.Lock()
+            shared()
+            failing = True
+            with pytest.raises(EngineUnavailableError):
+                shared()
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    shared = SharedCommit(commit)
+    shared._turn = Turn()  # type: ignore[assignment]
+    shared()
+    with pytest.raises(EngineUnavailableError):
+        shared()
+
+
 @pytest.mark.parametrize("error", [RuntimeError("a defect"), KeyboardInterrupt()])
 def test_an_interrupt_concerns_one_thread_only(error: BaseException) -> None:
     """
@@ -790,6 +822,22 @@ def test_a_failed_answer_is_requested_again() -> None:
     with pytest.raises(EngineUnavailableError):
         answer()
     assert answer() == 7
+
+
+def test_a_value_forgotten_while_it_is_fetched_is_fetched_again() -> None:
+    """
+    It may have been read before the change for which it was to be forgotten.
+    """
+    values = iter(range(9))
+
+    def ask(_: int | None) -> int:
+        value = next(values)
+        if value == 0:
+            cached.forget()
+        return value
+
+    cached = TtlCache(ask, 30.0)
+    assert [cached(), cached(), cached()] == [0, 1, 1]
 
 
 def test_a_refusal_names_the_pattern() -> None:

@@ -165,8 +165,8 @@ class ServerConnections:
     def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:
         self.url, self._name, self._ca_setting, self._access = url, name, ca_setting, access
         self._ca = access.ca or default_ca
-        self._pool: urllib3.HTTPConnectionPool | None = None
-        self._process = 0
+        #: The pool, and the process that made it.
+        self._pool: tuple[int, urllib3.HTTPConnectionPool] | None = None
 
     def request(
         self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
@@ -192,9 +192,10 @@ class ServerConnections:
 
     def _connection_pool(self) -> urllib3.HTTPConnectionPool:
         # A forked process must not use its parent's connections: it would read the parent's responses.
-        if self._pool is None or self._process != os.getpid():
-            self._process, self._pool = os.getpid(), self._new_pool()
-        return self._pool
+        pool = self._pool
+        if pool is None or pool[0] != os.getpid():
+            pool = self._pool = os.getpid(), self._new_pool()
+        return pool[1]
 
     def _new_pool(self) -> urllib3.HTTPConnectionPool:
         parts = urllib3.util.parse_url(self.url)
@@ -224,7 +225,7 @@ class ServerConnections:
         """Close the idle connections; a later request opens new connections."""
         pool, self._pool = self._pool, None
         if pool is not None:
-            pool.close()
+            pool[1].close()
 
     def _unavailable(self, error: Exception, target: str) -> EngineUnavailableError:
         # urllib3 wraps the errors of sockets and TLS.
@@ -408,6 +409,7 @@ class TtlCache(Generic[_Value]):
         self._fetch, self._seconds, self._lock = fetch, seconds, threading.RLock()
         self._fresh_until = -math.inf
         self._value: _Value | None = None
+        self._forgetting, self._times_forgotten = threading.Lock(), 0
 
     def __call__(self) -> _Value:
         # A search reads the value a dozen times, so do not take the lock if the value is fresh. Set the expiry time
@@ -415,8 +417,12 @@ class TtlCache(Generic[_Value]):
         if time.monotonic() > self._fresh_until:
             with self._lock:
                 if time.monotonic() > self._fresh_until:
+                    times_forgotten = self._times_forgotten
                     self._value = self._fetch(self._value)
-                    self._fresh_until = time.monotonic() + self._seconds
+                    with self._forgetting:
+                        # A value that `forget` was called for during the fetch may be outdated already.
+                        if times_forgotten == self._times_forgotten:
+                            self._fresh_until = time.monotonic() + self._seconds
         return cast(_Value, self._value)
 
     def not_older_than(self, seconds: float) -> _Value:
@@ -427,7 +433,9 @@ class TtlCache(Generic[_Value]):
 
     def forget(self) -> None:
         """Make the next call fetch the value again."""
-        self._fresh_until = -math.inf
+        with self._forgetting:
+            self._times_forgotten += 1
+            self._fresh_until = -math.inf
 
 
 _Key = TypeVar("_Key")
@@ -460,24 +468,25 @@ class SharedCommit:
         self._commit = commit
         self._turn = threading.Lock()
         self._begun = self._ended = 0
-        self._error: EngineError | None = None
+        #: Number of the last commit that succeeded, and the error of the last commit that failed.
+        self._succeeded, self._error = 0, EngineError("no commit has failed")
 
     def __call__(self) -> None:
-        """Wait until a commit that began after this call has ended; raise the commit's error if it failed."""
+        """Wait until a commit that began after this call has succeeded; raise the last error if all of them failed."""
         # Reading `_begun` needs no lock: a commit that another thread begins now is either counted already, or begins
         # after this call.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:
                 self._begun += 1
-                self._error = None
                 try:
                     self._commit()
+                    self._succeeded = self._begun
                 except EngineError as error:
                     self._error = error
                 # Other exceptions, such as KeyboardInterrupt, skip the next line, so the next thread commits again.
                 self._ended = self._begun
-            if self._error is not None:
+            if self._succeeded < wanted:
                 raise self._error
 
 

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from whorl.engine.embedded import database
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.database import TextCodec
 from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.inverted_index import TextIndex
 from whorl.engine.embedded.store_files import INDEX, RECORDS
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.fingerprint_texts import text_sketch
@@ -490,3 +492,46 @@ def test_damage_to_the_dictionary_is_reported(tmp_path: Path) -> None:
             connection.commit()
         with EmbeddedEngine(tmp_path / "store") as engine, pytest.raises(StoreError, match=r"records\.db is damaged"):
             engine.texts(["letter 3"])
+
+
+class Replaced:
+    """An attribute that another thread replaces after some reads."""
+
+    def __init__(self, value: object, other: object = None, reads: int = 1) -> None:
+        self.values = chain([value] * reads, repeat(other))
+
+    def __get__(self, owner: object, kind: object) -> object:
+        return next(self.values)
+
+    def __set__(self, owner: object, value: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("other", "reads"), [(None, 1), ("d2", 1), ("d2", 2)])
+def test_a_cached_sketch_is_replaced_by_another_thread(sound, monkeypatch, other, reads):
+    """
+    A search gets its own document's sketch, though another search, of one document or of none, has come between.
+    """
+    with opened(sound[0]) as engine:
+        records = engine._records
+        [wanted] = records.sketches(["d3"]).values()
+        last = records._last_sketch
+        replacement = None
+        if other is not None:
+            records.sketches([other])
+            replacement = records._last_sketch
+        monkeypatch.setattr(database.Records, "_last_sketch", Replaced(last, replacement, reads), raising=False)
+        assert records.sketches(["d3"])["d3"].hashes.tolist() == wanted.hashes.tolist()
+
+
+def test_other_caches_are_replaced_by_another_thread(sound, monkeypatch):
+    """
+    The fields, the text index and the failure of an index have caches that other threads may empty at any time.
+    """
+    with opened(sound[0]) as engine:
+        records, text_index = engine._records, engine._index.text_index
+        fields, reached = records.fields(), text_index.read_applied_number()
+        monkeypatch.setattr(database.Records, "_fields", Replaced(records._fields), raising=False)
+        assert [records.fields(), records.fields()] == [fields, fields]
+        monkeypatch.setattr(TextIndex, "_cached", Replaced(text_index._cached), raising=False)
+        assert [text_index.read_applied_number(), text_index.read_applied_number()] == [reached, reached]

@@ -478,8 +478,10 @@ class Records:
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
         """Return the sketch of each document: the stored sketch, or one computed from a short document's text."""
         # Keep the last sketch: a search reads the sketch of its source twice, because the source is also a candidate.
-        if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
-            return [self._last_sketch[1]]
+        # Read the attribute once, because another thread may replace it.
+        last = self._last_sketch
+        if len(raws) == 1 and last is not None and raws[0] == last[0]:
+            return [last[1]]
         # Copies of a text have equal sketches, so compute each sketch only once.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
@@ -516,11 +518,11 @@ class Records:
         """Return the names of all fields with whole (not tokenized) values, and the types of these values."""
         # Read the number of the last change first, then the fields. If the store changes in between, the next call
         # reads the fields again.
-        change = self.last_change()
-        if self._fields is None or self._fields[0] != change:
+        change, cached = self.last_change(), self._fields
+        if cached is None or cached[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
-            self._fields = change, [(name, Kind[kind]) for name, kind in sorted(entries)]
-        return self._fields[1]
+            cached = self._fields = change, [(name, Kind[kind]) for name, kind in sorted(entries)]
+        return cached[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
         known = self._remember(numbers).ids
@@ -809,9 +811,10 @@ class TextCodec:
         return raw.decode()
 
     def _load_dictionary(self) -> zstandard.ZstdCompressionDict | None:
-        if self._dictionary is None and (raw := self._read_dictionary()):
-            self._dictionary = zstandard.ZstdCompressionDict(raw)
-        return self._dictionary
+        dictionary = self._dictionary
+        if dictionary is None and (raw := self._read_dictionary()):
+            dictionary = self._dictionary = zstandard.ZstdCompressionDict(raw)
+        return dictionary
 
 
 def _parameters() -> zstandard.ZstdCompressionParameters:

@@ -840,7 +840,9 @@ class LagMonitor:
     def measure(self) -> IndexLag | None:
         if self._is_current():
             return None
-        if self._failed_at is None or time.monotonic() - self._failed_at >= RETRY_SECONDS:
+        # Read the attribute once, because another thread may replace it.
+        failed_at = self._failed_at
+        if failed_at is None or time.monotonic() - failed_at >= RETRY_SECONDS:
             self._failed_at = None
             try:
                 self._catch_up()

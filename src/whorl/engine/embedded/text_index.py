@@ -86,8 +86,10 @@ class TextIndex:
         with index_errors(self._folder):
             # Compare the bytes, because a new file may have the same inode and times as the previous file.
             raw = self._read_metas()
-            if self._cached and self._cached[0] == raw:
-                return self._cached[1]
+            # Read the attribute once, because another thread may replace it.
+            cached = self._cached
+            if cached is not None and cached[0] == raw:
+                return cached[1]
             snapshot = self._read_snapshot()
             # Do not cache a snapshot if another process has committed during the read.
             self._cached = (raw, snapshot) if raw == self._read_metas() else None
@@ -141,9 +143,10 @@ class TextIndex:
 
     def _searcher(self, part: str) -> tantivy.Searcher:
         """Return a searcher for the current state of a part; verify its new files first."""
-        files = self._readers[part][1] if part in self._readers else SegmentFiles(self._folder / part)
+        known = self._readers.get(part)
+        files = SegmentFiles(self._folder / part) if known is None else known[1]
         files.require_sound()
-        reader = self._readers[part][0] if part in self._readers else _open(self._folder / part)
+        reader = _open(self._folder / part) if known is None else known[0]
         # Another process may have committed, so load the latest commit.
         reader.reload()
         while not files.is_current():
