@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import sqlite3
 import subprocess
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from click.testing import CliRunner
 
 from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
+from whorl.duplicates import write_copies_of_files
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.retention import Keep
@@ -32,6 +34,9 @@ from whorl.duplicates.write_copies_of_files import (
     write_filtered,
 )
 from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.files import FoundFile
+from whorl.ingest.rows.arrow import Parquet
+from whorl.ingest.rows.protocol import Added, Decide, RowColumns, RowFormat, UnreadRowsError
 
 WORDS = [f"w{at}" for at in range(60)]
 PAGE, OTHER = " ".join(WORDS), " ".join(reversed(WORDS))
@@ -796,3 +801,32 @@ def test_a_damaged_parquet_file_is_written_up_to_its_error(tmp_path: Path) -> No
     reading = InputReader([str(file)])
     written, read = write_filtered(reading, RetentionDecisions(), tmp_path / "out")
     assert written == read == pq.ParquetFile(tmp_path / "out" / file.name).metadata.num_rows > 1000
+
+
+class _DyingFormat(Parquet):
+    """Parquet whose reader dies after it has written most of the copy."""
+
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
+        copy = io.BytesIO()
+        super().rewrite(opened, copy, columns, decide, added)
+        out.write(copy.getvalue()[:-100])
+        raise UnreadRowsError("this cannot be read, or not completely: its reader was killed")
+
+
+def test_a_cut_off_copy_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    If the reader dies while it writes, the folder has no part of that file, the problem is listed, and no row counts.
+    """
+    for name in ("a.parquet", "b.parquet"):
+        write_table(pa.table({"text": [PAGE, NEAR, OTHER]}), tmp_path / name)
+    reading = InputReader([str(tmp_path / name) for name in ("a.parquet", "b.parquet")])
+    formats = [_DyingFormat(), Parquet()]
+
+    def format_of_input(found: FoundFile, *_: object) -> RowFormat:
+        return formats["b" in found.file.name]
+
+    monkeypatch.setattr(write_copies_of_files, "_format_of", format_of_input)
+    assert write_filtered(reading, RetentionDecisions(), tmp_path / "out") == (3, 3)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.parquet"]
+    [problem] = reading.problems
+    assert "its reader was killed; the file is left out of the copy" in str(problem)

@@ -272,10 +272,25 @@ class _OutputWriter:
                         out.write(left)
                     else:
                         form.rewrite(opened, out, self._reading.columns, decide, self._added)
-            except UncopiedRowsError:
+            except UnreadRowsError as error:
+                is_uncopied = isinstance(error, UncopiedRowsError)
+                if not is_uncopied and self._is_readable(target):
+                    raise
                 target.unlink()
                 self.read, self.written = before
-                raise
+                if is_uncopied:
+                    raise
+                raise UncopiedRowsError(f"{error}; the file is left out of the copy") from error
+
+    def _is_readable(self, copy: Path) -> bool:
+        """Check whether a copy that ends at an error is complete in itself. If the reader dies, the copy is cut off."""
+        with copy.open("rb") as opened:
+            try:
+                form = format_of(opened, PurePath(copy.name), self._reading.columns, file_text)
+                rows = () if form is None else form.rows(opened, self._reading.columns)
+                return form is not None and not any(isinstance(row.values, DocumentError) for row in rows)
+            except UnreadRowsError:
+                return False
 
     def _contains_text_id(self, form: RowFormat, opened: IO[bytes]) -> bool:
         """Check whether the id of any row is a string. The position in the file is 0 after the call."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,65 @@ TABLE = pa.table(
     },
     schema=SCHEMA,
 )
+
+
+def dictionary_column(indices: Sequence[int | None], values: Sequence[str], *, ordered: bool) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(values), ordered=ordered)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_large_dictionary_is_written_once(ordered: bool) -> None:
+    """
+    A rewritten file has as many row groups as the input, and the values of kept rows only, in the order of the input.
+    """
+    values = [f"{at} {at * 7919 % 9973:0100}" for at in range(9_000)]
+    table = pa.table({"text": dictionary_column([*range(8_999, -1, -1)], values, ordered=ordered)})
+    source, out = io.BytesIO(), io.BytesIO()
+    pq.write_table(table, source)
+    size = source.tell()
+    source.seek(0)
+    Parquet().rewrite(source, out, RowColumns(), lambda rows: [{} if row.number % 2 else None for row in rows], {})
+    written = pq.ParquetFile(io.BytesIO(out.getvalue()))
+    assert (written.metadata.num_row_groups, written.schema_arrow) == (1, pq.ParquetFile(source).schema_arrow)
+    assert out.tell() < size * 0.7
+    column = written.read().column("text").combine_chunks()
+    assert column.to_pylist() == values[::-2]
+    assert column.dictionary.to_pylist() == values[1::2]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("index", [pa.int8(), pa.int32()])
+def test_dictionaries_of_row_groups_differ(ordered: bool, index: pa.DataType) -> None:
+    """
+    A rewritten file has the values and types of the input, and the order of ordered categories.
+    """
+    kind = pa.dictionary(index, pa.string(), ordered=ordered)
+    source, out = io.BytesIO(), io.BytesIO()
+    with pq.ParquetWriter(source, pa.schema([("text", kind)])) as writer:
+        for begin in (0, 100, 50):
+            texts = [f"text {at}" for at in range(begin, begin + 100)]
+            column = dictionary_column([*range(99, -1, -1), *[None] * 5], texts, ordered=ordered)
+            writer.write_table(pa.table({"text": column.cast(kind)}))
+    source.seek(0)
+    Parquet().rewrite(source, out, RowColumns(), lambda rows: [{} for row in rows], {})
+    read, written = pq.ParquetFile(source), pq.ParquetFile(io.BytesIO(out.getvalue()))
+    assert written.schema_arrow == read.schema_arrow
+    assert written.read().to_pylist() == read.read().to_pylist()
+    if ordered:
+        assert [written.read_row_group(at).column(0).chunk(0).dictionary for at in range(3)] == [
+            read.read_row_group(at).column(0).chunk(0).dictionary for at in range(3)
+        ]
+
+
+def test_small_dictionaries_stay_whole() -> None:
+    """
+    Categories without a row keep their places, because programs may use the numbers of categories.
+    """
+    source, out = io.BytesIO(), io.BytesIO()
+    pq.write_table(pa.table({"text": dictionary_column([0, 2], ["a", "b", "c"], ordered=False)}), source)
+    source.seek(0)
+    Parquet().rewrite(source, out, RowColumns(), lambda rows: [None, {}], {})
+    assert pq.ParquetFile(out).read().column("text").chunk(0).dictionary.to_pylist() == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "none"])

@@ -10,6 +10,7 @@ from itertools import repeat
 from typing import IO, Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
@@ -30,6 +31,8 @@ from whorl.ingest.rows.protocol import (
 _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
 _ROW_GROUP_BYTES = 64_000_000
+#: Keep values without a row in a dictionary up to this size, because programs may use the positions of categories.
+_SMALL_DICTIONARY_BYTES = 1 << 16
 _BUFFER = 1 << 20
 #: Bytes to count for a row in addition to its values, because many nulls or repeated values take almost no space in a
 #: file.
@@ -109,17 +112,14 @@ class Parquet(_Columnar):
             packing = metadata.row_group(0).column(0).compression if metadata.num_row_groups else "SNAPPY"
             schema = _add_columns(file.schema_arrow, added, columns)
             with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
-                waiting: list[pa.RecordBatch] = []
+                group = _RowGroup(writer, schema)
                 batches = file.iter_batches(ROWS_AT_ONCE, use_threads=False)
                 try:
                     for batch in _retain_rows(batches, columns, decide, added, schema):
-                        waiting.append(batch)
-                        if sum(waiting_batch.nbytes for waiting_batch in waiting) >= _ROW_GROUP_BYTES:
-                            writer.write_table(pa.Table.from_batches(waiting))
-                            waiting.clear()
+                        group.add(batch)
                 finally:
                     # If a batch cannot be read, write the rows before it.
-                    writer.write_table(pa.Table.from_batches(waiting, schema))
+                    group.write()
 
     @staticmethod
     def _open(opened: IO[bytes]) -> pq.ParquetFile:
@@ -127,6 +127,68 @@ class Parquet(_Columnar):
         file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=_BUFFER)
         _require_space(file.metadata.num_rows, size())
         return file
+
+
+class _RowGroup:
+    """Collects batches, and writes them as row groups of about `_ROW_GROUP_BYTES`.
+
+    pyarrow reads a dictionary-encoded column with the whole dictionary in each batch, so memory and size count equal
+    dictionaries once.
+    """
+
+    def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
+        self._writer, self._schema = writer, schema
+        self._encoded = [at for at, field in enumerate(schema) if pa.types.is_dictionary(field.type)]
+        self._dictionaries: dict[int, pa.Array] = {}
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        columns = batch.columns
+        known = self._dictionaries
+        new = [at for at in self._encoded if at not in known or not known[at].equals(columns[at].dictionary)]
+        # Merged dictionaries have another order, which has a meaning in an ordered column, and more values.
+        if any(at in known and not _is_mergeable(columns[at].type) for at in new):
+            self.write()
+            new = self._encoded
+        self._dictionaries.update({at: columns[at].dictionary for at in new})
+        for at in self._encoded:
+            columns[at] = _encode(columns[at].indices, self._dictionaries[at], columns[at].type)
+        self._batches.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        self._bytes += sum(
+            column.indices.nbytes if at in self._encoded else column.nbytes for at, column in enumerate(columns)
+        )
+        self._bytes += sum(self._dictionaries[at].nbytes for at in new)
+        if self._bytes >= _ROW_GROUP_BYTES:
+            self.write()
+
+    def write(self) -> None:
+        table = pa.Table.from_batches(self._batches, self._schema)
+        for at in self._encoded:
+            column = _without_unused(table.column(at).combine_chunks())
+            table = table.set_column(at, self._schema.field(at), column)
+        self._writer.write_table(table)
+        self._batches, self._bytes = [], 0
+        self._dictionaries.clear()
+
+
+def _is_mergeable(kind: pa.DictionaryType) -> bool:
+    return not kind.ordered and kind.index_type.bit_width >= 32
+
+
+def _encode(indices: pa.Array, dictionary: pa.Array, kind: pa.DictionaryType) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(indices, dictionary, ordered=kind.ordered, safe=False)
+
+
+def _without_unused(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Remove the values without a row from a large dictionary; keep their order."""
+    if column.dictionary.nbytes <= _SMALL_DICTIONARY_BYTES:
+        return column
+    used = pc.unique(column.indices.drop_null()).sort()
+    if len(used) == len(column.dictionary):
+        return column
+    indices = pc.index_in(column.indices, value_set=used).cast(column.type.index_type)
+    return _encode(indices, column.dictionary.take(used), column.type)
 
 
 class Arrow(_Columnar):
