@@ -22,8 +22,8 @@ from whorl.engine.embedded import database
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.database import TextCodec
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.inverted_index import TextIndex
 from whorl.engine.embedded.store_files import INDEX, RECORDS
+from whorl.engine.embedded.text_index import TextIndex
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
