@@ -726,7 +726,7 @@ def test_a_later_failure_does_not_concern_a_thread_whose_commit_succeeded() -> N
             raise EngineUnavailableError("no Solr answers")
 
     class Turn:
-        """A lock that lets two other commits, the second of which fails, go before the thread that takes it."""
+        """Before this lock is taken, other threads commit twice, and the second commit fails."""
 
         def __enter__(self) -> None:
             nonlocal failing

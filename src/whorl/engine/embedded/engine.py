@@ -840,8 +840,7 @@ class LagMonitor:
     def measure(self) -> IndexLag | None:
         if self._is_current():
             return None
-        # Read the attribute once, because another thread may replace it.
-        failed_at = self._failed_at
+        failed_at = self._failed_at  # Read it once, because another thread may replace it.
         if failed_at is None or time.monotonic() - failed_at >= RETRY_SECONDS:
             self._failed_at = None
             try:
