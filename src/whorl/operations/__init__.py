@@ -1,8 +1,8 @@
 """Declares the options of each operation once (type, bounds, default, help) for all front ends.
 
 Each field of an operation is an option. In some front ends it may have another name, or be absent for a stated reason.
-The command line derives its flags (`cli/shared/flags.py`), HTTP its request bodies (`routes/base_models.py`), and MCP
-the parameters of its tools (`mcp.py`). Each front end declares for itself the subject of an operation (a query,
+The command line derives its flags (`cli/shared/flags.py`), HTTP its request bodies (`routes/request_models.py`), and
+MCP the parameters of its tools (`mcp.py`). Each front end declares for itself the subject of an operation (a query,
 documents, texts, files) and the format of its result.
 
 Creating these classes takes longer than importing other modules, so a command imports only the modules that it needs.

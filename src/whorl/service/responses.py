@@ -1,7 +1,8 @@
-"""JSON responses of the HTTP service, and responses to errors, in whorl's own format or in Alfresco's."""
+"""JSON responses of the HTTP service and their described types, and responses to errors, also in Alfresco's format."""
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import uuid
@@ -9,12 +10,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, NotRequired
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from types import UnionType
+from typing import Annotated, Any, NotRequired, Union, get_args, get_origin
 
 import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import ConfigDict
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
@@ -31,6 +37,7 @@ from whorl.errors import (
     WhorlError,
     invalid_byte,
 )
+from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.request_context import trace
 from whorl.service.route_paths import speaks_as_alfresco
 
@@ -46,6 +53,44 @@ class Json(JSONResponse):
             return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         except UnicodeEncodeError:
             return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+@lru_cache(None)
+def response_type(result: Any) -> Any:
+    """Return the type of a result's JSON, for FastAPI's `response_model`."""
+    keys = {
+        field.name: NotRequired[_json_type(field.annotation)] if field.condition else _json_type(field.annotation)
+        for field in json_fields(result)
+    }
+    typed_dict: Any = TypedDict  # mypy accepts only literal names
+    made = typed_dict(result.__name__, keys)
+    made.__doc__ = (inspect.getdoc(result) or "").partition("\n\n")[0]
+    made.__module__ = result.__module__
+    # Only the description at /openapi.json needs the schema, so do not build it when the service starts.
+    made.__pydantic_config__ = ConfigDict(defer_build=True)
+    return made
+
+
+def _json_type(annotation: Any) -> Any:
+    value, may_be_none = without_none(annotation)
+    if may_be_none:
+        return _json_type(value) | None
+    origin, args = get_origin(value), get_args(value)
+    if origin is Annotated:
+        return _json_type(args[0])
+    if origin in (Union, UnionType):
+        return Union[tuple(map(_json_type, args))]  # noqa: UP007 - at run time
+    if args == (int, int):
+        return response_type(CharRange)
+    if origin in (tuple, list):
+        return list[_json_type(args[0])]  # type: ignore[misc]  # the type is known only at run time
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return dict[str, _json_type(args[1])]  # type: ignore[misc]
+    if is_result(value):
+        return response_type(value)
+    if isinstance(value, type) and issubclass(value, Enum):
+        return str
+    return float if value is Fraction else value
 
 
 #: HTTP status for each class of error. If an error belongs to several classes, the first class determines the status.

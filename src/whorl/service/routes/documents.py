@@ -28,9 +28,10 @@ from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
 from whorl.search.repeats_of_new_documents import RepeatSearch
 from whorl.service.bulk_upload import BrokenOffError, Report, Uploads
-from whorl.service.responses import Failure, Json, failure_of, require_writable
+from whorl.service.responses import Failure, Json, failure_of, require_writable, response_type
 from whorl.service.route_paths import DOCUMENTS
-from whorl.service.routes.base_models import Example, RequestBody, api_router, body_of, options_in, response_type
+from whorl.service.routes.api_router import api_router
+from whorl.service.routes.request_models import Example, RequestBody, body_of, options_in
 from whorl.store import Store, ids_after
 
 #: Maximum number of words of the name filter; further words are ignored.

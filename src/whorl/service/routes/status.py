@@ -16,7 +16,7 @@ from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
 from whorl.service.middleware.logs_and_metrics import LOGGER, Metrics
 from whorl.service.responses import Json, status_of
-from whorl.service.routes.base_models import api_router
+from whorl.service.routes.api_router import api_router
 from whorl.store import Store
 
 #: Maximum time in seconds that the store may take to answer.

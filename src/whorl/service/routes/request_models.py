@@ -1,42 +1,16 @@
-"""Router, base request models and response types for the routes below /api/v1."""
+"""Base models of the requests below /api/v1, and properties for the options of an operation."""
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable, Coroutine, Mapping
-from enum import Enum
-from fractions import Fraction
-from functools import lru_cache
-from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    NotRequired,
-    Self,
-    TypeAlias,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
 
-import orjson
-from fastapi import APIRouter, Depends, Request, Response
-from fastapi.concurrency import run_in_threadpool
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
-from typing_extensions import TypedDict
 
 from whorl.errors import shorten_repr
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of, require_json_type
-from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
-from whorl.service.responses import Json
-from whorl.service.route_paths import API
 
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]
@@ -145,88 +119,3 @@ class OneText(RequestBody):
         if (self.id is None) == (self.text is None):
             raise ValueError("name one: id or text")
         return self
-
-
-class DirectRoute(APIRoute):
-    """Route that calls its function without FastAPI's own machinery, which takes a quarter of the time of a search.
-
-    This applies to valid requests for functions whose only argument is a `RequestBody`. FastAPI still describes these
-    routes, and answers invalid requests.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        answer_by_fastapi, endpoint = super().get_route_handler(), self.endpoint
-        match [*get_type_hints(endpoint, include_extras=True).values()]:
-            case [type() as model, type() as result] if issubclass(model, RequestBody) and issubclass(result, Response):
-                body_type: type[RequestBody] = model
-            case _:
-                return answer_by_fastapi
-
-        async def answer(request: Request) -> Response:
-            if request.scope["query_string"]:
-                return await answer_by_fastapi(request)
-            try:
-                body = body_type.model_validate(orjson.loads(await request.body()))
-            except ValueError:
-                return await answer_by_fastapi(request)
-            return await run_in_threadpool(endpoint, body)
-
-        return answer
-
-
-def api_router() -> APIRouter:
-    known = [Depends(refuse_unknown_parameters)]
-    return APIRouter(
-        prefix=API, tags=["whorl"], default_response_class=Json, dependencies=known, route_class=DirectRoute
-    )
-
-
-def refuse_unknown_parameters(request: Request) -> None:
-    """Raise RequestValidationError if the query string has a parameter that the route does not have."""
-    known = set[str]()
-    for field in request.scope["route"].dependant.query_params:
-        model = field.field_info.annotation
-        is_model = isinstance(model, type) and issubclass(model, BaseModel)
-        known |= {own.alias or name for name, own in model.model_fields.items()} if is_model else {field.alias}
-    unknown = sorted(set(request.query_params) - known)
-    if unknown:
-        message = "there is no such part" + (f"; choose from {', '.join(sorted(known))}" if known else "")
-        raise RequestValidationError([{"type": "unknown", "loc": ("query", name), "msg": message} for name in unknown])
-
-
-@lru_cache(None)
-def response_type(result: Any) -> Any:
-    """Return the type of a result's JSON, for FastAPI's `response_model`."""
-    keys = {
-        field.name: NotRequired[_json_type(field.annotation)] if field.condition else _json_type(field.annotation)
-        for field in json_fields(result)
-    }
-    typed_dict: Any = TypedDict  # mypy accepts only literal names
-    made = typed_dict(result.__name__, keys)
-    made.__doc__ = (inspect.getdoc(result) or "").partition("\n\n")[0]
-    made.__module__ = result.__module__
-    # Only the description at /openapi.json needs the schema, so do not build it when the service starts.
-    made.__pydantic_config__ = ConfigDict(defer_build=True)
-    return made
-
-
-def _json_type(annotation: Any) -> Any:
-    value, may_be_none = without_none(annotation)
-    if may_be_none:
-        return _json_type(value) | None
-    origin, args = get_origin(value), get_args(value)
-    if origin is Annotated:
-        return _json_type(args[0])
-    if origin in (Union, UnionType):
-        return Union[tuple(map(_json_type, args))]  # noqa: UP007 - at run time
-    if args == (int, int):
-        return response_type(CharRange)
-    if origin in (tuple, list):
-        return list[_json_type(args[0])]  # type: ignore[misc]  # the type is known only at run time
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return dict[str, _json_type(args[1])]  # type: ignore[misc]
-    if is_result(value):
-        return response_type(value)
-    if isinstance(value, type) and issubclass(value, Enum):
-        return str
-    return float if value is Fraction else value

@@ -1,4 +1,4 @@
-"""Tests of the router, and of parameters shared by several requests."""
+"""Tests of parameters shared by several requests, and of the paths of all routes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from whorl import Store
 from whorl.service.app import create_app
 from whorl.service.route_paths import speaks_as_alfresco
-from whorl.service.routes.base_models import OneText, RequestBody
 from whorl.service.routes.query_and_text import CompareRequest, SimilarRequest, SourcesRequest
+from whorl.service.routes.request_models import OneText, RequestBody
 
 
 @pytest.mark.parametrize("model", [OneText, SimilarRequest, SourcesRequest])

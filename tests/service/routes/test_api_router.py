@@ -10,7 +10,8 @@ from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
 from whorl.service.responses import Json
-from whorl.service.routes.base_models import DirectRoute, RequestBody
+from whorl.service.routes.api_router import DirectRoute
+from whorl.service.routes.request_models import RequestBody
 
 
 class Sum(RequestBody):

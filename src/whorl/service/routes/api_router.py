@@ -1,0 +1,64 @@
+"""The router of the routes below /api/v1, which refuses unknown parameters and calls simple functions directly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, get_type_hints
+
+import orjson
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+
+from whorl.service.responses import Json
+from whorl.service.route_paths import API
+from whorl.service.routes.request_models import RequestBody
+
+
+class DirectRoute(APIRoute):
+    """Route that calls its function without FastAPI's own machinery, which takes a quarter of the time of a search.
+
+    This applies to valid requests for functions whose only argument is a `RequestBody`. FastAPI still describes these
+    routes, and answers invalid requests.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer_by_fastapi, endpoint = super().get_route_handler(), self.endpoint
+        match [*get_type_hints(endpoint, include_extras=True).values()]:
+            case [type() as model, type() as result] if issubclass(model, RequestBody) and issubclass(result, Response):
+                body_type: type[RequestBody] = model
+            case _:
+                return answer_by_fastapi
+
+        async def answer(request: Request) -> Response:
+            if request.scope["query_string"]:
+                return await answer_by_fastapi(request)
+            try:
+                body = body_type.model_validate(orjson.loads(await request.body()))
+            except ValueError:
+                return await answer_by_fastapi(request)
+            return await run_in_threadpool(endpoint, body)
+
+        return answer
+
+
+def api_router() -> APIRouter:
+    known = [Depends(refuse_unknown_parameters)]
+    return APIRouter(
+        prefix=API, tags=["whorl"], default_response_class=Json, dependencies=known, route_class=DirectRoute
+    )
+
+
+def refuse_unknown_parameters(request: Request) -> None:
+    """Raise RequestValidationError if the query string has a parameter that the route does not have."""
+    known = set[str]()
+    for field in request.scope["route"].dependant.query_params:
+        model = field.field_info.annotation
+        is_model = isinstance(model, type) and issubclass(model, BaseModel)
+        known |= {own.alias or name for name, own in model.model_fields.items()} if is_model else {field.alias}
+    unknown = sorted(set(request.query_params) - known)
+    if unknown:
+        message = "there is no such part" + (f"; choose from {', '.join(sorted(known))}" if known else "")
+        raise RequestValidationError([{"type": "unknown", "loc": ("query", name), "msg": message} for name in unknown])
