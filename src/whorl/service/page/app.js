@@ -2,7 +2,7 @@
 
 import { FIRST, read } from "./address.js";
 import { signOut, showState } from "./sign-in.js";
-import { byId, settled } from "./dom.js";
+import { byId, debounce } from "./dom.js";
 import { counted } from "./format.js";
 import { watchTexts } from "./incoming.js";
 import * as compare from "./compare.js";
@@ -69,7 +69,7 @@ async function count() {
 }
 
 history.scrollRestoration = "manual";
-const later = settled(PAUSE, notePlace);
+const later = debounce(PAUSE, notePlace);
 addEventListener("scroll", later, { passive: true });
 // The position of the view that the user leaves must not be saved with the next address.
 addEventListener("popstate", later.cancel);

@@ -2,12 +2,12 @@
 
 import { amend } from "./address.js";
 import { ask } from "./api.js";
-import { byId, element, fill, offerMore, renew, settled, showValue, warn } from "./dom.js";
+import { byId, debounce, element, fill, offerMore, renew, showValue, warn } from "./dom.js";
 import { forget } from "./cleaning.js";
 import { counted } from "./format.js";
-import { counting, fillPassages, hitRow, sourceOf } from "./hits.js";
+import { fillPassages, hitRow, sharesToShow, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
-import { written } from "./query.js";
+import { percentLiteral } from "./query.js";
 import { about, commonText, compareLink, nameOf, offerCommon, pathOf, sourcesLink } from "./store.js";
 import { TextPane } from "./text-pane.js";
 
@@ -21,7 +21,7 @@ let pane, shown = null, current = null, going = null;
 export function start() {
   const least = byId("least");
   pane = new TextPane(byId("document-text"), () => {});
-  const later = settled(PAUSE, () => {
+  const later = debounce(PAUSE, () => {
     if (!current) return;
     const wanted = address(current.id, Number(least.value), byId("document-common").checked);
     if (!amend("document", wanted)) return;
@@ -118,7 +118,7 @@ async function findSimilar() {
     await offerCommon(byId("document-common"));
     const isCommonIgnored = byId("document-common").checked, common = isCommonIgnored ? await commonText(true) : {};
     const pages = await Promise.all(METRICS.map((metric) => ask(
-      "/similar", { id, metric, threshold: Number(written(least)), rows: MOST, ...common }, signal,
+      "/similar", { id, metric, threshold: Number(percentLiteral(least)), rows: MOST, ...common }, signal,
     )));
     if (signal.aborted) return;
     showSimilar(pages, least, isCommonIgnored, signal);
@@ -131,7 +131,7 @@ async function findSimilar() {
 
 function showSimilar(pages, least, isCommonIgnored, signal) {
   const byBoth = new Map(pages.flatMap((page) => page.hits).map((hit) => [hit.id, hit]));
-  const best = (hit) => Math.max(...METRICS.map((metric) => counting(hit, isCommonIgnored)[metric]));
+  const best = (hit) => Math.max(...METRICS.map((metric) => sharesToShow(hit, isCommonIgnored)[metric]));
   const hits = [...byBoth.values()].sort((a, b) => best(b) - best(a) || (a.id < b.id ? -1 : 1));
   const isAll = pages.every((page) => page.total_is_exact && page.total <= page.hits.length);
   const name = nameOf(current);

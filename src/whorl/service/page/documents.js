@@ -3,7 +3,7 @@
 import { amend } from "./address.js";
 import { addFiles, watchAdding } from "./adding.js";
 import { forget } from "./cleaning.js";
-import { byId, element, fill, offerMore, onFiles, renew, settled, warn } from "./dom.js";
+import { byId, debounce, element, fill, offerMore, onFiles, renew, warn } from "./dom.js";
 import { counted, sizeOf, whole } from "./format.js";
 import { connectOwn } from "./incoming.js";
 import { attempt, showProblem } from "./problem.js";
@@ -18,7 +18,7 @@ let listed = null, going = null, count = 0;
 
 export function start() {
   const filter = byId("documents-filter");
-  filter.addEventListener("input", settled(PAUSE, () => {
+  filter.addEventListener("input", debounce(PAUSE, () => {
     if (amend("documents", address(filter.value, ROWS))) list(filter.value, ROWS);
   }));
   byId("documents-more").addEventListener("click", more);

@@ -31,7 +31,7 @@ export const warn = (list, warnings, links = new Map()) => (
 );
 
 /** Debounce a function: call it after a pause without calls. The result's `cancel` drops a pending call. */
-export function settled(milliseconds, call) {
+export function debounce(milliseconds, call) {
   let waiting = 0;
   const cancel = () => clearTimeout(waiting);
   return Object.assign(() => {

@@ -3,11 +3,11 @@
 import { amend, approve, isApproved, read } from "./address.js";
 import { Failure, ask, request } from "./api.js";
 import { Cleaning } from "./cleaning.js";
-import { byId, element, fill, inSteps, offerMore, renew, settled, showValue, warn } from "./dom.js";
+import { byId, debounce, element, fill, inSteps, offerMore, renew, showValue, warn } from "./dom.js";
 import { counted, percent, sizeOf, whole } from "./format.js";
-import { counting } from "./hits.js";
+import { sharesToShow } from "./hits.js";
 import { attempt, showProblem } from "./problem.js";
-import { written } from "./query.js";
+import { percentLiteral } from "./query.js";
 import { saveAnswer } from "./files.js";
 import { COMMON_ABOVE, about, compareLink, documentLink, nameOf } from "./store.js";
 
@@ -81,7 +81,7 @@ export function start() {
     }
   };
   parts.order.addEventListener("change", again);
-  parts.named.addEventListener("input", settled(PAUSE, again));
+  parts.named.addEventListener("input", debounce(PAUSE, again));
   for (const format of ["json", "csv"]) {
     byId(`download-${format}`).addEventListener("click", (event) => download(format, event.currentTarget));
   }
@@ -165,9 +165,9 @@ function pageOf(start) {
 
 function question() {
   return {
-    threshold: Number(written(parts.threshold.value)),
+    threshold: Number(percentLiteral(parts.threshold.value)),
     metric: parts.metric.value,
-    recall: Number(written(parts.recall.value)),
+    recall: Number(percentLiteral(parts.recall.value)),
     complete: parts.complete.checked,
     versions: parts.versions.checked,
     ...(parts.keep.value ? { keep: parts.keep.value } : {}),
@@ -311,7 +311,7 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
 
 /** Check that a member itself is similar to the retained document, and not linked to it only through other members. */
 function isDuplicate(member) {
-  const { metric, threshold, ignore_common: isCommonIgnored } = asked, shares = counting(member, isCommonIgnored);
+  const { metric, threshold, ignore_common: isCommonIgnored } = asked, shares = sharesToShow(member, isCommonIgnored);
   const alike = metric === "containment" ? Math.max(shares.a_in_b, shares.b_in_a) : shares.jaccard;
   return !member.is_principal && alike >= (threshold > 1 ? threshold / 100 : threshold) - 1e-6;
 }
@@ -319,7 +319,7 @@ function isDuplicate(member) {
 const isSame = (member) => member.exact && member.jaccard === 1;
 
 /** Return the Jaccard similarity, without common text if it is ignored. */
-const alikeness = (pair) => counting(pair, asked?.ignore_common).jaccard;
+const alikeness = (pair) => sharesToShow(pair, asked?.ignore_common).jaccard;
 
 /** Return the range of similarities to the first document, in words. */
 function spread(others) {

@@ -4,8 +4,8 @@ import { ask } from "./api.js";
 import { element } from "./dom.js";
 
 export const MOST_BYTES = 40_000_000;
-/** Milliseconds after which the browser has started the download. */
-const TAKEN = 60_000;
+/** Milliseconds until the address of a saved file is revoked; by then the browser has started the download. */
+const REVOKED_AFTER = 60_000;
 
 /**
  * Return the text of a file, extracted by the service as `whorl index` does.
@@ -58,7 +58,7 @@ function asBase64(file) {
 export function save(blob, name) {
   const address = URL.createObjectURL(blob);
   element("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), TAKEN);
+  setTimeout(() => URL.revokeObjectURL(address), REVOKED_AFTER);
 }
 
 /** Save a response under its own file name. */

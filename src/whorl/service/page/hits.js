@@ -26,7 +26,7 @@ export const sourceOf = (document_) => ({ called: nameOf(document_), id: documen
 export const ownSource = (mark, { text }) => ({ called: "your text", mark, text });
 
 /** Return the address that compares a source with a document. */
-export function besideLink(source, id) {
+export function compareWithSourceLink(source, id) {
   return source.mark ? `#compare?${new URLSearchParams({ "text-a": source.mark, b: id })}` : compareLink(source.id, id);
 }
 
@@ -47,20 +47,20 @@ export function hitRow(hit, source, points = "") {
   );
   const links = element("p.links");
   if (source && !isSource) {
-    links.append(element("a", { href: besideLink(source, hit.id), "aria-label": `Compare with ${label}` }, "Compare"));
+    links.append(element("a", { href: compareWithSourceLink(source, hit.id), "aria-label": `Compare with ${label}` }, "Compare"));
   }
   const shares = element("div.shares");
   if (isSource) shares.append(element("p.quiet", {}, "The document itself"));
-  else if (hit.measured) tellShares(shares, hit.measured, source);
+  else if (hit.measured) showShares(shares, hit.measured, source);
   else shares.append(element("p.points", {}, points));
   return element("li.hit", { "data-id": hit.id }, title, shares, links);
 }
 
 /** Return the shares of a hit: if common text is ignored, the shares without it, unless they are unknown. */
-export const counting = (overlap, isCommonIgnored) => (isCommonIgnored && overlap.without_common) || overlap;
+export const sharesToShow = (overlap, isCommonIgnored) => (isCommonIgnored && overlap.without_common) || overlap;
 
 /** Describe two shares in sentences with bars. If the user has opened the details of the calculation, they stay open. */
-function tellShares(place, overlap, source) {
+function showShares(place, overlap, source) {
   const isOpen = place.querySelector("details")?.open ?? false, hadKeyboard = place.contains(document.activeElement);
   const details = formula(overlap, source);
   details.open = isOpen;
@@ -74,7 +74,7 @@ function tellShares(place, overlap, source) {
 }
 
 function sentence(overlap, name, words, kind, isCommonIgnored) {
-  const rest = overlap.without_common, counts = counting(overlap, isCommonIgnored), share = counts[name];
+  const rest = overlap.without_common, counts = sharesToShow(overlap, isCommonIgnored), share = counts[name];
   const [low, high] = counts.intervals?.[name] ?? [share, share];
   // If common text changes the share, show both: with and without common text.
   const isOther = rest && percent(rest[name]) !== percent(overlap[name]);
@@ -148,7 +148,7 @@ function showSnippet(row, { text, places, cut_before: isBefore, cut_behind: isBe
 }
 
 function fillRow(row, overlap, source) {
-  tellShares(row.querySelector(".shares"), overlap, source);
+  showShares(row.querySelector(".shares"), overlap, source);
   const { longest, passages } = overlap;
   if (!longest) return;
   const of = passages === 1 ? "the only passage that both have" : `the longest of ${counted(passages, "passage")}`;

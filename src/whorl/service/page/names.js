@@ -1,7 +1,7 @@
 /** Input fields for a document, by id or by a name that is completed while typing. */
 
 import { Failure, ask } from "./api.js";
-import { element, fill, settled } from "./dom.js";
+import { debounce, element, fill } from "./dom.js";
 import { counted } from "./format.js";
 import { documentsNamed, nameOf, pathOf } from "./store.js";
 
@@ -15,7 +15,7 @@ export class NameField {
   constructor(input) {
     this.input = input;
     this.ids = new Map();
-    input.addEventListener("input", settled(PAUSE, () => this.#complete()));
+    input.addEventListener("input", debounce(PAUSE, () => this.#complete()));
     input.addEventListener("focus", () => this.#complete());
   }
 

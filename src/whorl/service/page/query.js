@@ -49,7 +49,7 @@ export function withReference(query, id, other) {
   return query.replace(new RegExp(FINGERPRINT, "gsu"), (clause) => {
     const { reference, threshold, recall } = read(clause);
     const plain = reference.replace(/^(["'])(.*)\1$/su, "$2").replace(/\\(.)/gsu, "$1");
-    const numbers = [threshold, recall].map((number) => (number === null ? "" : `_${written(number)}`));
+    const numbers = [threshold, recall].map((number) => (number === null ? "" : `_${percentLiteral(number)}`));
     return plain === id ? `FINGERPRINT:${quoted(other)}${numbers.join("")}` : clause;
   });
 }
@@ -60,10 +60,10 @@ export function quoted(id) {
 }
 
 /** Return a FINGERPRINT clause for a reference and two percentages. */
-const literal = (reference, threshold, recall) => `FINGERPRINT:${reference}_${written(threshold)}_${written(recall)}`;
+const literal = (reference, threshold, recall) => `FINGERPRINT:${reference}_${percentLiteral(threshold)}_${percentLiteral(recall)}`;
 
 /** Format a percentage for a query or a request. Both read a number up to 1 as a fraction, so one percent is 0.01. */
-export const written = (percent) => (percent <= 1 ? String(percent / 100) : String(percent));
+export const percentLiteral = (percent) => (percent <= 1 ? String(percent / 100) : String(percent));
 
 function asPercent(number) {
   const value = Number(number);

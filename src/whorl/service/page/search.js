@@ -3,7 +3,7 @@
 import { amend } from "./address.js";
 import { ask } from "./api.js";
 import { watchBuilder } from "./builder.js";
-import { byId, element, fill, offerMore, renew, settled, showValue, warn } from "./dom.js";
+import { byId, debounce, element, fill, offerMore, renew, showValue, warn } from "./dom.js";
 import { counted, whole } from "./format.js";
 import { fillPassages, fillSnippets, hitRow, ownSource, sourceOf } from "./hits.js";
 import { attempt, showProblem } from "./problem.js";
@@ -53,7 +53,7 @@ export function start() {
     grow();
     adopt();
   });
-  const later = settled(PAUSE, () => asked && run());
+  const later = debounce(PAUSE, () => asked && run());
   for (const slider of [parts.threshold, parts.recall]) {
     slider.addEventListener("input", () => {
       setQuery(withNumbers(parts.query.value, threshold(), recall()));

@@ -2,7 +2,7 @@
 
 import { byId, element, fill, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
-import { besideLink } from "./hits.js";
+import { compareWithSourceLink } from "./hits.js";
 import { toUnits } from "./offsets.js";
 import { quoted } from "./query.js";
 import { commonText, documentLink, nameOf, offerCommon } from "./store.js";
@@ -132,7 +132,7 @@ function row(each, group, shown) {
     element(
       "p.links", {},
       element("button.plain", { type: "button", "aria-label": `Show passages of ${label}`, onclick: () => step(group) }, "Show passages"),
-      element("a", { href: besideLink(view.source, each.id), "aria-label": `Compare with ${label}` }, "Compare"),
+      element("a", { href: compareWithSourceLink(view.source, each.id), "aria-label": `Compare with ${label}` }, "Compare"),
       element("button.plain", { type: "button", "aria-label": `Leave out ${label}`, onclick: () => leaveOut(each.id) }, "Leave out"),
     ),
   );
