@@ -12,11 +12,11 @@ from whorl.service.route_paths import (
     DOCUMENTS,
     SEARCH,
     TICKETS,
-    brings_text,
+    has_alfresco_format,
     is_log_in,
     is_of_the_store,
     is_upload,
-    speaks_as_alfresco,
+    may_contain_text,
 )
 
 
@@ -41,7 +41,7 @@ def test_paths(path: str, alfresco: bool, of_the_store: bool) -> None:
     """
     Paths are compared by whole parts, from the beginning.
     """
-    assert (speaks_as_alfresco(path), is_of_the_store(path)) == (alfresco, of_the_store)
+    assert (has_alfresco_format(path), is_of_the_store(path)) == (alfresco, of_the_store)
 
 
 def test_routes_that_need_no_key(embedded_contracts: Store) -> None:
@@ -82,6 +82,6 @@ def test_bodies_with_texts(embedded_contracts: Store) -> None:
         if "requestBody" in methods.get("post", {}) and path != DOCUMENTS
     }
     assert len(bodies) > 5
-    assert {path for path in bodies if brings_text({"method": "POST", "path": path})} == {
+    assert {path for path in bodies if may_contain_text({"method": "POST", "path": path})} == {
         path for path, body in bodies.items() if has_text(body)
     }

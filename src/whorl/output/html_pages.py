@@ -15,8 +15,8 @@ _LONGEST, _AROUND = 3_000, 160
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def report_page(heading: str, called: str, parts: Iterable[str]) -> str:
-    """Return an HTML page without scripts or external resources. `called` ends the heading, and `parts` follow it."""
+def report_page(heading: str, subject: str, parts: Iterable[str]) -> str:
+    """Return an HTML page without scripts or external resources. `subject` ends the heading, and `parts` follow it."""
     style = files("whorl.output").joinpath("report.css").read_text(encoding="utf-8")
     return "\n".join(
         [
@@ -26,9 +26,9 @@ def report_page(heading: str, called: str, parts: Iterable[str]) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""",
-            f"<title>{heading} {html_text(called)}</title>",
+            f"<title>{heading} {html_text(subject)}</title>",
             f"<style>\n{style}</style>",
-            f'<header class="top"><h1>{heading} {html_name(called)}</h1>',
+            f'<header class="top"><h1>{heading} {html_name(subject)}</h1>',
             *parts,
             "</html>\n",
         ]

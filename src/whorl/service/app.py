@@ -46,7 +46,7 @@ from whorl.service.middleware.request_checks import (
     check_host,
 )
 from whorl.service.responses import AlfrescoFailure, Failure, Json, answer_failures
-from whorl.service.route_paths import TICKETS, is_of_the_store, speaks_as_alfresco
+from whorl.service.route_paths import TICKETS, has_alfresco_format, is_of_the_store
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
@@ -197,7 +197,7 @@ def access_of(settings: Settings) -> tuple[Credentials, AllowedHosts]:
 
 
 def operation_id(route: APIRoute) -> str:
-    return f"alfresco_{route.name}" if speaks_as_alfresco(route.path) else route.name
+    return f"alfresco_{route.name}" if has_alfresco_format(route.path) else route.name
 
 
 def describe(app: FastAPI, credentials: Credentials) -> _Json:
@@ -240,7 +240,7 @@ def _describe_failures(path: str, about: _Json) -> None:
         statuses |= {400, *_OF_A_BODY}
     if path == "/readyz":
         statuses |= {409, 503}
-    name = "AlfrescoFailure" if speaks_as_alfresco(path) else "Failure"
+    name = "AlfrescoFailure" if has_alfresco_format(path) else "Failure"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     for status in sorted({403, *statuses}):
         about["responses"].setdefault(str(status), {"description": _MEANINGS[status], "content": content})

@@ -116,7 +116,7 @@ class LineSplitter:
         self._number, self._pieces, self._size = 1, list[bytes](), 0
 
     @property
-    def kept(self) -> int:
+    def unfinished_bytes(self) -> int:
         """Number of bytes of the unfinished line in memory; 0 if the line is too long and was dropped."""
         return self._size if self._pieces else 0
 
@@ -180,8 +180,8 @@ class Uploads:
                 ended = list(lines.split(chunk))
                 part += ended
                 size += sum(len(line or b"") for _, line in ended)
-                self._memory.reserve(size + lines.kept - counted)
-                counted = size + lines.kept
+                self._memory.reserve(size + lines.unfinished_bytes - counted)
+                counted = size + lines.unfinished_bytes
                 if size >= PART_BYTES or len(part) >= PART_LINES:
                     await self._run_in_slot(part, work)
                     part, size = [], 0

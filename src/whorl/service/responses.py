@@ -39,7 +39,7 @@ from whorl.errors import (
 )
 from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.request_context import trace
-from whorl.service.route_paths import speaks_as_alfresco
+from whorl.service.route_paths import has_alfresco_format
 
 
 class Json(JSONResponse):
@@ -186,7 +186,7 @@ def failure(
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
     # An engine's message may repeat the whole request, so shorten it.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
-    if speaks_as_alfresco(path):
+    if has_alfresco_format(path):
         return Json(_alfresco_failure(status, message), status, headers)
     return Json({"error": {"statusCode": status, "message": message, **(details or {})}}, status, headers)
 
@@ -199,7 +199,7 @@ def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[st
         details = {"suggested": error.suggested, **(details or {})}
     if not isinstance(error, QueryError):
         return failure(path, status, str(error), details)
-    if speaks_as_alfresco(path):
+    if has_alfresco_format(path):
         return failure(path, status, _format_query_error(error))
     return failure(path, status, error.message, {"span": asdict(error.span), "hint": error.hint, **(details or {})})
 

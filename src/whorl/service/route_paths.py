@@ -27,7 +27,7 @@ def header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin-1") for given, value in scope["headers"] if given == name), "")
 
 
-def speaks_as_alfresco(path: str) -> bool:
+def has_alfresco_format(path: str) -> bool:
     """Check whether the responses to failed requests at a path have Alfresco's format."""
     return path == ALFRESCO or path.startswith(f"{ALFRESCO}/")
 
@@ -47,6 +47,6 @@ def is_upload(scope: Scope) -> bool:
     return (scope["method"], scope["path"]) == ("POST", DOCUMENTS)
 
 
-def brings_text(scope: Scope) -> bool:
+def may_contain_text(scope: Scope) -> bool:
     """Check whether the body of a request may contain a whole text or file."""
     return scope["method"] == "POST" and scope["path"] in _OF_TEXTS

@@ -316,7 +316,7 @@ def worker_app() -> FastAPI:
         cast(Tickets, _RemoteState(calls, "tickets")),
         cast(DuplicateSearches, _RemoteState(calls, "searches")),
     )
-    app = create_configured_app(store, _share(settings), SharedState(tickets, searches, folder))
+    app = create_configured_app(store, _divide_limits(settings), SharedState(tickets, searches, folder))
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager
@@ -346,7 +346,7 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _share(settings: Settings) -> Settings:
+def _divide_limits(settings: Settings) -> Settings:
     """Return the settings of a worker process: limits of the whole service are divided by the number of workers."""
     limits = ("max_concurrent", "max_uploads", "max_waiting", "max_per_client")
     return replace(settings, **{name: -(-getattr(settings, name) // settings.workers) for name in limits})

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from whorl import Store
 from whorl.service.app import create_app
-from whorl.service.route_paths import speaks_as_alfresco
+from whorl.service.route_paths import has_alfresco_format
 from whorl.service.routes.query_and_text import CompareRequest, SimilarRequest, SourcesRequest
 from whorl.service.routes.request_models import OneText, RequestBody
 
@@ -65,7 +65,7 @@ def test_own_routes_name_their_version(embedded_contracts: Store) -> None:
     All described routes except Alfresco's and the health checks are below /api/v1/, and no path has a second spelling.
     """
     described = create_app(embedded_contracts).openapi()["paths"]
-    own = {path for path in described if not speaks_as_alfresco(path)} - {"/healthz", "/readyz"}
+    own = {path for path in described if not has_alfresco_format(path)} - {"/healthz", "/readyz"}
     assert len(own) > 10
     assert all(path.startswith("/api/v1/") for path in own)
     assert all("whorl" in about["tags"] for path in own for about in described[path].values())

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
 from whorl.request_context import cancellation, deadline
-from whorl.service.route_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
+from whorl.service.route_paths import header, is_log_in, is_of_the_store, is_upload, may_contain_text
 from whorl.settings.settings import Settings
 
 #: Time in seconds that a thread has after its deadline to report its own error.
@@ -339,7 +339,7 @@ class BodyReader:
         Raise HTTPException 413 if Content-Length already exceeds the limit.
         """
         limit = _FEW_BYTES
-        if brings_text(scope):
+        if may_contain_text(scope):
             limit = self._settings.max_text_bytes
         elif scope["method"] == "POST" and not is_log_in(scope):
             limit = self._settings.max_search_bytes

@@ -186,9 +186,9 @@ class DuplicatesResult:
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
     #: Returns a cluster of versions with the words and passages that each version gains and loses.
-    worded: Callable[[Cluster], Cluster]
+    add_words: Callable[[Cluster], Cluster]
     #: Numbers of the cluster labels that the search has written; None if the request did not ask for labels.
-    written: LabelCounts | None
+    label_counts: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
         """Check whether this result can answer a request.
@@ -209,7 +209,7 @@ class DuplicatesResult:
         if order != "size":
             clusters = sorted(clusters, key=_smallest_similarity, reverse=order == "alike")
         page = (
-            self.worded(cluster) if 0 < len(cluster.versions) <= PAIRS_UP_TO else cluster
+            self.add_words(cluster) if 0 < len(cluster.versions) <= PAIRS_UP_TO else cluster
             for cluster in clusters[start : start + rows]
         )
         return DuplicatesPage(self, len(clusters), tuple(ClusterAndPairs(cluster) for cluster in page))
@@ -235,7 +235,7 @@ class DuplicatesPage:
         *("keep=result.options.keep", "versions=result.options.versions", "date=result.options.date"),
         *("write_ids=result.options.write_ids", "common_above=result.options.common_above"),
         *("ignore_common=result.options.ignore_common", "total", "pairs=result.pairs", "warnings=result.warnings"),
-        *("written=result.written", "clusters"),
+        *("written=result.label_counts", "clusters"),
     )
 
     result: DuplicatesResult
@@ -433,6 +433,6 @@ def _search_store(store: Store, options: DuplicatesOperation, search: Duplicates
             pairs=pairs,
             clusters=tuple(clusters),
             warnings=(*search.pairs.notes, *common, *not_compared_lines(duplicates)),
-            worded=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
-            written=write_ids(store.engine, clusters) if options.write_ids else None,
+            add_words=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
+            label_counts=write_ids(store.engine, clusters) if options.write_ids else None,
         )
