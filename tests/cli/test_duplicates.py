@@ -22,7 +22,7 @@ from click.testing import CliRunner, Result
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
 from whorl.cli.main import main
-from whorl.cli.run_duplicates import is_too_much_lost
+from whorl.cli.run_duplicates import report_lost
 from whorl.duplicates.results import Member
 from whorl.ingest.files import Problem, Problems
 
@@ -973,5 +973,5 @@ def test_when_too_much_is_lost(
     anything is.
     """
     problems = Problems(Problem("x", "broken", number) for number in lost)
-    assert is_too_much_lost(problems, documents, strict=strict) == bool(message)
+    assert report_lost(problems, documents, strict=strict) == bool(message)
     assert capsys.readouterr().err == (f"failed: {message}; what was found is of the others\n" if message else "")

@@ -145,7 +145,7 @@ class DuplicatesCommand(DuplicatesOperation):
         delete_list = None if self.delete_file is not None and self.delete_file.is_file() else self.delete_list
         return replace(self, output=output, delete_list=delete_list)
 
-    def for_results_of(self, reading: InputReader) -> DuplicatesCommand:
+    def keep_files_if_nothing_read(self, reading: InputReader) -> DuplicatesCommand:
         """Return the command that writes the results; it keeps existing files if no document in PATHs could be read."""
         return self if reading.count_in_paths or not self.paths else self.without_existing_files()
 
@@ -277,13 +277,13 @@ def run(command: DuplicatesCommand) -> None:
         elif command.reference_only:
             write = _write_reference_matches
         documents = write(command, reading)
-    is_lost = is_too_much_lost(reading.problems, reading.count, reading.repeated, strict=command.strict)
+    is_lost = report_lost(reading.problems, reading.count, reading.repeated, strict=command.strict)
     if command.paths and not (documents or is_lost):
         is_lost = True
         click.echo(
             f"failed: {', '.join(command.paths)} {'has' if len(command.paths) == 1 else 'have'} no documents", err=True
         )
-    if is_unread_too_much(reading.unread_values, strict=command.strict) or is_lost:
+    if report_unread(reading.unread_values, strict=command.strict) or is_lost:
         sys.exit(1)
 
 
@@ -296,9 +296,9 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
     print_lines([*command.search.pairs.notes, *lines])
     print_notes(unread_line(values, "document") for values in summary.unread)
     problems = Problems([Problem(output, "", summary.unfit)])
-    is_lost = is_too_much_lost(problems, summary.documents, summary.repeated, strict=command.strict)
+    is_lost = report_lost(problems, summary.documents, summary.repeated, strict=command.strict)
     unread = sum(values.count for values in summary.unread)
-    if is_unread_too_much(unread, strict=command.strict) or is_lost or not summary.documents:
+    if report_unread(unread, strict=command.strict) or is_lost or not summary.documents:
         sys.exit(1)
 
 
@@ -315,7 +315,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
         try:
             with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
-                command = command.for_results_of(reading)
+                command = command.keep_files_if_nothing_read(reading)
                 if command.new and not result.new_documents:
                     # An earlier run has listed the duplicates, so do not replace its files by empty ones.
                     command = command.without_existing_files()
@@ -483,7 +483,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
         ) as result,
     ):
         report_progress("", 0)
-        command = command.for_results_of(reading)
+        command = command.keep_files_if_nothing_read(reading)
         # Write files before printing: printing fails if the reader of standard output has closed it.
         lines = _write_extra_files(command, reading, result.clusters)
         if result.too_short:
@@ -514,7 +514,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     with reading_bar(lambda: reading.byte_progress) as show, reporting(show):
         result = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
         report_progress("", 0)
-    command = command.for_results_of(reading)
+    command = command.keep_files_if_nothing_read(reading)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
     # Write files before printing: printing fails if the reader of standard output has closed it.
@@ -539,8 +539,8 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     return result.documents
 
 
-def is_too_much_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bool) -> bool:
-    """Check whether too many documents could not be read; if so, print a message.
+def report_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bool) -> bool:
+    """Print a message if too many documents could not be read; return whether it was printed.
 
     With `strict`, one unreadable document, or one repeated id, is too many; `repeated` is the number of repeated ids.
     """
@@ -561,8 +561,8 @@ def is_too_much_lost(problems: Problems, count: int, repeated: int = 0, *, stric
     return True
 
 
-def is_unread_too_much(unread: int, *, strict: bool) -> bool:
-    """With `strict`, return True and print a message if any value could not be read as a date or number."""
+def report_unread(unread: int, *, strict: bool) -> bool:
+    """With `strict`, print a message if any value is no date or number; return whether it was printed."""
     if strict and unread:
         click.echo(f"failed: {plural(unread, 'value')} could not be read as a date or number", err=True)
     return strict and unread > 0

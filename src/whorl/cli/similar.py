@@ -13,7 +13,7 @@ from whorl.cli.render.result_tables import similar_table
 from whorl.cli.render.terminal import console, explanation, print_notes
 from whorl.cli.shared.flags import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.shared.open_store_and_documents import (
-    Searched,
+    SearchScope,
     add_search_options,
     open_store_or_files,
     resolve_reference,
@@ -42,7 +42,7 @@ _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common"
 @EXPLAIN
 def similar(
     document: str | None,
-    searched: Searched,
+    scope: SearchScope,
     text: str | None,
     file: str | None,
     options: SimilarOperation,
@@ -70,12 +70,12 @@ def similar(
         from whorl.ingest.files import source_text
 
         text = source_text(read)
-    with open_store_or_files(searched) as opened:
+    with open_store_or_files(scope) as opened:
         from whorl.output.search import format_condition, page_promise, plan_lines
         from whorl.search.similar.fetch_query_sources import SOURCE
 
         if document is not None:
-            meant = resolve_reference(opened, document, is_file_expected=bool(searched.folders))
+            meant = resolve_reference(opened, document, is_file_expected=bool(scope.folders))
         else:
             meant = opened.references.resolve_text(text or "", "the text" if file is None else file)
             print_notes([meant.note])

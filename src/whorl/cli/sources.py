@@ -11,7 +11,7 @@ from whorl.cli.render.result_tables import closing_line, sources_table, totals_l
 from whorl.cli.render.terminal import console, print_notes, show_progress
 from whorl.cli.shared.flags import HTML, operation_options, with_boilerplate_texts
 from whorl.cli.shared.open_store_and_documents import (
-    Searched,
+    SearchScope,
     add_search_options,
     open_store_or_files,
     resolve_reference,
@@ -36,7 +36,7 @@ _LEVELS: tuple[Level, ...] = get_args(Level)
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
 @HTML
 def sources(
-    named: str, searched: Searched, options: SourcesOperation, as_json: bool, as_csv: bool, html: str | None
+    named: str, scope: SearchScope, options: SourcesOperation, as_json: bool, as_csv: bool, html: str | None
 ) -> None:
     """Find the documents that a text comes from: a small set that covers as much of it as possible.
 
@@ -57,10 +57,10 @@ def sources(
     """  # noqa: D301 - click wants the control character
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
-    with open_store_or_files(searched) as opened:
+    with open_store_or_files(scope) as opened:
         # A document that the user names is not one of its own sources. But if the text is a file, a document with the
         # same text is a source: otherwise, --fail-on would accept a complete copy.
-        in_folders, gates = bool(searched.folders), options.fail_on is not None
+        in_folders, gates = bool(scope.folders), options.fail_on is not None
         meant = resolve_reference(opened, named, is_file_expected=in_folders, finds_copy=False, prefers_file=gates)
         if meant.id is not None and meant.note is None:
             print_notes([f"{named} is in the store, and so none of its own sources"])

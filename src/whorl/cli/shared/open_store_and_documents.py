@@ -46,7 +46,7 @@ def open_existing_store(name: str | None) -> Store:
     return store
 
 
-class Searched(NamedTuple):
+class SearchScope(NamedTuple):
     """Documents to search: a store (None is the configured store), or files and folders, with the columns to read."""
 
     store: str | None
@@ -58,7 +58,7 @@ class Searched(NamedTuple):
 def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add `--store`, `--in` and the options for columns to a command.
 
-    The command gets their values as its argument `searched`.
+    The command gets their values as its argument `scope`.
     """
 
     @STORE
@@ -69,32 +69,32 @@ def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
     def call(
         store: str | None, folders: tuple[str, ...], text_column: str | None, id_column: str | None, **values: Any
     ) -> None:
-        command(searched=Searched(store, folders, text_column, id_column), **values)
+        command(scope=SearchScope(store, folders, text_column, id_column), **values)
 
     return call
 
 
 @contextmanager
-def open_store_or_files(searched: Searched) -> Iterator[Store]:
+def open_store_or_files(scope: SearchScope) -> Iterator[Store]:
     """Open an existing store, or a temporary one with the documents of files and folders.
 
     Raises:
         ParameterError: Both a store and folders are given, columns are given without folders, or the folders have no
             text.
     """
-    folders, text_column, id_column = searched.folders, searched.text_column, searched.id_column
+    folders, text_column, id_column = scope.folders, scope.text_column, scope.id_column
     if not folders:
         for flag, column in (("--text-column", text_column), ("--id-column", id_column)):
             if column is not None:
                 raise ParameterError(f"{flag} is for the rows of files; name the files with --in")
         try:
-            opened = open_existing_store(searched.store)
+            opened = open_existing_store(scope.store)
         except StoreError as error:
             raise StoreError(f"{error}\nOr search files without a store: --in FOLDER") from error
         with opened as store:
             yield store
         return
-    if searched.store is not None:
+    if scope.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
     from whorl.cli.render.terminal import progress_bar
     from whorl.ingest.files import Problem, Problems, find_files
