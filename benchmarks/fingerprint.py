@@ -353,7 +353,7 @@ def min_locked(texts: Sequence[str], rounds: int) -> float:
 
         return call
 
-    names = {"words": ("scan", "put_in"), "cjk_words": ("divide",), "shingle_hashes": ("reduce", "rotate")}
+    names = {"words": ("scan", "insert_slow_words"), "cjk_words": ("divide",), "shingle_hashes": ("reduce", "rotate")}
     timed_loops = {
         module: SimpleNamespace(**{name: timed(getattr(getattr(one._loops, module), name)) for name in own})
         for module, own in names.items()

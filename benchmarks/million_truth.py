@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from corpus_texts import texts
 from duplicates_truth import SHINGLE, Hashes, Numbers, mixed
-from whorl.arrays_and_batches import spread
+from whorl.arrays_and_batches import indices_of_ranges
 from whorl.fingerprint.words.tokenizer import tokens
 
 #: Sources are among the first documents, so that they exist at every size.
@@ -153,7 +153,7 @@ class _Inverted:
         """Return the pairs of a source and a text that share enough: int64 array of shape (3, pairs), as in `Truth`."""
         begins, ends = (np.searchsorted(self._hashes, hashes, side=side) for side in ("left", "right"))
         at = np.flatnonzero(ends > begins)
-        owners = self._owners[spread(begins[at], (ends - begins)[at])]
+        owners = self._owners[indices_of_ranges(begins[at], (ends - begins)[at])]
         pair_codes, shared = np.unique(owners << 32 | np.repeat(places[at], (ends - begins)[at]), return_counts=True)
         sources = pair_codes >> 32
         enough = shared >= LEAST * self._sizes[sources]

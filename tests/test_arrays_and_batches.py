@@ -20,7 +20,7 @@ from whorl.arrays_and_batches import (
     order_of,
     run_starts,
     sort_distinct,
-    with_made,
+    zip_with_results,
 )
 
 numbers = st.lists(st.integers(0, 9), max_size=20)
@@ -125,7 +125,7 @@ def test_results_release_their_items(values: list[int], most: int) -> None:
             yield from made
 
     pairs = []
-    for item, made in with_made(items(), make):
+    for item, made in zip_with_results(items(), make):
         pairs.append((item.value, made))
         del item
         # One more: the last item taken.

@@ -76,10 +76,10 @@ def mask_ranges(ranges: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.bool
     return count_covers(ranges, size) > 0
 
 
-def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Concatenate ranges of consecutive numbers, given by their starts and lengths.
+def indices_of_ranges(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the indices in ranges, concatenated. The ranges are given by their starts and lengths.
 
-    >>> spread(np.array([5, 20]), np.array([3, 2])).tolist()
+    >>> indices_of_ranges(np.array([5, 20]), np.array([3, 2])).tolist()
     [5, 6, 7, 20, 21]
     """
     ends = np.cumsum(counts)
@@ -199,13 +199,15 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
         yield batch
 
 
-def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
+def zip_with_results(
+    items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]
+) -> Iterator[tuple[Item, Made]]:
     """Yield each item together with its result from `make`.
 
     `make` returns one result for each item, in order. It may read ahead; an item stays in memory only from the time
     that `make` reads it until its result is yielded. `itertools.tee` would keep blocks of 57 items.
 
-    >>> list(with_made("ab", lambda ahead: map(str.upper, ahead)))
+    >>> list(zip_with_results("ab", lambda ahead: map(str.upper, ahead)))
     [('a', 'A'), ('b', 'B')]
     """
     taken: deque[Item] = deque()

@@ -15,7 +15,7 @@ from tests.duplicates.sets import SMALL, numbers, sketches_of
 from tests.plain import sketch_of
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.errors import StoreError
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme, level_beyond
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, level_for_count
 
 
 def test_levels_of_many_sizes_equal_those_of_single_sizes() -> None:
@@ -25,7 +25,7 @@ def test_levels_of_many_sizes_equal_those_of_single_sizes() -> None:
     scheme = SketchScheme()
     sizes = np.array([0, 1, 1023, 1024, 1025, 2048, 2049, 8192, 8193, 131_072, 131_073, 10**7], np.int64)
     assert scheme.levels(sizes).tolist() == [scheme.level(size) for size in sizes.tolist()]
-    assert level_beyond(sizes, 1024)[:4].tolist() == [0, 0, 0, 0]
+    assert level_for_count(sizes, 1024)[:4].tolist() == [0, 0, 0, 0]
 
 
 def test_sketches_survive_flat_arrays() -> None:
@@ -100,7 +100,7 @@ def test_levels_beyond(sizes: list[int], most: int) -> None:
     """
     The level is the number of halvings needed to get a size down to the limit, in exact integers.
     """
-    levels = level_beyond(np.array(sizes, np.int64), most).tolist()
+    levels = level_for_count(np.array(sizes, np.int64), most).tolist()
     for size, level in zip(sizes, levels, strict=True):
         assert size <= most << level
         assert level == 0 or size > most << (level - 1)

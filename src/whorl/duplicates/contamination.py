@@ -21,7 +21,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, chunks, find_sorted, run_starts, sort_distinct, spread, with_made
+from whorl.arrays_and_batches import (
+    batches,
+    chunks,
+    find_sorted,
+    indices_of_ranges,
+    run_starts,
+    sort_distinct,
+    zip_with_results,
+)
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Numbers
@@ -138,7 +146,7 @@ class ReferenceIndex:
         for group in chunks(range(begins.size), lambda at: int(weights[at]), _COUNTED_AT_ONCE):
             require_time()
             own = slice(int(begins[group[0]]), int(ends[group[-1]]))
-            texts = self._texts[spread(self._starts[numbers[own]], counts[own])]
+            texts = self._texts[indices_of_ranges(self._starts[numbers[own]], counts[own])]
             pairs, shared = np.unique(
                 np.repeat(rows[own], counts[own]) * len(self.documents) + texts, return_counts=True
             )
@@ -163,15 +171,15 @@ class ReferenceIndex:
         for group in chunks(range(texts.size), lambda at: int(counts[at]) * _POSITIONS, _TRIED_AT_ONCE):
             require_time()
             own = slice(group[0], group[-1] + 1)
-            hits = spread(begins[own], counts[own])
+            hits = indices_of_ranges(begins[own], counts[own])
             pairs, (positions, numbers) = np.repeat(np.arange(len(group)), counts[own]), (part[hits] for part in shared)
             keys = numbers * len(self.documents) + texts[own][pairs]
             entries, is_there = find_sorted(self._keys, keys)
             pairs, positions, entries = pairs[is_there], positions[is_there], entries[is_there]
             tried = np.minimum(self._position_counts[entries], max(1, min(_POSITIONS, _TRIED_AT_ONCE // hits.size)))
-            reference_positions = self._reference_positions[spread(self._position_starts[entries], tried)].astype(
-                np.int64
-            )
+            reference_positions = self._reference_positions[
+                indices_of_ranges(self._position_starts[entries], tried)
+            ].astype(np.int64)
             pairs, positions = np.repeat(pairs, tried), np.repeat(positions, tried)
             order = np.lexsort((positions, reference_positions - positions, pairs))
             pairs, positions, reference_positions = pairs[order], positions[order], reference_positions[order]
@@ -216,7 +224,7 @@ class MatchBatch(NamedTuple):
 def _find_matches(
     index: ReferenceIndex, options: DuplicatesOptions, documents: Iterable[Document]
 ) -> Iterator[MatchBatch]:
-    read = with_made(
+    read = zip_with_results(
         batches(documents, DOCUMENTS_AT_ONCE),
         lambda ahead: hash_in_batches(
             (without_numbers([document.text for document in batch]) for batch in ahead), options.scheme, in_order=True

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import run_starts, spread
+from whorl.arrays_and_batches import indices_of_ranges, run_starts
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.thread_ranges import run_in_threads, split_evenly
@@ -198,7 +198,7 @@ def _candidate_pairs(
 
     For each range, `low` has its start, `counts` its length, and `larger` the larger document.
     """
-    smaller = owners_of(index_keys[spread(low, counts)], member_bits)
+    smaller = owners_of(index_keys[indices_of_ranges(low, counts)], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
     pairs = pairs[run_starts(pairs)]

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, chunks, group_equals, run_starts, with_made
+from whorl.arrays_and_batches import batches, chunks, group_equals, run_starts, zip_with_results
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.pieces import passage_id
 from whorl.duplicates.results import Cluster, Member, Pair
@@ -96,7 +96,7 @@ def _read_words(
     scheme: Scheme, within: str | None, portions: Iterable[Sequence[Document]]
 ) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
     """Convert documents to batches for a sketch store, which contain word hashes and texts in place of sketches."""
-    read = with_made(
+    read = zip_with_results(
         chain.from_iterable(portions),
         lambda ahead: hash_texts((document.text for document in ahead), scheme, Outputs.WORDS, workers=1),
     )

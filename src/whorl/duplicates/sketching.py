@@ -10,7 +10,7 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import with_made
+from whorl.arrays_and_batches import zip_with_results
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import UnreadValues, ranks_and_dates
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches
@@ -101,7 +101,9 @@ class Sketching:
 
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         distinct = (_distinct_texts(batch, self.options.within) for batch in portions)
-        read = with_made(distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.options.scheme))
+        read = zip_with_results(
+            distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.options.scheme)
+        )
         for batch, together in read:
             _separate_groups(together, batch.groups)
             yield batch.documents, self._make_batch(batch.documents, together, batch.text_indices)

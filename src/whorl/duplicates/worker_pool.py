@@ -22,7 +22,7 @@ from whorl.duplicates.input import InputDocuments, ReadReport
 from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import MakeSketches, SketchBatch
 from whorl.errors import StoreError
-from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
+from whorl.fingerprint.compiled.kernel import kernel_if_ready, return_kernel
 from whorl.fingerprint.fingerprint_texts import processors
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document, documents_only
@@ -84,7 +84,7 @@ def map_in_processes(
         return
     if fast := kernel_if_ready(scheme):
         # Load the compiled kernel before forking, so that the child processes inherit it.
-        give_back(fast)
+        return_kernel(fast)
     parts: Iterator[Iterable[Document]] = (
         documents.parts() if isinstance(documents, InputDocuments) else batches(documents, _DOCUMENTS_SENT)
     )

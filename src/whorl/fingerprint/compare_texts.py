@@ -37,9 +37,9 @@ from typing import ClassVar, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import find_sorted, ranges_of, spread
+from whorl.arrays_and_batches import find_sorted, indices_of_ranges, ranges_of
 from whorl.errors import require_text
-from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
+from whorl.fingerprint.compiled.kernel import as_loop_array, loops_if_loaded
 from whorl.fingerprint.fingerprint_texts import words_and_spans
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
@@ -334,7 +334,7 @@ class ShingleIndex:
         require_time()
         begins = self._firsts[shared_numbers]
         counts = self._firsts[shared_numbers + 1] - begins
-        shared_a, numbers = self._positions[spread(begins, counts)], np.repeat(np.arange(shared), counts)
+        shared_a, numbers = self._positions[indices_of_ranges(begins, counts)], np.repeat(np.arange(shared), counts)
         order = np.argsort(shared_a)
         shared_a, numbers = shared_a[order], numbers[order]
         require_time()
@@ -408,7 +408,7 @@ def _positions_to_match(shared: _Numbers, length: int, size: int) -> _Numbers:
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
     """
     counts = np.minimum(np.diff(shared, append=length), max(size, 2))
-    return spread(shared, counts)
+    return indices_of_ranges(shared, counts)
 
 
 def _residual_overlap(
@@ -456,7 +456,7 @@ class RunIndex:
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
-        self._items, self._size, self._loops = items, size, loops_at_hand()
+        self._items, self._size, self._loops = items, size, loops_if_loaded()
         if self._loops:
             nothing = np.empty(0, np.int64)
             self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
@@ -516,7 +516,7 @@ def match_shingles(a: _Numbers, b: _Numbers, positions: _Numbers) -> _Numbers:
     `positions` has the position in the text of each shingle of `a`, ascending. The result has shape (passages, 3):
     start in `a`, start in `b` and number of shingles of each passage, in the order of `a`.
     """
-    if loops := loops_at_hand():
+    if loops := loops_if_loaded():
         first, places = np.zeros(2 + int(max(a.max(initial=-1), b.max(initial=-1))), np.int64), np.empty_like(b)
         passages = np.empty((len(a), 3), np.int64)
         arrays = map(as_loop_array, (a, positions, b))

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import chunks, sort_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, give_back, is_compiling, kernel_if_ready
+from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, is_compiling, kernel_if_ready, return_kernel
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Signature,
     Spelling,
@@ -267,7 +267,7 @@ def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[n
     """Return the folded words of a text and their ranges of characters, like `tokens_and_spans`."""
     if fast := kernel_for([text], scheme):
         result = fast.words_and_spans(text)
-        give_back(fast)
+        return_kernel(fast)
         if result is not None:
             return result
     return tokens_and_spans(text, scheme.profile)
@@ -302,8 +302,8 @@ def _hash_in_loops(kernel: Kernel, texts: Sequence[str], outputs: Outputs) -> It
     return list(map(TextHashes, minima, hashes, words))
 
 
-class _Amount:
-    """Counts the characters that this process has read: many small batches together also justify loading numba."""
+class _TotalWork:
+    """Total work for the texts that this process has read: many small batches together also justify loading numba."""
 
     seen = 0
 
@@ -320,19 +320,19 @@ def _read_ahead(portions: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
         seen += sum(map(_work, texts))
         if seen >= LARGE:
             break
-    _Amount.seen += seen
+    _TotalWork.seen += seen
     # Pass a list iterator, which frees the list after its last item: `chain` would keep the list itself until all items
     # are read.
     return chain(iter(first), portions)
 
 
 def _kernel_for(scheme: Scheme) -> Kernel | None:
-    return kernel_if_ready(scheme) if kernel.is_loaded() or _Amount.seen >= LARGE else None
+    return kernel_if_ready(scheme) if kernel.is_loaded() or _TotalWork.seen >= LARGE else None
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
     """Return a kernel for the compiled loops; None if they are not ready or would save too little time."""
-    _Amount.seen += sum(map(_work, texts))
+    _TotalWork.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
 
@@ -368,7 +368,7 @@ def _process(
         yield from map(work, portions) if workers == 1 else _run_in_threads(work, portions, workers)
     finally:
         for own in idle:
-            give_back(own)
+            return_kernel(own)
 
 
 def _run_in_threads(

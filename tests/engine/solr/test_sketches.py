@@ -52,7 +52,7 @@ def test_a_batch_is_read_together(
     single texts.
     """
     monkeypatch.setattr(fingerprint_texts, "LARGE", large)
-    monkeypatch.setattr(fingerprint_texts._Amount, "seen", 0)
+    monkeypatch.setattr(fingerprint_texts._TotalWork, "seen", 0)
     calls: list[int] = []
 
     def counted(texts: list[str], *arguments: Any, **more: Any) -> Iterator[fingerprint_texts.TextHashes]:

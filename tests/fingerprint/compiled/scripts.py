@@ -31,7 +31,7 @@ def routed(route: str, module: str) -> Iterator[str]:
     """Let a module take one of the `ROUTES`, whether or not this process has loaded the loops."""
     loops = kernel.load_loops() if route == "compiled" else None
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(f"{module}.loops_at_hand", lambda: loops)
+        patched.setattr(f"{module}.loops_if_loaded", lambda: loops)
         yield route
 
 

@@ -89,7 +89,7 @@ def test_changed_pages_are_never_released() -> None:
     Only unmodified pages of the library are released: none with anonymous or swapped memory, and none without these
     fields.
     """
-    from whorl.fingerprint.compiled.jit import pages_as_in_file
+    from whorl.fingerprint.compiled.jit import unmodified_mappings
 
     def mapping_lines(begin: int, rights: str, path: str, *lines: str) -> str:
         head = f"{begin:x}-{begin + 0x2000:x} {rights} 00000000 fe:00 5357762                    {path}\n"
@@ -110,7 +110,7 @@ def test_changed_pages_are_never_released() -> None:
             mapping_lines(0xF000, "r--p", "", f"Anonymous:{none}", f"Swap:{none}"),
         ]
     )
-    assert pages_as_in_file(smaps, "libllvmlite.so") == [(0x1000, 0x2000), (0x3000, 0x2000)]
+    assert unmodified_mappings(smaps, "libllvmlite.so") == [(0x1000, 0x2000), (0x3000, 0x2000)]
 
 
 def _run(program: str, environment: dict[str, str]) -> tuple[str, str]:

@@ -240,7 +240,7 @@ def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch, weights: 
     kernel.count_search(Scheme(), weights[-1])
     for thread in _loading():
         thread.join()
-    assert kernel.loops_at_hand() is not None
+    assert kernel.loops_if_loaded() is not None
 
 
 @pytest.mark.usefixtures("nobody_loads")

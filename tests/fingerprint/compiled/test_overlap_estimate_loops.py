@@ -27,7 +27,7 @@ counts = st.integers(0, 10**6)
 def _loops() -> None:
     """Load the loops, as in a process that has read much text."""
     Kernel()
-    assert kernel.loops_at_hand() is not None
+    assert kernel.loops_if_loaded() is not None
 
 
 def test_all_pairs_of_a_sample() -> None:
@@ -67,7 +67,7 @@ def test_read_only_and_strided_arrays() -> None:
     total.flags.writeable = False
     is_union = np.array([False, True])
     both = overlap_interval(total, is_union, drawn, shared, 10 * drawn, 0.95)
-    loops = kernel.loops_at_hand()
+    loops = kernel.loops_if_loaded()
     assert loops is not None
     assert len(loops.overlap_estimates.overlap_intervals.signatures) == 1
     with patch.object(kernel, "_compiled", Event()):

@@ -195,7 +195,7 @@ def test_a_sketch_of_several_hits_is_compared_once(monkeypatch: pytest.MonkeyPat
         counted.append(len(b))
         return _count_shared(a, b)
 
-    monkeypatch.setattr("whorl.fingerprint.sketch.frac_minhash.loops_at_hand", lambda: None)
+    monkeypatch.setattr("whorl.fingerprint.sketch.frac_minhash.loops_if_loaded", lambda: None)
     monkeypatch.setattr("whorl.fingerprint.sketch.frac_minhash._count_shared", counting)
     monkeypatch.setattr("whorl.fingerprint.sketch.frac_minhash._SMALL", 0)
     overlaps = compare(source, shared)

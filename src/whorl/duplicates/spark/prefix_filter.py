@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays_and_batches import find_sorted, order_of, run_starts, spread
+from whorl.arrays_and_batches import find_sorted, indices_of_ranges, order_of, run_starts
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
@@ -286,7 +286,7 @@ class _PairFinder:
         ends = np.cumsum(counts[left])
         cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
         for portion in np.split(left, np.unique(cuts)):
-            smaller = indexed[spread(low[portion], counts[portion])]
+            smaller = indexed[indices_of_ranges(low[portion], counts[portion])]
             larger = np.repeat(probed[portion], counts[portion])
             is_open = (flags[smaller] | flags[larger]) & IS_NEW > 0
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
@@ -337,7 +337,9 @@ class _LevelDocuments:
         """Return the hashes to examine."""
         counts = self.lengths.count_used_hashes(self.is_larger)
         tokens, owners = self.sketches.copy_hashes(self.indices, 0, counts)
-        return _Entries(tokens, owners, spread(np.zeros_like(counts), counts) < self.lengths.indexable[owners])
+        return _Entries(
+            tokens, owners, indices_of_ranges(np.zeros_like(counts), counts) < self.lengths.indexable[owners]
+        )
 
     def counts_of(self, entries: _Entries) -> tuple[Numbers, Numbers]:
         owners = entries.owners

@@ -33,10 +33,10 @@ def main() -> None:
     from pyspark import daemon
 
     from whorl.duplicates import prefix_filter, sketching  # noqa: F401 - workers import these
-    from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, give_back, kernel_if_ready
+    from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, kernel_if_ready, return_kernel
 
     if fast := kernel_if_ready(DEFAULT_SCHEME):
-        give_back(fast)
+        return_kernel(fast)
     daemon.manager()
 
 

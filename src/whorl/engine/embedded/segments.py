@@ -42,7 +42,14 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import chunks, counts_in_groups, expand_ranges, find_sorted, run_starts, spread
+from whorl.arrays_and_batches import (
+    chunks,
+    counts_in_groups,
+    expand_ranges,
+    find_sorted,
+    indices_of_ranges,
+    run_starts,
+)
 from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.request_context import timely
 
@@ -253,7 +260,7 @@ class _Blocks:
         spans = end - begin
         wanted = np.concatenate([begin, end[spans > 0]])
         if spans.max(initial=0) > 1:
-            wanted = np.concatenate([wanted, spread(begin[spans > 1] + 1, spans[spans > 1] - 1)])
+            wanted = np.concatenate([wanted, indices_of_ranges(begin[spans > 1] + 1, spans[spans > 1] - 1)])
         for at in range(0, wanted.size, _BLOCKS_AT_ONCE):
             portion = wanted[at : at + _BLOCKS_AT_ONCE]
             if (block_checksums(self._blocks[portion]) != self._checks[portion]).any():

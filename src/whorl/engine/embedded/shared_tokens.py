@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, find_sorted, run_starts, sort_distinct, spread
+from whorl.arrays_and_batches import batches, find_sorted, indices_of_ranges, run_starts, sort_distinct
 from whorl.engine.embedded.segmented_token_index import ReadMinHash, TokenSnapshot
 from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
 from whorl.query.plan.nodes import (
@@ -395,7 +395,7 @@ def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengt
     token, concatenated, and `lengths` the number of bands of each token. A key is repeated for each shared token.
     """
     firsts = np.cumsum(lengths) - lengths
-    band_numbers = listed[spread(firsts[token_indices], lengths[token_indices])]
+    band_numbers = listed[indices_of_ranges(firsts[token_indices], lengths[token_indices])]
     return np.repeat(ordinals, lengths[token_indices]) * bands + band_numbers
 
 

@@ -70,23 +70,23 @@ class _Cache(FunctionCache):
 
 def release_llvm_pages() -> None:
     """Release the memory of LLVM's code and constants, 45 MB. A later compilation reads them from the file again."""
-    for address, size in _pages_of_llvm():
+    for address, size in _llvm_mappings():
         ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 
 
 @cache
-def _pages_of_llvm() -> list[tuple[int, int]]:
+def _llvm_mappings() -> list[tuple[int, int]]:
     """Return the address and size of each memory mapping of LLVM's code and constants.
 
     The list is empty if there is no /proc.
     """
     try:
-        return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
+        return unmodified_mappings(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:
         return []
 
 
-def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
+def unmodified_mappings(smaps: str, name: str) -> list[tuple[int, int]]:
     """Return the address and size in bytes of each mapping whose content is still equal to the file.
 
     The linker has changed the other mappings; releasing those would lose the changes.

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import chunks, sort_distinct, spread
+from whorl.arrays_and_batches import chunks, indices_of_ranges, sort_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.unicode_tables import PADDING, tables_for_loops
 from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, java_utf16
@@ -225,7 +225,7 @@ class Kernel:
             self._loops.shingle_hashes.ordered_halves(
                 words, starts, before, *self._hashing, half, halves, self._scratch
             )
-            parts.append(halves[spread(before[:-1], shingles)])
+            parts.append(halves[indices_of_ranges(before[:-1], shingles)])
             counts[first : first + window.texts] += shingles
             first += window.finished
         return np.concatenate(parts), counts
@@ -297,7 +297,9 @@ class Kernel:
         slow_words = self._slow_words.look_up(raw, slow if left == slow_count else slow[divided[1] < 0])
         filled = np.empty(length + more_units + more_words + slow_words[0].size + PADDING, np.uint16)
         filled_starts = np.empty(count + more_words + slow_words[2].size + 1, np.int32)
-        self._loops.words.put_in(words, starts, before, slow, units, table, divided, slow_words, filled, filled_starts)
+        self._loops.words.insert_slow_words(
+            words, starts, before, slow, units, table, divided, slow_words, filled, filled_starts
+        )
         return filled, filled_starts, before[:, 0].copy(), read
 
 
@@ -372,7 +374,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def look_up(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments as arrays: the argument `python_words` of `word_loops.put_in`."""
+        """Return the words of slow segments as arrays, the argument `python_words` of `insert_slow_words`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
@@ -441,7 +443,7 @@ def is_loaded() -> bool:
     return _compiled.is_set()
 
 
-def loops_at_hand() -> Loops | None:
+def loops_if_loaded() -> Loops | None:
     """Return the loops, or None if this process has not compiled or loaded them yet."""
     return load_loops() if is_loaded() else None
 
@@ -531,10 +533,10 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
         return None
 
 
-def give_back(one: Kernel) -> None:
+def return_kernel(kernel: Kernel) -> None:
     """Put a kernel back into the pool of idle kernels. Do not call this after an error has interrupted the kernel."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
-        _idle.setdefault(one.scheme, []).append(one)
+        _idle.setdefault(kernel.scheme, []).append(kernel)
 
 
 def count_search(scheme: Scheme, weight: int = 1) -> None:
@@ -550,7 +552,7 @@ def count_search(scheme: Scheme, weight: int = 1) -> None:
 
 def _load(scheme: Scheme) -> None:
     if loaded := kernel_if_ready(scheme, is_worth_compiling=False):
-        give_back(loaded)
+        return_kernel(loaded)
 
 
 def is_compiling() -> bool:

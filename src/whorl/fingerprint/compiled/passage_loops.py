@@ -14,13 +14,13 @@ _FACTOR = 0x9E3779B97F4A7C15
 
 @cached
 def number_runs(
-    items: Any, size: int, known: Any, known_runs: Any, known_slots: Any, kinds: int, slots: Any, runs: Any
+    items: Any, size: int, known: Any, known_runs: Any, known_slots: Any, distinct: int, slots: Any, runs: Any
 ) -> Any:
     """Give equal runs of `size` consecutive items equal numbers; return the count of numbers in use.
 
     Args:
         known: Items of another sequence. Its runs are numbered already, and keep their numbers.
-        known_runs: The numbers of these runs, 0 to `kinds` - 1; new runs get the next numbers.
+        known_runs: The numbers of these runs, 0 to `distinct` - 1; new runs get the next numbers.
         known_slots: Hash table of these runs, filled by an earlier call.
         slots: Hash table to fill with the positions of distinct runs, -1 in empty slots; its size is a power of two
             above the number of runs.
@@ -38,11 +38,11 @@ def number_runs(
         slot = _slot_of(items, at, size, items, slots, key)
         if slots[slot] < 0:
             slots[slot] = at
-            runs[at] = kinds
-            kinds += 1
+            runs[at] = distinct
+            distinct += 1
         else:
             runs[at] = runs[slots[slot]]
-    return kinds
+    return distinct
 
 
 @loop

@@ -321,7 +321,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
 
 
 @cached
-def put_in(
+def insert_slow_words(
     words: Any, starts: Any, before: Any, slow: Any, units: Any, table: Any, divided: Any, python_words: Any,
     filled: Any, filled_starts: Any,
 ) -> Any:  # fmt: skip

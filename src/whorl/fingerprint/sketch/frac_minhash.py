@@ -50,7 +50,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import ascending_distinct, batches, counts_in_groups, is_first_of_group
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
+from whorl.fingerprint.compiled.kernel import Loops, loops_if_loaded
 from whorl.fingerprint.shingling import differing_fields
 from whorl.request_context import require_time, timely
 
@@ -140,7 +140,7 @@ class SketchScheme:
         >>> SketchScheme().levels(np.array([0, 1024, 1025, 131_073])).tolist()
         [0, 0, 1, 4]
         """
-        needed, capped, floor = level_beyond(sizes, self.k), level_beyond(sizes, self.cap), self.floor_level
+        needed, capped, floor = level_for_count(sizes, self.k), level_for_count(sizes, self.cap), self.floor_level
         return np.where(needed <= floor, needed, np.maximum(floor, capped))
 
     def lookup_level(self, size: int) -> int:
@@ -173,7 +173,7 @@ class SketchScheme:
         return 1 << max(0, self.bits - level)
 
 
-def level_beyond(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
+def level_for_count(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
     """Return the level at which documents of these sizes have at most about `most` hashes: ceil(log2(sizes / most))."""
     # The exponent that `frexp` returns is the bit length of a whole number; it is exact up to 2**53.
     return np.asarray(np.frexp(np.maximum(sizes - 1, 0) // most)[1], np.int64)
@@ -324,7 +324,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
     source_counts = np.array([at_level[level] for level in levels.tolist()], dtype=np.int64)
-    if loops := loops_at_hand():
+    if loops := loops_if_loaded():
         shared = _count_shared_in_loops(source.hashes, hits, source_counts, counts, loops)
         return Overlaps(source.size, sizes, levels, source_counts, counts, shared)
     shared = np.zeros(len(hits), np.int64)
@@ -442,7 +442,7 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
     """Decode several sketches, in order, with the compiled loops if possible."""
-    loops = loops_at_hand()
+    loops = loops_if_loaded()
     sketches = _decode_in_loops(raws, scheme, loops) if loops and len(raws) > 1 else None
     # If a sketch is invalid, `decode` raises the error.
     return [decode(raw, scheme) for raw in raws] if sketches is None else sketches

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
+from whorl.fingerprint.compiled.kernel import as_loop_array, loops_if_loaded
 from whorl.fingerprint.statistics.metric import require_fraction
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     [1.0, 0.7, 0.1, 0.0]
     """
     sizes, marked, taken, start = _counts(population, good, drawn, least)
-    if loops := loops_at_hand():
+    if loops := loops_if_loaded():
         tails = np.empty(sizes.size)
         loops.overlap_estimates.upper_tails(
             *(as_loop_array(part.ravel()) for part in (sizes, marked, taken, start)), tails

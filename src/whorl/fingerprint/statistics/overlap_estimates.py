@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
+from whorl.fingerprint.compiled.kernel import as_loop_array, loops_if_loaded
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, bisect_first, reaches, upper_tail
 from whorl.fingerprint.statistics.metric import (
@@ -173,7 +173,7 @@ def shared_shingles(
     drawn = np.where(is_union, shared + alone_a + alone_b, of_smaller)
     low, high = overlap_interval(np.where(is_union, together, smaller), is_union, drawn, shared, most, confidence)
     lost = 1.0 - np.exp2(-levels.astype(np.float64))
-    if loops := loops_at_hand():
+    if loops := loops_if_loaded():
         middle = np.empty(low.shape, np.int64)
         loops.overlap_estimates.likeliest(
             *map(as_loop_array, (sizes_a, sizes_b, alone_a, alone_b, shared, low, high)), lost, middle
@@ -203,7 +203,7 @@ def overlap_interval(
     _require_confidence(confidence)
     # Reduce the tail a little: rounding could otherwise exclude a probability that is equal to the tail.
     tail = (1 - confidence) / 2 * (1 - SLACK)
-    if loops := loops_at_hand():
+    if loops := loops_if_loaded():
         low, high = np.empty((2, *shared.shape), np.int64)
         counts = map(as_loop_array, (total, is_union, drawn, shared, np.maximum(shared, most)))
         loops.overlap_estimates.overlap_intervals(*counts, tail, low, high)

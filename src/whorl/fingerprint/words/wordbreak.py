@@ -48,7 +48,7 @@ class StateMachine:
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.categories = spread(arrays["starts"], arrays["categories"])
+        self.categories = expand_runs(arrays["starts"], arrays["categories"])
         is_beyond = np.append(arrays["starts"][1:], CODE_POINTS) > FIRST_PLANE
         self.beyond = frozenset(arrays["categories"][is_beyond].tolist())
         self.following: NDArray[np.uint8] = arrays["next"]
@@ -250,7 +250,7 @@ class WordBreakTables:
 
     def _spread(self, name: str) -> NDArray[np.uint8]:
         arrays = self._arrays(name)
-        return spread(arrays["starts"], arrays["values"])
+        return expand_runs(arrays["starts"], arrays["values"])
 
 
 @cache
@@ -258,7 +258,7 @@ def tables(profile: str) -> WordBreakTables:
     return WordBreakTables(profile)
 
 
-def spread(starts: NDArray[np.int32], values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def expand_runs(starts: NDArray[np.int32], values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Expand runs of equal values to one value per code point; `starts` has the runs' first code points."""
     return np.repeat(values, np.diff(starts, append=CODE_POINTS))
 

@@ -18,11 +18,11 @@ from whorl.arrays_and_batches import (
     batches,
     chunks,
     find_sorted,
+    indices_of_ranges,
     mask_ranges,
     ranges_of,
     run_starts,
     sort_distinct,
-    spread,
 )
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, Passage, Passages, TextWords, words_of
@@ -192,10 +192,10 @@ class CandidateReader:
         is_examined = count_words_in(ranges, cumulate_counted(is_open)) > 0
         (starts, ends), examined = ranges[is_examined].T, owners[is_examined]
         shingles = np.maximum(ends - starts - self._engine.scheme.shingle_size + 1, 0)
-        places, place_owners = spread(starts, shingles), np.repeat(examined, shingles)
+        places, place_owners = indices_of_ranges(starts, shingles), np.repeat(examined, shingles)
         missing_before = np.append(0, np.cumsum(_is_missing(self._shingles[places], place_owners, sketches)))
         # The document may share a run of words if its sketch rules out none of the run's shingles.
-        first = spread(np.cumsum(shingles) - shingles, np.maximum(ends - starts - self.run + 1, 0))
+        first = indices_of_ranges(np.cumsum(shingles) - shingles, np.maximum(ends - starts - self.run + 1, 0))
         last = first + self.run - self._engine.scheme.shingle_size
         first = first[missing_before[last + 1] == missing_before[first]]
         starts = np.concatenate((ranges[~is_examined, 0], places[first]))
@@ -272,7 +272,7 @@ class CandidateReader:
         runs = sort_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
         numbers = np.searchsorted(self._runs, runs)
         shared = numbers[self._runs[np.minimum(numbers, self._runs.size - 1)] == runs]
-        starts = self._run_places[spread(self._run_starts[shared], self._run_counts[shared])]
+        starts = self._run_places[indices_of_ranges(self._run_starts[shared], self._run_counts[shared])]
         cover = merge_ranges(starts, starts + self.run)
         return self.select_passages(self._without_edges(cover) if self._ignore_common else cover)
 

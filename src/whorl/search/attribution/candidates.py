@@ -27,7 +27,7 @@ from itertools import groupby, islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import mask_ranges, order_of, ranges_of, run_starts, spread
+from whorl.arrays_and_batches import indices_of_ranges, mask_ranges, order_of, ranges_of, run_starts
 from whorl.engine.protocol import Engine, PassageMatches
 from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.shingling import join
@@ -300,7 +300,7 @@ def _group_matches(
     ordered = in_order[by_number]
     begins = np.searchsorted(ordered, wanted)
     counts = np.searchsorted(ordered, wanted, side="right") - begins
-    starts, owners = by_number[spread(begins, counts)], np.repeat(owners, counts)
+    starts, owners = by_number[indices_of_ranges(begins, counts)], np.repeat(owners, counts)
     # Pack group and position into one number: sorting numbers is much faster than sorting pairs. `//` is much faster
     # than `divmod`.
     places = np.sort(owners * in_order.size + starts)

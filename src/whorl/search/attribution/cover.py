@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import spread
+from whorl.arrays_and_batches import indices_of_ranges
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
@@ -56,7 +56,7 @@ def concatenate_ranges(ranges: Iterable[Numbers]) -> Numbers:
 
 def word_indices(ranges: Numbers) -> Numbers:
     """Return the indices of the words in the ranges, one range after the other; int64 array."""
-    return spread(ranges[:, 0], ranges[:, 1] - ranges[:, 0])
+    return indices_of_ranges(ranges[:, 0], ranges[:, 1] - ranges[:, 0])
 
 
 def array_of_each_range(ranges: Sequence[Numbers]) -> Numbers:
