@@ -1,4 +1,4 @@
-"""Answers of a real server, recorded for every question that an engine puts to it, and damaged ones in their place."""
+"""Recorded responses of a real server to each operation of an engine, and replays with damaged copies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _place(store: Store, field_name: str, kind: Kind) -> str:
     return field_name if places is None or kind not in places else places[kind]
 
 
-#: Everything that an engine is asked, by name.
+#: All operations of an engine, by name.
 ASKINGS: Mapping[str, Asking] = {
     "index": lambda store: store.engine.index(DOCUMENTS),
     "refresh": lambda store: store.engine.refresh(),
@@ -85,10 +85,10 @@ ASKINGS: Mapping[str, Asking] = {
 
 @dataclass
 class Recording:
-    """What a server answered, by request; the last of several answers of one request."""
+    """A server's responses by request; if a request was repeated, the last response."""
 
     answers: dict[_Request, _Answer] = field(default_factory=dict)
-    #: The requests of each question.
+    #: The requests of each operation.
     requests: dict[str, list[_Request]] = field(default_factory=dict)
 
     def answer(self, request: _Request) -> _Answer:
@@ -104,11 +104,11 @@ _Tamper: TypeAlias = Callable[[_Request, _Answer | None], _Answer | None]
 
 @contextlib.contextmanager
 def _between(tamper: _Tamper) -> Iterator[None]:
-    """Stand between the clients and their servers.
+    """Replace the clients' transport.
 
     Args:
-        tamper: Called with a request before it is sent, and None: what it returns is the answer; where that is nothing,
-            it is called again with the answer that came.
+        tamper: Called with each request and None before it is sent; a result is used as the response. Without a result,
+            it is called again with the server's response, and may replace it.
     """
     request = ServerConnections.request
 
@@ -128,7 +128,7 @@ def _between(tamper: _Tamper) -> Iterator[None]:
 
 
 def record(url: str) -> Recording:
-    """Put every question to a server, and return what it answered."""
+    """Run each operation on a server, and return the recorded responses."""
     recording = Recording()
 
     def keep_for(name: str) -> _Tamper:
@@ -151,10 +151,10 @@ def damaged_answers(recording: Recording, url: str, count: int, seed: int = 1) -
     """Replay each operation with one damaged response, and yield the operations that fail with foreign errors.
 
     Args:
-        recording: Of the server at the address.
-        url: The address.
-        count: How many questions.
-        seed: Of what is damaged, and how.
+        recording: Responses of the server.
+        url: The server's address.
+        count: Number of replayed operations.
+        seed: Seed for the choice of the response and its damage.
     """
     chance, askings = random.Random(seed), _all_askings(url)
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Counts of a backfill, and its commits however it ends."""
+"""Progress counts of a backfill, and its commits in all cases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whorl.errors import EngineUnavailableError
 
 def test_every_document_that_was_looked_at_counts_once() -> None:
     """
-    Remaining documents do not count as processed.
+    Every processed document counts once, whatever its outcome; remaining ones do not count.
     """
     so_far = BackfillReport(100, sent=1, removed=2, kept=4, textless=8, refused=(("a", "why"), ("b", "why")), left=32)
     assert so_far.done == 17
@@ -19,14 +19,14 @@ def test_every_document_that_was_looked_at_counts_once() -> None:
 @pytest.mark.parametrize("ids", [["b", "", "a"], ["a", "b", ""], ["", "", "a"]])
 def test_the_example_does_not_depend_on_the_order_of_batches(ids: list[str]) -> None:
     """
-    A batch without a sent document has no example.
+    The reports of batches have one example together, the smallest id; a batch without sent documents has none.
     """
     assert sum((BackfillReport(example=example) for example in ids), start=BackfillReport()).example == "a"
 
 
 def test_a_long_run_commits_in_between_and_at_its_end() -> None:
     """
-    After 10,000 updates and at the end; documents without a text and refused ones are not left.
+    A commit follows 10,000 updates and the end. Documents without a text and refused ones are not counted as remaining.
     """
     commits = list[str]()
     done = fill_batches(
@@ -44,7 +44,7 @@ def test_a_long_run_commits_in_between_and_at_its_end() -> None:
 
 def test_a_failed_batch_commits_the_earlier_ones() -> None:
     """
-    The error of the batch is raised, also where the commit fails too.
+    The error of the batch is raised, even if the commit fails too.
     """
     commits = list[str]()
 

@@ -1,4 +1,4 @@
-"""Findings as lines and as JSON."""
+"""Findings of `check`, printed and as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from whorl.engine.check_findings import Finding, Severity, sort_findings
 
 def test_printed_findings() -> None:
     """
-    The level, the message, and what to do below it where there is something to do.
+    A printed finding has its level and message, and below them the remedy, if any.
     """
     assert str(Finding(Severity.OK, "fields", "all there")) == "     ok  all there"
     finding = Finding(Severity.ERROR, "red", "shards are gone", "look for them")
@@ -22,7 +22,7 @@ def test_printed_findings() -> None:
 
 def test_errors_come_first() -> None:
     """
-    And notes last; those of a level stay in their order.
+    Errors come first and notes last; findings of one level keep their order.
     """
     findings = [Finding(level, str(at), "") for at, level in enumerate([*Severity, *Severity])]
     shown = [(finding.level.value, finding.code) for finding in sort_findings(findings)]

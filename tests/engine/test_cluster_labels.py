@@ -9,7 +9,7 @@ from whorl.model import Document
 
 def test_a_label_is_two_properties() -> None:
     """
-    A label is read back unchanged and leaves other properties alone; incomplete ones are ignored.
+    A label is stored as two properties and read back unchanged. Other properties stay; incomplete labels are ignored.
     """
     document = Document("a", "text", "name", {"year": 2020})
     principal = with_cluster_label(document, ClusterLabel("b", is_principal=True))

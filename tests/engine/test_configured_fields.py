@@ -31,8 +31,8 @@ def test_a_listing_names_the_first() -> None:
 
 def test_the_field_with_most_text_comes_first() -> None:
     """
-    Titles that all documents have come after longer texts of most documents; a single field needs no sample. Empty
-    fields and the name field are left out.
+    Titles of all documents come after longer texts of most documents; a single field needs no sample. Empty fields and
+    the name field are left out.
     """
     samples = {"heading": ["A lease", "Minutes"], "body": ["This lease is made between", "Present"], "note": []}
     counts = {"note": 3, "heading": 4, "body": 3, "empty": 0, "name": 4}
@@ -59,7 +59,7 @@ TEXTS = [TextField("title", 9), TextField("body", 5), TextField("summary", 5)]
 )
 def test_the_command_names_the_field_of_most_texts(names: FieldNames, expected: str) -> None:
     """
-    Unless the configured field has texts; the field of the names is left out.
+    Init proposes the field with most texts unless the configured field has texts; never the field of the names.
     """
     assert init_command("init", TEXTS, names) == expected
     assert init_command("init", [], names) == "init"
@@ -80,7 +80,8 @@ def test_the_command_names_the_field_of_most_texts(names: FieldNames, expected: 
 )
 def test_the_command_names_a_usual_field_of_names(fields: set[str], names: FieldNames, expected: str) -> None:
     """
-    If the configured field is missing; a title is the text only where there is no other text.
+    If the configured name field is missing, init proposes a usual one. A title is used as text only if no other field
+    has texts.
     """
     texts = [TextField(field, 9 - len(field)) for field in ("title", "body") if field in fields]
     assert init_command("init", texts, names, guess_name_field(names, fields.__contains__)) == expected

@@ -36,7 +36,7 @@ LETTERS = "ab\\-]^.*\ud7ff\ue000\U0010ffff\0"
 @given(*(st.text(LETTERS, max_size=4) for _ in range(3)), st.booleans(), st.booleans(), st.integers(0, 3))
 def test_ranges_of_texts(low: str, high: str, text: str, low_in: bool, high_in: bool, opened: int) -> None:
     """
-    The expression for a range fits the texts of the range, by code point, and no others.
+    The expression for a range matches exactly the texts in the range, ordered by code point.
     """
     ends = (None if opened == 1 else low), (None if opened == 2 else high)
     wanted = range_expression(*ends, includes_low=low_in, includes_high=high_in)
@@ -49,7 +49,8 @@ def test_ranges_of_texts(low: str, high: str, text: str, low_in: bool, high_in: 
 @given(st.lists(st.sampled_from([ANY, ONE, "a", "b.", "*"]), min_size=1, max_size=4), st.text("ab.*\n", max_size=6))
 def test_patterns(pieces: list[str | WildcardCharacter], text: str) -> None:
     """
-    A wildcard stands for any characters or for one, line ends as well, and nothing else is one.
+    A wildcard stands for any characters or for a single one, including line ends; other characters stand for
+    themselves.
     """
 
     def fits(pieces: list[str | WildcardCharacter], text: str) -> bool:
@@ -70,7 +71,7 @@ def test_patterns(pieces: list[str | WildcardCharacter], text: str) -> None:
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=2), st.lists(st.floats(allow_nan=False), min_size=2))
 def test_spellings_are_in_order(whole: list[int], broken: list[float]) -> None:
     """
-    Numbers are in the order of their spellings.
+    Encoded numbers have the order of the numbers.
     """
     assert sorted(whole) == sorted(whole, key=lambda number: encode_sortable(Kind.INTEGER, number))
     floats = [number + 0.0 for number in broken]
@@ -90,7 +91,7 @@ VALUES = st.one_of(
 @given(FIELDS, VALUES, FIELDS, VALUES)
 def test_values_have_one_term_each(field: str, one: tuple[Kind, Value], other: str, two: tuple[Kind, Value]) -> None:
     """
-    Terms are equal where field, type and value are, and a term begins as all of its field and type do.
+    Terms are equal if and only if field, type and value are, and all terms of a field and type have its prefix.
     """
     terms = value_term(field, *one), value_term(other, *two)
     assert (terms[0] == terms[1]) == ((field, one) == (other, two))
@@ -100,7 +101,7 @@ def test_values_have_one_term_each(field: str, one: tuple[Kind, Value], other: s
 @given(st.lists(st.tuples(FIELDS, st.sampled_from(Kind)), min_size=2, max_size=2, unique=True), VALUES)
 def test_presence_is_no_value(fields: list[tuple[str, Kind]], value: tuple[Kind, Value]) -> None:
     """
-    That a field has something of a type is a term of its own, and none of those of its values.
+    The term for the presence of a field and type differs from other presence terms and from all terms of values.
     """
     one, other = fields
     assert presence_term(*one) != presence_term(*other)
@@ -111,7 +112,7 @@ def test_presence_is_no_value(fields: list[tuple[str, Kind]], value: tuple[Kind,
 @given(FIELDS, st.text("a \x1c\x1e", max_size=1100), FIELDS, st.text("a \x1c\x1e", max_size=1100))
 def test_words_have_one_term_each(field: str, word: str, other_field: str, other: str) -> None:
     """
-    However long field and word are: no term is too long for the index, and none holds what separates words.
+    For any field and word, the term fits the index, and does not contain the separator of words.
     """
     one, two = word_term(field, word), word_term(other_field, other)
     assert (one == two) == ((field, word) == (other_field, other))
@@ -133,7 +134,7 @@ def test_words_have_one_term_each(field: str, word: str, other_field: str, other
 )
 def test_spellings_by_hand(kind: Kind, value: Value, spelling: str) -> None:
     """
-    Whole numbers from the least one on; floats by their IEEE 754 bits, all turned round below zero.
+    Integers are encoded as the distance from the smallest one, floats by their IEEE 754 bits, inverted if negative.
     """
     assert encode_sortable(kind, value) == spelling
 
@@ -143,14 +144,14 @@ def test_spellings_by_hand(kind: Kind, value: Value, spelling: str) -> None:
 )
 def test_words_are_joined_as_their_terms(field: str, words: list[str]) -> None:
     """
-    Joining all words at once gives the same terms as encoding each word, also for empty words and words with blanks.
+    Encoding all words at once gives the same terms as encoding each word, also for empty words and words with blanks.
     """
     assert join_terms(field, join(words)) == BETWEEN_WORDS.join([word_term(field, word) for word in words])
 
 
 def test_a_pattern_with_a_blank_fits_the_term() -> None:
     """
-    Folding puts blanks into some words; a pattern is folded, too.
+    Folding a word can insert blanks, so patterns are folded too.
     """
     term = word_term("kind", "صلى الله")
     assert compile_pattern((word_prefix("kind"), *encode_pattern(("صلى ا", ANY)))).fullmatch(term)
@@ -169,6 +170,6 @@ def test_a_pattern_with_a_blank_fits_the_term() -> None:
 )
 def test_states_are_doubled(pattern: Pattern, expected: int) -> None:
     """
-    Each ? after a letter after a * doubles the states.
+    After a `*` and a letter, each `?` doubles the number of states.
     """
     assert state_doublings(pattern) == expected

@@ -1,4 +1,4 @@
-"""Whatever a server answers, a message: damaged answers end in an answer or in one of our errors, in nothing else."""
+"""For any damaged response, an operation returns an answer or raises one of whorl's errors, and no other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests import opensearch_runtime, solr_runtime
 from tests.engine.mutations import damaged_answers, record
 from tests.sampling import FULL
 
-#: How many answers of each server are damaged; `make mutations` damages more.
+#: Number of damaged responses of each server; `make mutations` damages more.
 COUNT = 5_000 if FULL else 200
 
 
@@ -33,7 +33,7 @@ def own_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def test_damaged_answers(own_url: str) -> None:
     """
-    Every question that an engine puts, with one of its server's answers damaged.
+    Each operation gets one damaged response, and none fails with a foreign error.
     """
     recording = record(own_url)
     assert len(recording.answers) > 20

@@ -32,7 +32,7 @@ def of(numbers: list[float]) -> Statistics:
 @given(NUMBERS, NUMBERS)
 def test_parts_together(one: list[float], other: list[float]) -> None:
     """
-    Two parts tell together what all of their numbers tell; the deviation is that of a sample.
+    Merged statistics of two parts equal those of all numbers; the deviation is that of a sample.
     """
     both = one + other
     merged = of(one).merge(of(other))
@@ -65,14 +65,14 @@ NODEREF = STORE + UUID
 )
 def test_reference_meanings(reference, expected):
     """
-    Digits are a DBID first, a UUID a node reference first; everything else is an id.
+    A number means a DBID before an id, a UUID a node reference before an id; everything else is an id.
     """
     assert reference_meanings(reference) == tuple(expected)
 
 
 def test_the_message_about_a_lag_has_its_number() -> None:
     """
-    One document and several, with a remedy.
+    The message has the number of missing documents, in singular or plural, and a remedy.
     """
     one, several = str(IndexLag(1, is_pending=False)), str(IndexLag(1536, is_pending=False))
     assert one.startswith("1 stored or deleted document is missing from the index, which")
@@ -104,7 +104,7 @@ def _opensearch_change(url: str) -> None:
     ],
 )
 def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, Change]]:
-    """URL of a store on a server, the server's command, and a function that changes the document A2 in part."""
+    """URL of a store on a server, the server's command, and a function that updates the document A2 partially."""
     url = request.getfixturevalue(request.param)
     if request.param == "opensearch_url":
         with opensearch_runtime.own_index(url) as made:
@@ -121,8 +121,8 @@ def run(*arguments: str) -> tuple[int, str]:
 
 def test_a_document_that_another_client_has_changed(server: tuple[str, str, Change]) -> None:
     """
-    A document without look-up tokens is counted in all answers, the recall is not promised, and the gate fails, until a
-    backfill.
+    A document without look-up tokens is counted in all answers. Until a backfill, no recall is promised and the gate
+    fails.
     """
     url, command, change = server
     with open_store(url) as store:

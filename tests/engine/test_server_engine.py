@@ -60,11 +60,11 @@ class Server:
     """Send scripted bytes for each request of a connection, then close it.
 
     Args:
-        answers: Of the connections in their order, each a list of answers.
+        answers: The responses of each connection, in order.
         reads: Whether requests are read to their end.
-        context: Of TLS; None for none.
-        piece: Bytes that are sent at once.
-        address: Where it listens.
+        context: TLS context, None for plain connections.
+        piece: Largest number of bytes sent at once.
+        address: Address to listen on.
         body_bytes: Length of a request's body.
     """
 
@@ -81,12 +81,12 @@ class Server:
         self._body_bytes = body_bytes
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._listener = socket.create_server((address, 0), family=family)
-        # For connections that a failed test never makes.
+        # Stop waiting after 60 seconds: a failed test may never connect.
         self._listener.settimeout(60)
         self.port = int(self._listener.getsockname()[1])
         self.closed = threading.Event()
         self.connections = 0
-        #: The request that was read last.
+        #: The last request that was read.
         self.received = b""
 
     def serve(self) -> None:
@@ -95,7 +95,7 @@ class Server:
             with contextlib.suppress(OSError), self._secured(self._listener.accept()[0]) as connection:
                 self.connections += 1
                 for answer in answers:
-                    # Who asks no more has closed it.
+                    # The client has closed the connection.
                     if self._reads and not self._read(connection):
                         break
                     # Split the response, so that reads end anywhere.
@@ -139,7 +139,7 @@ def answer(content: bytes, *headers: str, status: str = "200 OK") -> bytes:
 
 
 def link_local() -> str:
-    """Return an address of this machine that needs its interface, "" where there is none to be found."""
+    """Return an address of this machine that needs its interface, "" if it has none."""
     try:
         rows = [line.split() for line in Path("/proc/net/if_inet6").read_text().splitlines()]
     except OSError:
@@ -480,7 +480,8 @@ def test_a_fork_has_connections_of_its_own() -> None:
     The child's request does not go over the connection that its parent still uses.
     """
     server = Server([answer(b"first"), answer(b"third")], [answer(b"second")])
-    # Served one after the other, so the child's is only answered once its parent's connection has ended.
+    # The server handles one connection after another, so the child gets its response after its parent's connection has
+    # ended.
     with server.serving() as connections:
         assert exchange(connections) == (200, b"first")
         child = os.fork()
@@ -552,7 +553,7 @@ def test_trust_that_was_given_up(authority: trustme.CA) -> None:
 
 def test_a_name_that_no_longer_counts(authority: trustme.CA, ca_file: str) -> None:
     """
-    A certificate names its server by an alternative name; the common name was given up.
+    The server's name must be an alternative name of the certificate; the common name no longer counts.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(common_name="localhost").configure_cert(context)
@@ -565,7 +566,7 @@ def test_a_name_that_no_longer_counts(authority: trustme.CA, ca_file: str) -> No
 
 def test_pauses() -> None:
     """
-    About twice as long each time up to two seconds, never the same.
+    Pauses are random, about double each time up to two seconds.
     """
     longest = [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
     drawn = [[retry_pause(number) for number in range(1, 8)] for _ in range(50)]
@@ -614,7 +615,7 @@ _NUMBERS = st.integers(-(1 << 63), (1 << 64) - 1) | st.floats(allow_nan=False, a
 @given(st.dictionaries(_ODD, _ODD | _NUMBERS))
 def test_a_body_is_read_back(body: dict[str, object]) -> None:
     """
-    Bodies are valid UTF-8, and Python's own parser reads the same values from them, also lone surrogates and numbers.
+    Bodies are valid UTF-8, and Python's own parser reads the same values, including lone surrogates and numbers.
     """
     assert json.loads(json_bytes(body).decode()) == body
 
@@ -623,7 +624,7 @@ _DEADLINE_SECONDS = 240.0
 
 
 class Index:
-    """What was sent, and what a commit has made searchable: only that which was there when it began."""
+    """Numbers sent, and numbers made searchable by commits: a commit includes those sent before it began."""
 
     def __init__(self) -> None:
         self.sent: set[int] = set()
@@ -648,7 +649,7 @@ class Index:
 
 def test_documents_are_searchable_when_the_commit_returns() -> None:
     """
-    With many threads, whatever one has sent is searchable when its call returns, in fewer commits than there are calls.
+    With many threads, a document is searchable when its commit returns, and there are no more commits than calls.
     """
     index = Index()
     index.held.set()
@@ -669,7 +670,7 @@ def test_documents_are_searchable_when_the_commit_returns() -> None:
 
 
 def waiting(index: Index, shared: SharedCommit, pool: ThreadPoolExecutor) -> list[Future[None]]:
-    """One call whose commit has begun, and five that came after that."""
+    """Start one call whose commit runs, then five more calls."""
     entered = threading.Barrier(6)
 
     def late() -> None:
@@ -685,7 +686,7 @@ def waiting(index: Index, shared: SharedCommit, pool: ThreadPoolExecutor) -> lis
 
 def test_waiting_threads_share_one_commit() -> None:
     """
-    A commit that was under way does not do for them, and the next does for all of them that were there when it began.
+    Calls that arrive during a commit wait for the next one, which serves all calls that arrived before it began.
     """
     index = Index()
     shared = SharedCommit(index.commit)
@@ -784,7 +785,7 @@ def test_an_interrupt_concerns_one_thread_only(error: BaseException) -> None:
 
 def test_concurrent_requests_share_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Threads that want it together ask once; it is asked for again when it is old or forgotten, given the one before.
+    Concurrent calls share one request. It is repeated when the value has expired or was forgotten, with the old value.
     """
     clock = [0.0]
     monkeypatch.setattr("whorl.engine.server_engine.time.monotonic", lambda: clock[0])
@@ -808,7 +809,7 @@ def test_concurrent_requests_share_an_answer(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_failed_answer_is_requested_again() -> None:
     """
-    What was known before is not given in its place.
+    After a failed request, the next call asks again.
     """
     attempts: list[int | None] = []
 
@@ -842,7 +843,7 @@ def test_a_value_forgotten_while_it_is_fetched_is_fetched_again() -> None:
 
 def test_a_refusal_names_the_pattern() -> None:
     """
-    That of the most states, whatever else the plan holds.
+    The error names the pattern with most states, wherever it is in the plan.
     """
     row = InOrder(((ANY, "a", ONE), (ANY, "b", ONE, ONE)), 0)
     plan = BoundPlan(Bool(must=(MatchAll(), WildcardValue("kind", (ANY, "c")), row)))
@@ -877,7 +878,7 @@ def apart(*nodes: BoundLeaf) -> list[BoundLeaf]:
 
 def test_the_largest_leave_first() -> None:
     """
-    And no more than have to.
+    The largest fingerprints move first, and no more than necessary.
     """
     small, large, largest = tokens(300), tokens(500), tokens(512)
     assert apart(small, large) == []
@@ -889,7 +890,7 @@ def test_the_largest_leave_first() -> None:
 @given(st.lists(st.integers(1, 512), max_size=40), st.integers(0, 1_100))
 def test_remaining_clauses_are_within_the_limit(sizes: list[int], others: int) -> None:
     """
-    Or the query is refused, which is only where nothing more could leave.
+    The remaining clauses are within the limit. A query is refused only if moving all fingerprints is not enough.
     """
     nodes: list[BoundLeaf] = [tokens(size) for size in sizes]
     everything = [*nodes, *(MatchAll() for _ in range(others))]

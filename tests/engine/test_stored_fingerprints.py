@@ -1,4 +1,4 @@
-"""Tests of the sketches and of the terms of passage hashes that servers store."""
+"""Sketches that servers store, and terms of passage hashes."""
 
 from __future__ import annotations
 

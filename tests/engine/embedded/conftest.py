@@ -21,7 +21,7 @@ def path(tmp_path):
 @pytest.fixture
 def start():
     """
-    Start a task of store_process.py; what still runs at the end is killed.
+    Start a task of store_process.py as a process. The end of the test kills processes that still run.
     """
     with ExitStack() as stack:
 

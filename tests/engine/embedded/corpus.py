@@ -47,7 +47,7 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def plans() -> st.SearchStrategy[BoundNode]:
-    """Return plans over the documents; weights are such that floats add up exactly."""
+    """Return plans over the documents. Sums of their weights are exact in floating point."""
     weights = st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.0, 3.0])
     signed = [signature for document in documents(1, 150) if len(signature := sign(document.text, SCHEME))]
     sources = st.integers(0, len(signed) - 1).map(lambda number: signed[number].integers)

@@ -1,6 +1,6 @@
-"""A store whose index cannot be written, asked in every way: `full_disk.py FOLDER` prints a JSON line for each answer.
+"""All kinds of requests to a store whose index cannot be written: `full_disk.py FOLDER` prints each answer as JSON.
 
-The limit on the size of files is that of this process, so it is as good as a full disk, and lifted at the end.
+The process limits the size of its own files, which has the effect of a full disk, and lifts the limit at the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ with warnings.catch_warnings():
 
 from whorl.service.app import create_app
 
-#: Bytes of a file: enough for a lock and a small commit, and too few for the words of these documents.
+#: Largest size of a file in bytes: enough for a lock and a small commit, too small for the words of these documents.
 _MOST_BYTES = 150_000
 DOCUMENTS = [
     Document(f"big{number}", " ".join(f"word{number}x{at}" for at in range(3000)), properties={"kind": "big"})

@@ -1,6 +1,6 @@
-"""What other processes do to an embedded store: `python store_process.py TASK PATH [ARGUMENT...]`.
+"""Processes that write to or read an embedded store: `python store_process.py TASK PATH [ARGUMENT...]`.
 
-Tests start these, read what they print and may kill them at any moment.
+Tests start these processes, read their output, and may kill them at any moment.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ State = dict[str, str]
 
 
 def document(document_id: str, stamp: str) -> Document:
-    """A document that tells by a word, and by the name of a property, which step wrote it."""
+    """Return a document with the step that wrote it (`stamp`) as a word and in the name of a property."""
     text = f"{stamp} alpha beta gamma delta {document_id} epsilon"
     return Document(document_id, text, document_id.upper(), {f"of_{stamp}": 1})
 
 
 def step(number: int) -> tuple[list[Document], list[str]]:
-    """What the step of a number stores, and what it deletes: always the same."""
+    """Return the documents that a step stores and the ids that it deletes; they depend only on its number."""
     random_of_step = random.Random(number)
     ids = [f"d{random_of_step.randrange(60)}" for _ in range(random_of_step.choice([1, 1, 3, 20]))]
     if number % 5 == 4:
@@ -56,7 +56,7 @@ def say(*words: object) -> None:
 
 
 def write(path: Path, first: str) -> None:
-    """Take one step after the other until killed, acknowledging each."""
+    """Take one step after another until killed, and acknowledge each."""
     embedded.COMMIT_EVERY, text_index.MOST_RECENT = 7, 5
     with EmbeddedEngine(path, scheme=SCHEME) as engine:
         for number in itertools.count(int(first)):
@@ -71,7 +71,7 @@ def write(path: Path, first: str) -> None:
 
 
 def crash(path: Path, point: str, when: str, first: str) -> None:
-    """Take one step and refresh, and be killed before or after the first call of a function."""
+    """Take one step and refresh. The process kills itself before or after the first call of the function `point`."""
     owner, name = {
         "put": (database.Records, "put"),
         "replace": (store_index.StoreIndexWriter, "replace"),
@@ -103,7 +103,7 @@ def crash(path: Path, point: str, when: str, first: str) -> None:
 
 
 def index(path: Path, wait_seconds: str, document_id: str) -> None:
-    """Store one document, or say why not."""
+    """Store one document, or print the error."""
     try:
         with EmbeddedEngine(path, scheme=SCHEME, wait_seconds=float(wait_seconds)) as engine:
             say("open")
@@ -123,7 +123,7 @@ def count(path: Path) -> None:
 
 
 def watch(path: Path) -> None:
-    """Search until there are a hundred documents; there are never fewer than before, and every hit has its name."""
+    """Search until a hundred documents are found. The number must never fall, and every hit must have its name."""
     with EmbeddedEngine(path, create=False, scheme=SCHEME) as engine:
         say("open")
         before = 0
@@ -137,7 +137,7 @@ def watch(path: Path) -> None:
 
 
 def make(path: Path) -> None:
-    """Make a store for each line of input, together with others who make the same stores."""
+    """Open or create the store that each line of input names, while other processes do the same."""
     for line in sys.stdin:
         try:
             EmbeddedEngine(path / line.strip(), scheme=SCHEME).close()
@@ -147,7 +147,7 @@ def make(path: Path) -> None:
 
 
 def fill(path: Path, what: str) -> None:
-    """Store documents and refresh, in a process that may not write large files."""
+    """Store documents and refresh in a process that may not write large files; `what` is the part that gets no room."""
     import resource
 
     engine = EmbeddedEngine(path, scheme=SCHEME)
@@ -180,7 +180,7 @@ def deny(path: Path) -> None:
 
 
 def visit(path: Path) -> None:
-    """Search a store, and try to write to it, as a user who may only read."""
+    """As a user with read permission only, search a store and try to write to it."""
     if os.geteuid() == 0:
         os.setuid(65534)
     with EmbeddedEngine(path, create=False, scheme=SCHEME) as engine:

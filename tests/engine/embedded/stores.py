@@ -1,4 +1,4 @@
-"""What the tests of an embedded store ask of it again and again."""
+"""Helpers for tests of an embedded store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fill(path: Path, steps: int = 8) -> None:
 
 
 def assert_state(engine: EmbeddedEngine, *allowed: State) -> None:
-    """Records and index both hold exactly one of the allowed states."""
+    """Assert that records and index both have the same state, one of the allowed ones."""
     digests = engine.digests([f"d{number}" for number in range(60)])
     by_digest = [{name: document(name, stamp).digest for name, stamp in state.items()} for state in allowed]
     assert digests in by_digest

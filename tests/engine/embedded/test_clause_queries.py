@@ -1,4 +1,4 @@
-"""Clauses where tantivy has no query for them: ranges of texts, fuzzy words, words near each other."""
+"""Clauses that tantivy has no query for: ranges of texts, fuzzy words, words near each other."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ids(engine: EmbeddedEngine, test: Test) -> list[str]:
 @pytest.fixture
 def filled(engine: EmbeddedEngine):
     """
-    Stores documents, and takes them out again at the end.
+    Function that stores documents; the end of the test deletes them.
     """
     stored: list[str] = []
 
@@ -78,7 +78,7 @@ def filled(engine: EmbeddedEngine):
 
 def test_edits_stay_in_the_word(filled) -> None:
     """
-    A field whose name is an edit away, or begins like another, keeps its words to itself.
+    A fuzzy word is compared with words of its own field only, even if field names differ in one letter.
     """
     engine = filled(
         Document("kind", "", properties={"kind": "roam"}),
@@ -94,7 +94,7 @@ def test_edits_stay_in_the_word(filled) -> None:
 
 def test_edits_are_as_many_as_asked_for(filled) -> None:
     """
-    A swap of neighbours is one edit, and no character is edited twice.
+    A swap of two neighbouring characters is one edit, and no character is edited twice.
     """
     words = ["abcd", "abdc", "bacd", "abc", "abcde", "xbcd", "dcba", "cabd"]
     engine = filled(*(Document(word, word) for word in words))
@@ -116,7 +116,7 @@ PATTERNS: list[Pattern] = [
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_of_any_size(filled, pattern: Pattern) -> None:
     """
-    An expression of more states than tantivy takes is asked of the terms themselves.
+    A pattern with more states than tantivy accepts is compared with the values, and finds the same documents.
     """
     values = ["a" + "x" * 60, "az" * 50, "b" * 301, "éé😀", "😀", "z\nz", ""]
     engine = filled(*(Document(f"{at}", "", properties={"v": value}) for at, value in enumerate(values)))
@@ -127,7 +127,7 @@ def test_patterns_of_any_size(filled, pattern: Pattern) -> None:
 
 def test_long_values(filled) -> None:
     """
-    A value longer than an index takes is found as a whole, and by its beginning.
+    A value that is too long for an index term is found by its whole text and by its prefix.
     """
     long = "y" * 70_000
     engine = filled(Document("a", "", properties={"v": long + "a"}), Document("b", "", properties={"v": long + "b"}))
@@ -138,7 +138,7 @@ def test_long_values(filled) -> None:
 
 def test_values_and_presence(filled) -> None:
     """
-    Values of one name and several types are apart; an empty text is a value of a property, and no content.
+    Equal values of different types are different. An empty text is a value of a property, but not a content.
     """
     engine = filled(
         Document("number", "", properties={"v": 1}),
@@ -172,7 +172,7 @@ def test_ids(filled) -> None:
 
 def test_rows_across_values(filled) -> None:
     """
-    Between two values are a hundred places, as Solr has them.
+    Two values of a field are 100 positions apart, as in Solr.
     """
     engine = filled(Document("a", "", properties={"v": ["x one", "two y"]}))
     for slop, expected in ((99, []), (100, ["a"])):
@@ -223,7 +223,8 @@ def many(test: Test, count: int) -> BoundPlan:
 )
 def test_look_ups_of_a_query_are_bounded(filled, test: Test) -> None:
     """
-    As many patterns, fuzzy words and ranges as documented; one more is an error that names it, explained or run.
+    A query may have the documented number of patterns, fuzzy words and ranges. One more is an error that names it, for
+    search and `explain`.
     """
     engine = filled(Document("a", "bar c roams", properties={"v": ["a", 1]}))
     fields = 2 if test.field is None else 1
@@ -243,7 +244,7 @@ def test_clauses_are_counted_before_any_look_up(
     filled, pattern: Pattern, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Automata take some milliseconds each, and one for which letters may begin anywhere has hundreds of states.
+    A query with too many patterns is refused before tantivy builds their automata; each one takes milliseconds.
     """
     engine = filled(Document("a", "bar", properties={"v": "xa123456b"}))
     assert engine.search(many(WildcardValue("v", pattern), 2), start=0, rows=9).total == (ONE in pattern)
@@ -267,7 +268,7 @@ def test_long_patterns_are_bounded(filled) -> None:
     assert engine.search(many(WildcardValue("v", pattern), 20), start=0, rows=9).total == 1
     with pytest.raises(UnsupportedQueryError, match="too long together"):
         engine.search(many(WildcardValue("v", pattern), 40), start=0, rows=9)
-    # However it is spelled, and at once.
+    # A single pattern that would take as much memory is refused too.
     with pytest.raises(UnsupportedQueryError, match="too long together"):
         ids(engine, WildcardValue("v", (ANY, "a") * 3500))
 
@@ -283,14 +284,14 @@ def test_terms_that_are_read_are_bounded(filled, monkeypatch) -> None:
     assert engine.search(many(pattern, 2), start=0, rows=9).total == 8
     with pytest.raises(UnsupportedQueryError, match="more than 16 words or values would have to be compared"):
         engine.search(many(pattern, 3), start=0, rows=9)
-    # What it begins with leaves few to compare.
+    # Few values have the pattern's prefix, so the limit is not reached.
     few = WildcardValue("v", ("a1", *[ONE] * 70))
     assert engine.search(many(few, 16), start=0, rows=9).total == 1
 
 
 def test_long_ends_of_ranges(filled) -> None:
     """
-    A range between long texts is compared with the values themselves.
+    A range with long texts as bounds compares the values themselves.
     """
     long = "m" * 600
     values = ["a", long, long + "a", "z"]
@@ -309,7 +310,7 @@ SLOW: list[Test] = [
 @pytest.mark.parametrize("test", SLOW)
 def test_work_ends_with_its_request(filled, test: Test) -> None:
     """
-    Once its request is cancelled or its time is up, a search goes on no more.
+    A search stops when its request is cancelled or its deadline has passed.
     """
     engine = filled(Document("a", "two one", properties={"v": "a" + "x" * 70}))
     plan = many(test, 5)
@@ -328,7 +329,7 @@ EVERYTHING = Query.exists_query("id")
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexReader]:
     """
-    A reader of three documents, the last one in the small part of the index.
+    A reader of three documents, the last one in the small part of the index (recent changes).
     """
     path: Path = tmp_path_factory.mktemp("contents") / "store"
     with opened(path) as engine:
@@ -353,7 +354,8 @@ def test_names(reader: IndexReader) -> None:
 
 def test_terms_of_a_field(reader: IndexReader) -> None:
     """
-    Those of both parts, in order, of this field and no other; or more than were wanted, to tell that it is too many.
+    The terms of both parts of the index that begin with a prefix, in order; a longer list than the limit shows that
+    there are too many.
     """
     beginning = value_prefix("k", Kind.KEYWORD)
     whole = [value_term("k", Kind.KEYWORD, value) for value in ("v", "x", "y", "y z")]
@@ -368,7 +370,7 @@ def test_terms_of_a_field(reader: IndexReader) -> None:
 
 def test_documents_are_looked_at(reader: IndexReader) -> None:
     """
-    A test sees the words of each value of a field, of the documents that a query finds, and none where there are none.
+    A predicate gets the words of each value of a field, for each document that the query finds, or no values.
     """
     received: list[list[list[str]]] = []
 
@@ -386,7 +388,7 @@ def test_documents_are_looked_at(reader: IndexReader) -> None:
 
 def test_filtering_stops_with_the_request(reader: IndexReader) -> None:
     """
-    Filtering of hits stops with the request.
+    Filtering of hits stops when its request is cancelled.
     """
     with deadline(0.0), pytest.raises(StoppedError):
         reader.filter_hits(EVERYTHING, ["k"], lambda values: pytest.fail("looked at"))
@@ -449,7 +451,7 @@ def test_moved_words(text: str, slop: int, is_found: bool) -> None:
 
 def test_long_work_on_words_ends() -> None:
     """
-    Phrase matching stops with the request.
+    Phrase matching stops when its request is cancelled.
     """
     with deadline(0.0), pytest.raises(StoppedError):
         is_sloppy_phrase([["a", "b"]], ["a", "b"], 0)

@@ -89,7 +89,7 @@ def test_overlaps_are_those_of_the_texts(engine: EmbeddedEngine, monkeypatch: py
 
 def test_pages_are_the_best_in_order(engine: EmbeddedEngine) -> None:
     """
-    A page has the candidates that share most hashes of the index, and equal ones by id.
+    A page has the candidates that share most hashes in the index; equal ones are in the order of their ids.
     """
     hashes = {name: {*lookup_numbers(sketch).tolist()} for name, sketch in engine.sketches(list(DOCUMENTS)).items()}
     shared = {name: -len(hashes[SOURCE] & own) for name, own in hashes.items()}

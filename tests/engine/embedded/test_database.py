@@ -45,7 +45,7 @@ IDS = [document.id for document in DOCUMENTS]
 
 def answers(path):
     """
-    All that the records say of the documents.
+    Return everything that the records contain about the documents.
     """
     with opened(path) as engine:
         page = engine.search(BoundPlan(Words("three one", slop=9)), start=0, rows=9)
@@ -82,7 +82,7 @@ def sound(tmp_path_factory):
 
 def blobs(path):
     """
-    Where each blob of the documents lies in the file: its place and its length.
+    Return the position and length of each blob of the documents in the file.
     """
     connection = sqlite3.connect(path / RECORDS)
     rows = connection.execute("SELECT head, sketch, content FROM document").fetchall()
@@ -97,13 +97,14 @@ def blobs(path):
 @given(which=st.integers(0, 1000), at=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 def test_flipped_bits_in_a_blob(sound, tmp_path, which, at, change):
     """
-    Wherever in a document's blobs, the answer is the right one, or an error that says what is damaged.
+    After a change of any byte in a document's blobs, the answer is right or an error names the damage.
     """
     path, expected, raw = sound
     places = blobs(path)
     begin, length = places[which % len(places)]
     place = begin + int(at * length)
-    # Each time another: who watches an index that was closed a moment ago may still take its lock, a file in there.
+    # Use a new folder each time: the process that watches a recently closed index may still hold the lock in the old
+    # one.
     copy = tmp_path / f"copy{len(list(tmp_path.iterdir()))}"
     shutil.copytree(path, copy)
     (copy / RECORDS).write_bytes(raw[:place] + bytes([raw[place] ^ change]) + raw[place + 1 :])
@@ -119,11 +120,12 @@ def test_flipped_bits_in_a_blob(sound, tmp_path, which, at, change):
 @given(at=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 def test_flipped_bits(sound, tmp_path, at, change):
     """
-    Wherever in the file, nothing but a StoreError comes of it, and no text is another than was stored.
+    After a change of any byte in the file, nothing but a StoreError is raised, and no wrong text or name is returned.
     """
     path, _, raw = sound
     place = int(at * len(raw))
-    # Each time another: who watches an index that was closed a moment ago may still take its lock, a file in there.
+    # Use a new folder each time: the process that watches a recently closed index may still hold the lock in the old
+    # one.
     copy = tmp_path / f"copy{len(list(tmp_path.iterdir()))}"
     shutil.copytree(path, copy)
     (copy / RECORDS).write_bytes(raw[:place] + bytes([raw[place] ^ change]) + raw[place + 1 :])
@@ -166,7 +168,7 @@ def test_a_document_that_got_lost(path):
 
 def steps(path, work):
     """
-    How many steps SQLite takes for something that is asked of a store.
+    Return the number of SQLite's steps for an operation on a store.
     """
     count = 0
 
@@ -182,7 +184,7 @@ def steps(path, work):
 
 def test_a_few_records_do_not_cost_all(path, tmp_path):
     """
-    The documents that a sloppy phrase reads grow with its hits, not with the store.
+    The cost of reading a few records depends on their number, not on the size of the store.
     """
     few, many = path, tmp_path / "many"
     for place, count in ((few, 10), (many, 500)):
@@ -198,7 +200,7 @@ def test_a_few_records_do_not_cost_all(path, tmp_path):
 
 def test_an_older_store_is_reported(path):
     """
-    A store of the format before says so, and what to do.
+    A store of the previous format is reported with its format and the remedy.
     """
     path.mkdir(parents=True)
     with sqlite3.connect(path / RECORDS) as connection:
@@ -210,13 +212,13 @@ def test_an_older_store_is_reported(path):
         opened(path)
 
 
-# Folders that may not be written to.
+# Folders without write permission.
 
 
 @pytest.fixture
 def locked(path, monkeypatch):
     """
-    Take all rights to write away, from root as well, who is asked as others are.
+    Function that removes all write permissions. Because root could still write, `os.access` denies it too.
     """
 
     def lock():
@@ -243,7 +245,7 @@ def test_a_read_only_store_is_searched(path, locked):
     before = listing(path)
     with opened(path, create=False) as engine:
         assert_state(engine, state_after(8))
-        # Who has hours of work before writing marks asks first.
+        # Writing labels can follow hours of work, so `prepare` checks the permission first.
         writes = (lambda: engine.index([document("a", "s")]), lambda: engine.delete(["d1"]), engine.labels.prepare)
         for write in writes:
             with pytest.raises(StoreError, match=r"can be searched and not written to; see who owns"):
@@ -256,7 +258,7 @@ def test_a_read_only_store_is_searched(path, locked):
 @pytest.mark.parametrize("lost", ["", "recent", "main"])
 def test_a_read_only_store_that_is_behind(path, locked, lost):
     """
-    What the index lacks is made up for elsewhere.
+    If part of the index is missing, it is rebuilt in another folder, and the store is unchanged.
     """
     fill(path)
     shutil.rmtree(path / INDEX / lost)
@@ -269,7 +271,7 @@ def test_a_read_only_store_that_is_behind(path, locked, lost):
 
 def test_a_read_only_store_whose_writer_died(path, locked, start):
     """
-    The log of the records is read, too.
+    A reader also reads the write-ahead log that a killed writer left.
     """
     fill(path, 5)
     start("crash", path, "commit", "before", 5).wait(timeout=240)
@@ -289,7 +291,7 @@ def let_others_read(path):
 
 def test_another_user_searches(path, start):
     """
-    A process without any right to write.
+    A process without any write permission can search.
     """
     fill(path)
     let_others_read(path)
@@ -329,7 +331,7 @@ def reader(monkeypatch):
 
 def assert_tells_to_open_again(engine):
     """
-    Later writes are neither reported as damage nor mixed with older data.
+    Assert that each operation raises an error: another process wrote to the store, so it must be opened again.
     """
     ids = [f"d{number}" for number in range(60)]
     uses = [engine.count, engine.refresh, engine.largest_size, engine.fields, lambda: list(engine.scan())]
@@ -347,7 +349,7 @@ def assert_tells_to_open_again(engine):
 @pytest.mark.parametrize("task", [("index", 5, "new"), ("write", 8)], ids=["finished", "going on"])
 def test_a_read_only_store_is_written_to(path, start, reader, task):
     """
-    Writes of the owner raise an error, reads do not; a new engine finds all documents.
+    After the owner has written, the open reader raises an error for each operation; a new engine finds all documents.
     """
     fill(path)
     with reader(path) as engine:
@@ -367,7 +369,7 @@ def test_a_read_only_store_is_written_to(path, start, reader, task):
 
 def test_a_read_only_store_next_to_its_writer(path, reader):
     """
-    Opened while there is a log, records and index are of one time, too.
+    A reader opened while the owner still has a log finds all documents; after the next write it must be opened again.
     """
     with opened(path) as owner:
         owner.index([document("d1", "s1")])
@@ -378,7 +380,7 @@ def test_a_read_only_store_next_to_its_writer(path, reader):
             assert_tells_to_open_again(engine)
 
 
-#: Letters with much text in common.
+#: Letters with most of their text in common.
 LETTERS = [
     f"Dear customer {number * 7919 % 1000}, we have received your payment of {number} pounds and {number % 97} pence "
     f"on account {number * 104729 % 99991} and thank you for your prompt attention to this matter. Yours sincerely"

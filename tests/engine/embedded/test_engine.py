@@ -1,4 +1,4 @@
-"""The embedded engine's answers: every page as the oracle has it, fields, references and what is said about them."""
+"""The embedded engine's answers: pages equal to the oracle's, fields, references and explanations."""
 
 import random
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def corpus(tmp_path_factory):
     A store of several segments with replaced and deleted documents, and an oracle of the remaining ones.
     """
     first, second = documents(1, 150), documents(2, 60)
-    # The same ids with other texts, so that a part of the first is replaced.
+    # The same ids with other texts replace some of the first documents.
     second = [Document(old.id, new.text, new.name, new.properties) for old, new in zip(first, second, strict=False)]
     retained = {document.id: document for document in first + second}
     with EmbeddedEngine(tmp_path_factory.mktemp("corpus") / "store", scheme=SCHEME) as engine:
@@ -117,7 +117,7 @@ def test_deep_and_wide_plans(corpus):
 
 def test_two_fingerprints_of_512_tokens(tmp_path):
     """
-    A document shares all 512 tokens with itself, repeats counted, and two clauses add up.
+    A document shares all 512 tokens with itself, including repeats, and the scores of two clauses add up.
     """
     chosen = random.Random(4)
     words = [f"w{n}" for n in range(900)]
@@ -138,13 +138,13 @@ def test_two_fingerprints_of_512_tokens(tmp_path):
         for plan in (*plans[:2], BoundPlan(Bool(must=(plans[0].root, plans[1].root)))):
             assert [(hit.id, hit.score) for hit in engine.search(plan, start=0, rows=9).hits] == oracle.hits(plan)
         assert engine.search(plans[0], start=0, rows=1).hits == (Hit("whole", "", 512.0),)
-        # One shingle stands in every bucket and counts 512 times.
+        # One shingle fills every bucket and counts 512 times.
         assert engine.search(plans[2], start=0, rows=1).hits == (Hit("short", "", 512.0),)
 
 
 def test_foreign_tokens_match_nothing(corpus):
     """
-    Tokens that another collection spells in another way are in no document here.
+    Hexadecimal tokens of another collection match no document here.
     """
     engine, _, documents = corpus
     own = next(signature.integers for document in documents if len(signature := sign(document.text, SCHEME)))
@@ -157,7 +157,7 @@ def test_foreign_tokens_match_nothing(corpus):
 
 def test_phrases_stay_within_one_value(tmp_path):
     """
-    The end of one value, field or document does not join with the beginning of the next.
+    A phrase does not match across the end of a value, field or document.
     """
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document("a", "five six", "three four", {"k": ["one two", "three four"], "l": "five"})])
@@ -169,7 +169,7 @@ def test_phrases_stay_within_one_value(tmp_path):
 
 def test_words_in_name_and_content_count_once(tmp_path):
     """
-    The default fields are two places to match in, not two clauses.
+    A word in both default fields, name and content, counts once.
     """
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document("a", "blue sky", "blue"), Document("b", "blue", "red")])
@@ -191,7 +191,7 @@ def test_empty_words_keep_their_place(tmp_path):
 @pytest.mark.parametrize("length", [10, 990, 4000, 70_000])
 def test_long_words_and_field_names(tmp_path, length):
     """
-    What is too long for a term is found all the same, and only as a whole.
+    Words and field names that are too long for a term are found, but only by their full text.
     """
     word, field = "x" * min(length, 4000), "f" * length
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
@@ -216,7 +216,7 @@ def test_unknown_fields(corpus, field):
 
 def test_a_field_is_forgotten_with_its_last_document(tmp_path):
     """
-    It is known as long as any document has it.
+    A field is known while any document has it.
     """
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document(document_id, "", properties={"k": "one"}) for document_id in "ab"])
@@ -239,7 +239,7 @@ def test_texts_without_words(corpus):
 
 def test_boosts_that_are_no_integers(tmp_path):
     """
-    A score is as exact as a 32-bit float, and equal sums stay equal.
+    Scores have the precision of 32-bit floats, and equal sums are equal scores.
     """
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document(document_id, "red green") for document_id in "cab"])
@@ -251,7 +251,8 @@ def test_boosts_that_are_no_integers(tmp_path):
 
 def test_ids_of_every_kind(tmp_path):
     """
-    Ids are compared whole: quotes, blanks, 1,000 characters outside the BMP, what SQL or a query would read.
+    Ids are compared as a whole, including quotes, blanks, 1,000 characters outside the BMP, and syntax of SQL or
+    queries.
     """
     odd = ["'; DROP TABLE document --", " ", "a b", "A", "a", "%", "*", "\\", "😀" * 1000, "é", "e\u0301", "\xa0"]
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
@@ -270,7 +271,7 @@ def test_ids_of_every_kind(tmp_path):
 
 def test_the_last_document_of_an_id_counts(tmp_path):
     """
-    In one batch, and over several before they are searchable.
+    If an id occurs twice, the last document replaces the others, within a batch and across batches.
     """
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document("a", "one"), Document("a", "two")])
@@ -322,7 +323,7 @@ def test_references(tmp_path):
 
 def test_a_short_text_has_no_tokens(tmp_path):
     """
-    Too few words for a shingle is something else than no document.
+    A document with too few words for a shingle has an empty signature, unlike a missing document.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index([Document("a", "one two three four")])
@@ -331,7 +332,7 @@ def test_a_short_text_has_no_tokens(tmp_path):
 
 def test_digests(corpus):
     """
-    Digests equal the stored documents' digests, for more ids than one statement takes.
+    Digests equal the stored documents' digests, also for more ids than fit into one SQL statement.
     """
     engine, _, documents = corpus
     references = [f"no {number}" for number in range(2000)] + [document.id for document in documents] + ["\ud800"]
@@ -356,7 +357,7 @@ def test_explain(corpus):
 
 def test_properties_survive_a_rebuild(tmp_path):
     """
-    Numbers, truth values and lists are searched by the same words after the index was made again.
+    Numbers, truth values and lists are found by the same words after the index was rebuilt.
     """
     properties: dict[str, PropertyValue | Sequence[PropertyValue]] = {
         "n": 12,
@@ -378,7 +379,7 @@ def test_properties_survive_a_rebuild(tmp_path):
 
 def test_other_schemes_are_refused(tmp_path):
     """
-    Both schemes are named, and what to do.
+    The error names both schemes and the remedy.
     """
     EmbeddedEngine(tmp_path / "store", scheme=SCHEME).close()
     with pytest.raises(SchemeMismatchError, match=r"minhash1-icu74-w2-b16.*minhash1-icu74-w5-b512.*new folder"):

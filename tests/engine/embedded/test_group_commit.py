@@ -1,4 +1,4 @@
-"""Threads that write to an embedded store at once: whom a commit waits for, and whom it serves."""
+"""Threads that write to an embedded store at once: writers that a commit waits for, and writers that it serves."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -74,7 +74,7 @@ def arrived(monkeypatch):
 @pytest.fixture
 def commits(monkeypatch):
     """
-    The numbers that commits of an index reached.
+    The journal numbers that commits of an index reached.
     """
     numbers, commit = [], StoreIndexWriter.commit
 
@@ -147,7 +147,7 @@ def test_a_failed_write_does_not_block_others(path, arrived, monkeypatch, pool):
 
 def test_a_writer_without_changes_blocks_no_other(path):
     """
-    Labels are not written to documents that changed after they were read.
+    The writer skips labels of documents that changed after they were read, and releases the lock.
     """
     with EmbeddedEngine(path) as engine:
         store = Store(engine)
@@ -156,7 +156,7 @@ def test_a_writer_without_changes_blocks_no_other(path):
         store.index([Document("a", "changed meanwhile")])
         engine.index([read.document], is_again=True)
         engine.refresh()
-        # It may have something to merge before, for as long as that takes.
+        # The engine may have segments to merge first, which takes an unknown time.
         with EmbeddedEngine(path, wait_seconds=PATIENCE_SECONDS) as other:
             assert Store(other).index([Document("b", "changed elsewhere")]).stored == 1
         assert store.search("changed").total == 2
@@ -167,7 +167,7 @@ def test_waiting_writers_fail_when_the_store_is_closed(path, arrived, pool):
     with engine._writing:
         waiting = pool.submit(engine.index, [Document("a", "too late")])
         assert arrived.acquire(timeout=PATIENCE_SECONDS)
-        # The error is the same before and after the thread has reached the lock.
+        # A thread gets the same error whether it waits for the lock or has it.
         engine.close()
     with pytest.raises(StoreError, match="is closed"):
         waiting.result(PATIENCE_SECONDS)

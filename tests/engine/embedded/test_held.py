@@ -1,4 +1,4 @@
-"""What an open store holds on to: as much after many writes and searches as after a few."""
+"""Resources of an open store: no more after many writes and searches than after a few."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROCESS = Path("/proc/self")
 
 
 def replaced(engine: EmbeddedEngine, times: int) -> None:
-    """Store the same ten documents with other texts, so many times, and look for them each time."""
+    """Replace the same ten documents with other texts, `times` times, and search for them each time."""
     for stamp in range(times):
         engine.index([Document(f"d{number}", f"a text of few words {number} {stamp}") for number in range(10)])
         engine.refresh()
@@ -40,7 +40,7 @@ def test_replacing_documents_over_and_over(path: Path) -> None:
             after = _held()
         finally:
             gc.enable()
-    # There are a few runs more or fewer at any moment; 16 if each round left one.
+    # The number of segments varies slightly. A leak would leave at least one for each round, more than 16 in all.
     assert after["runs"] < 16
     assert after["files"] <= before["files"] + 6
     assert after["blocks"] <= before["blocks"] + 3_000

@@ -17,7 +17,7 @@ LABEL = ClusterLabel("a", is_principal=True)
 
 def test_documents_changed_during_the_run_get_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Between reading a document and storing it with its label, another one took its place, and another was deleted.
+    A document replaced or deleted between reading and labelling gets no label.
     """
     with EmbeddedEngine(tmp_path) as engine:
         engine.index([Document(document_id, f"the text of {document_id} is a few words long") for document_id in "abc"])
@@ -45,7 +45,7 @@ def test_documents_changed_during_the_run_get_no_label(tmp_path: Path, monkeypat
 
 def test_a_cluster_of_any_name(tmp_path: Path) -> None:
     """
-    A document that is called like a date gives a cluster its name, and is found and counted by it as others are.
+    A cluster named by a document whose id looks like a date is found and counted like any other.
     """
     label = ClusterLabel("2021-05-03", is_principal=False)
     with EmbeddedEngine(tmp_path) as engine:

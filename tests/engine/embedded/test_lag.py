@@ -1,4 +1,4 @@
-"""The lag of an index that could not be written: reported with every answer, and ended once there is room."""
+"""The lag of an index that could not be written: every answer reports it, and it ends when the disk has room."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ def answers(tmp_path_factory):
 @pytest.mark.parametrize("command", ["search", "search by content", "similar", "sources"])
 def test_commands_warn(answers, command):
     """
-    A command that finds nothing in an incomplete index says how much is missing, and never "0 documents" alone.
+    A command that finds nothing in an incomplete index prints the number of missing documents, not only "0 documents".
     """
     status, output = answers[0][command]
     assert status == 0

@@ -1,4 +1,4 @@
-"""A store that keeps passages: from when on it does, who notices, and that it forgets what is gone."""
+"""Passages in a store: adding them to an existing store, open engines, and replaced or deleted documents."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_store_begins_to_keep_them(tmp_path: Path) -> None:
 
 def test_passages_of_replaced_and_deleted_documents_are_not_counted(tmp_path: Path) -> None:
     """
-    Replaced and deleted documents have no passages; how many documents have each number follows.
+    Replaced and deleted documents have no passages, and the numbers of documents per passage decrease.
     """
     with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
         assert engine.passage_counts(NUMBERS) == [0] * len(NUMBERS)
@@ -81,7 +81,8 @@ def test_with_other_clauses(tmp_path: Path) -> None:
 
 def test_an_engine_opened_before_adopts_passages(tmp_path: Path) -> None:
     """
-    It finds the passages of all documents, and writes those of new documents, also of a batch prepared before.
+    An engine that is already open finds the passages of all documents and writes those of new documents, even in a
+    prepared batch.
     """
     with EmbeddedEngine(tmp_path / "store") as before, EmbeddedEngine(tmp_path / "store") as writer:
         before.index([Document("whole", " ".join(WORDS))])
@@ -99,7 +100,7 @@ def test_an_engine_opened_before_adopts_passages(tmp_path: Path) -> None:
 
 def test_searches_need_no_lock_to_adopt_passages(tmp_path: Path) -> None:
     """
-    The engine that has added passages may go on to write documents for hours.
+    An open engine finds passages while the engine that added them is still writing, possibly for hours.
     """
     with EmbeddedEngine(tmp_path / "store", wait_seconds=0.0) as before:
         before.index([Document("whole", " ".join(WORDS))])

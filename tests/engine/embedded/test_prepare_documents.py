@@ -1,4 +1,4 @@
-"""Document preparation, which is equal for new and for stored documents; and tantivy documents of entries."""
+"""Document preparation, which is equal for new and stored documents, and the tantivy documents of index entries."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def filled(entry: IndexEntry) -> dict[str, list[object]]:
 @given(st.text("k \N{NO-BREAK SPACE}", min_size=1), st.lists(st.text("aÄ\x1e\x1f \n\0😀"), max_size=6))
 def test_words_are_split_where_they_were_joined(field: str, words: list[str]) -> None:
     """
-    Each word is one term, also with blanks and control characters.
+    Joined words are split into the same words again: each is one term, also with blanks and control characters.
     """
     terms = [word_term(field, word) for word in words]
     assert WORDS_ANALYZER.analyze(BETWEEN_WORDS.join(terms)) == terms
@@ -89,7 +89,7 @@ def test_words_are_split_where_they_were_joined(field: str, words: list[str]) ->
 
 def test_everything_is_indexed() -> None:
     """
-    Number, words and whole values, each in the field that queries ask.
+    The number, the words and the whole values of a document go to the fields that queries use.
     """
     wholes = (("k", Kind.KEYWORD, "red"), ("n", Kind.INTEGER, 7))
     words = [(name, join_terms(name, join(own))) for name, own in (("k", ["red", "car"]), ("content", ["blue", "sky"]))]
@@ -108,7 +108,7 @@ def test_everything_is_indexed() -> None:
 
 def test_values_without_words_are_stored() -> None:
     """
-    A text of punctuation has no term to be found by, and the document has something in the field all the same.
+    A text of punctuation has no words, but the field counts as present in the document.
     """
     fields = filled(IndexEntry(NO_TOKENS, [("k", "")]))
     assert fields == {"id": ["a"], "number": [7], "values": [presence_term("k", Kind.TEXT)]}

@@ -1,4 +1,4 @@
-"""Limits of properties, and names that no document has any more."""
+"""Limits on properties, and property names that no document has any more."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def names(engine: EmbeddedEngine) -> set[str]:
 
 def test_names_that_no_document_has_are_dropped(tmp_path: Path) -> None:
     """
-    After a delete and after a replacement; a name that another document has stays.
+    A name without documents is dropped after a delete or a replacement; a name of another document stays.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index([with_names("a", "both", "own"), with_names("b", "both")])
@@ -53,7 +53,7 @@ def test_names_that_no_document_has_are_dropped(tmp_path: Path) -> None:
 
 def test_types_that_no_document_has_are_dropped(tmp_path: Path) -> None:
     """
-    A name stays with the types that its values still have.
+    A name keeps only the types of its remaining values.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index([Document("a", TEXT, properties={"x": [1, 2.5]}), Document("b", TEXT, properties={"x": True})])
@@ -64,7 +64,7 @@ def test_types_that_no_document_has_are_dropped(tmp_path: Path) -> None:
 
 def test_a_write_that_failed_changes_no_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Neither at once nor with the next write.
+    A failed write leaves the counts of names unchanged, also after the next write.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index([with_names("a", "x")])
@@ -82,7 +82,7 @@ def test_a_write_that_failed_changes_no_counts(tmp_path: Path, monkeypatch: pyte
 
 def test_a_wrong_count_is_damage(tmp_path: Path) -> None:
     """
-    A flipped bit in a count and a missing field are found by `verify`; the next change of that field is refused.
+    `verify` finds a flipped bit in a count and a missing field; the next change of that field is refused.
     """
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index([with_names("a", "x"), with_names("b", "x")])
@@ -114,7 +114,7 @@ def test_too_many_properties_of_a_document(tmp_path: Path) -> None:
 
 def test_too_many_names_in_a_store(tmp_path: Path) -> None:
     """
-    A document with new names is refused, the others of its batch are stored; once names are free it fits.
+    A document with new names is refused, the others of its batch are stored. It fits once other names are unused.
     """
     refused = []
     with Store(EmbeddedEngine(tmp_path / "store", property_limits=FEW)) as store:
@@ -132,7 +132,7 @@ def test_too_many_names_in_a_store(tmp_path: Path) -> None:
 
 def test_a_refused_document_keeps_no_writer_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Another engine can write at once.
+    A refused document releases the write lock, so another engine can write at once.
     """
     with (
         EmbeddedEngine(tmp_path / "store", property_limits=FEW) as one,
@@ -140,7 +140,7 @@ def test_a_refused_document_keeps_no_writer_waiting(tmp_path: Path, monkeypatch:
     ):
         require = PropertyLimits.require
         calls = iter([True, False])
-        # As if another process had brought the names between the first check and the lock.
+        # Simulate another process that adds names between the first check and the lock.
         monkeypatch.setattr(PropertyLimits, "require", lambda *parts: next(calls, True) or require(*parts))
         with pytest.raises(DocumentError):
             one.index([with_names("d", "x", "y", "z", "w")])

@@ -40,7 +40,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]
 @pytest.fixture
 def read(engine: EmbeddedEngine) -> Iterator[list[str]]:
     """
-    The statements that the records are read by.
+    The SQL statements that read records.
     """
     statements: list[str] = []
     engine._records._reader.set_trace_callback(statements.append)
@@ -50,7 +50,7 @@ def read(engine: EmbeddedEngine) -> Iterator[list[str]]:
 
 def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEngine, read: list[str]) -> None:
     """
-    Each in one statement: the source with its sketch, candidates with their names.
+    A similar search reads the source with its sketch in one statement, and the candidates' names in another.
     """
     hits = Store(engine).similar("copy 00", metric="jaccard", threshold=50, rows=COUNT).found
     assert [(hit.hit.id, hit.hit.name) for hit in hits[:3]] == [
@@ -65,7 +65,7 @@ def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEn
 
 def test_fingerprints_with_words_are_counted_together(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Countable parts next to words are combined, instead of one query of documents for each part.
+    Parts with tokens only are counted together, also next to words, instead of one document query for each part.
     """
     counted: list[BoundNode] = []
     real = IndexReader.match_tokens
@@ -91,7 +91,7 @@ def test_a_page_of_equals_is_in_the_order_of_ids(
     engine: EmbeddedEngine, read: list[str], start: int, rows: int
 ) -> None:
     """
-    Where more documents score the same than the page has, their ids are read, and names of those on the page alone.
+    If more documents have equal scores than fit the page, their ids decide; names are read for the page only.
     """
     page = Store(engine).search('FINGERPRINT:"copy 00"', start=start, rows=rows)
     halves = [*range(0, COUNT, 2), *range(1, COUNT, 2)]
@@ -125,7 +125,7 @@ def test_an_order_of_ids_reads_no_values(engine: EmbeddedEngine, monkeypatch: py
 
 def test_a_reference_and_its_sketch(engine: EmbeddedEngine) -> None:
     """
-    Digits are a DBID before they are an id; what names nothing is not there.
+    A number is first looked up as a DBID, then as an id; unknown references are left out.
     """
     sketched = engine.resolve_sketches(["9", "7", "8", "copy 00", "lone \ud800"])
     assert {reference: document_id for reference, (document_id, _) in sketched.items()} == {
@@ -174,7 +174,7 @@ def plain_key(hit: tuple[str, float], stored: dict[str, Document], key: Order) -
 )
 def test_orders(hits: list[tuple[str, float]], values: dict[str, tuple[list[int], str]], order: list[Order]) -> None:
     """
-    Keys decide in order, hits without a value come last either way, and ties are in the order of ids.
+    Sort keys apply in order. Hits without a value come last in either direction, and ids decide between equal hits.
     """
     stored = {name: document(name, **{field: numbers}) for name, (numbers, field) in values.items()}
 
@@ -209,7 +209,7 @@ def test_several_values(is_ascending: bool, expected: str) -> None:
 
 def test_the_first_place_that_has_values_counts() -> None:
     """
-    Where a field keeps values in two types, a document's own are those of the first that it has.
+    If a field has two places for values, a document's value is in the first place that it uses.
     """
     places = (Kind.KEYWORD, "t"), (Kind.KEYWORD, "u")
     stored = {

@@ -21,7 +21,7 @@ from whorl.engine.embedded.store_files import IndexBrokenError
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Nothing here is about power cuts, and waiting for the disk would take most of the time.
+    Skip fsync: these tests are not about power cuts, and waiting for the disk would take most of their time.
     """
     monkeypatch.setattr("os.fsync", lambda _: None)
 
@@ -36,13 +36,13 @@ def new_index(path: Path, mark: str = "mine") -> TokenIndex:
 
 
 def of(own: Iterable[int]) -> DocumentTokens:
-    """A document with these tokens, of both kinds."""
+    """Return a document with the given tokens as tokens of both kinds."""
     tokens = np.array(sorted(set(own)), np.uint64)
     return DocumentTokens(tokens.size, (tokens, tokens))
 
 
 def tokens_by_document(index: TokenIndex) -> dict[int, set[int]]:
-    """Return all tokens below 10 of all present documents."""
+    """Return all tokens below 10 of each remaining document."""
     snapshot, every = index.snapshot(), np.arange(10, dtype=np.uint64)
     kinds = []
     for kind in range(2):
@@ -73,7 +73,7 @@ def test_written_documents_are_seen_by_writers_and_readers(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, steps: list[dict], at_once: int
 ) -> None:
     """
-    For the writer, for a reader from the beginning, and for who opens the folder afterwards; nothing else is left.
+    The writer, a reader opened before, and a reader opened afterwards see the same tokens, and no others.
     """
     monkeypatch.setattr(segmented_token_index, "SMALLEST_SEGMENT", 3)
     monkeypatch.setattr(segmented_token_index, "FANOUT", 2)
@@ -111,7 +111,7 @@ def test_written_documents_are_seen_by_writers_and_readers(
 @pytest.mark.slow
 def test_many_small_writes_make_few_runs(tmp_path: Path) -> None:
     """
-    Segments grow by fours, so that a look-up goes through few of them.
+    Segments grow by factors of four, so a look-up reads few of them.
     """
     index = new_index(tmp_path / "tokens")
     for number in range(100):
@@ -123,7 +123,7 @@ def test_many_small_writes_make_few_runs(tmp_path: Path) -> None:
 
 def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
     """
-    A small one after it merges no more than it has written a few times over.
+    A large write is merged into one segment at its end; a small write after it does not rewrite that segment.
     """
     index = new_index(tmp_path / "tokens")
     for number in range(6):
@@ -146,7 +146,7 @@ def test_a_large_write_that_ends_during_a_merge_ends_in_one_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    A merge in the background that has found nothing more to do still merges what the end of a write asks for.
+    If a write ends just after the background merge has found nothing to do, the merge still runs for it.
     """
     index = new_index(tmp_path / "tokens")
     for number in range(6):
@@ -170,7 +170,7 @@ def test_a_large_write_that_ends_during_a_merge_ends_in_one_run(
 
 def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:
     """
-    A segment with mostly replaced documents is rewritten without them.
+    A segment whose documents are mostly replaced is rewritten without them.
     """
     index = new_index(tmp_path / "tokens")
     for stamp in (1, 2):
@@ -236,7 +236,7 @@ def test_uncommitted_changes_disappear(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_other_things_are_no_tokens(tmp_path: Path) -> None:
     """
-    Indexes of another store, damaged or lost manifests, and missing segments are refused.
+    Indexes of another store, damaged or missing manifests, and missing segments are refused.
     """
     index = new_index(tmp_path / "tokens")
     index.replace({1: of([1])})

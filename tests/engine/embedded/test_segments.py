@@ -35,31 +35,31 @@ from whorl.request_context import new_request
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Nothing here is about power cuts, and waiting for the disk would take most of the time.
+    Skip fsync: these tests are not about power cuts, and waiting for the disk would take most of their time.
     """
     monkeypatch.setattr("os.fsync", lambda _: None)
 
 
 BITS = (64, 32)
-#: The tokens of one document, of each kind.
+#: The tokens of one document: MinHash tokens and sketch tokens.
 Kinds = tuple[frozenset[int], frozenset[int]]
-#: Documents by number.
+#: Tokens of documents, by number.
 Documents = dict[int, Kinds]
 
 
 def tokens(bits: int) -> st.SearchStrategy[frozenset[int]]:
-    """Tokens that come again, that lie close to each other, that lie anywhere, and at both ends."""
+    """Generate sets of tokens: equal, close and distant ones, and the smallest and largest."""
     edge_cases = st.sampled_from([0, 1, 2, 3, 1 << (bits - 1), (1 << bits) - 2, (1 << bits) - 1])
     return st.frozensets(st.one_of(edge_cases, st.integers(0, 200), st.integers(0, (1 << bits) - 1)), max_size=30)
 
 
 def related(own: frozenset[int], others: frozenset[int], bound: int) -> Kinds:
-    """Return MinHash tokens, and all hashes below a bound that these and others begin with."""
+    """Return MinHash tokens, and as sketch tokens the upper 32 bits of these and of other tokens, if below a bound."""
     return own, frozenset(token >> 32 for token in own | others if token >> 32 < bound)
 
 
 def with_copies(documents: Documents, copies: dict[int, int]) -> Documents:
-    """Add copies of some documents."""
+    """Add documents that are copies of others."""
     kinds = list(documents.values())
     return {**{number: kinds[which % len(kinds)] for number, which in copies.items() if kinds}, **documents}
 
@@ -91,7 +91,7 @@ def write(path: Path, documents: Documents, tombstones: Sequence[int] = ()) -> S
 
 
 def looked_up(segment: Segment, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
-    """Which of some tokens which numbers have."""
+    """Return the pairs of a wanted token and the number of a document that has it."""
     portions = segment.look_up(kind, np.array(wanted, np.uint64))
     pairs = [
         (wanted[token_index], number)
@@ -111,7 +111,7 @@ def test_a_token_of_all_documents_is_read_in_portions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, are_copies: bool
 ) -> None:
     """
-    A text in a hundred thousand documents takes no more memory than a text in a thousand.
+    Reading a token of a hundred thousand documents takes no more memory than one of a thousand.
     """
     monkeypatch.setattr(segments, "READ_AT_ONCE", 100)
     own = frozenset(range(1, 40))
@@ -144,7 +144,7 @@ def test_many_tokens_are_looked_up_in_portions(tmp_path: Path, monkeypatch: pyte
 @given(documents=DOCUMENTS, others=st.tuples(tokens(64), tokens(32)))
 def test_each_token_is_found_in_its_documents_only(tmp_path: Path, documents: Documents, others: Kinds) -> None:
     """
-    Each token in the documents that have it and in no others, also of a segment without any.
+    Each token is found in exactly the documents that have it, also in an empty segment.
     """
     segment = write(tmp_path / "a.run", documents, tombstones=[7, 9])
     assert segment.numbers.tolist() == sorted(documents)
@@ -162,7 +162,7 @@ def test_each_token_is_found_in_its_documents_only(tmp_path: Path, documents: Do
 
 def test_hashes_that_tokens_begin_with_have_no_postings(tmp_path: Path) -> None:
     """
-    Only hashes without a token have postings, unless two tokens of the document begin with one hash.
+    A hash that is the upper bits of a document's MinHash token has no posting, unless two of its tokens begin with it.
     """
     own = frozenset((hash_ << 32) + 5 for hash_ in (0, 1, 7, 1 << 20))
     documents = {
@@ -184,7 +184,7 @@ def test_hashes_that_tokens_begin_with_have_no_postings(tmp_path: Path) -> None:
 @given(parts=st.lists(DOCUMENTS, min_size=1, max_size=4))
 def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: list[Documents]) -> None:
     """
-    The youngest segment has the last word on a document, in portions of any size.
+    A merged segment has each document as in the newest segment, for any size of the merge's portions.
     """
     monkeypatch.setattr(segments, "_POSTINGS_PER_MERGE", 32)
     for at, part in enumerate(parts[1:], 1):
@@ -211,7 +211,7 @@ def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pa
 
 
 def crowd(count: int) -> Documents:
-    """Documents that share some tokens, so that a byte cannot count a bucket's, and some of their own."""
+    """Return documents that all share three tokens of each kind, and have five of their own."""
     chosen = random.Random(1)
     shared = {kind: [chosen.randrange(1 << bits) for _ in range(3)] for kind, bits in enumerate(BITS)}
     return {
@@ -243,7 +243,7 @@ def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_damage_is_reported(tmp_path: Path) -> None:
     """
-    Wherever a byte is changed: the right answer, or an error; and an error for every file that was cut short.
+    After a change of any byte, look-ups are right or raise an error; every truncated file is an error.
     """
     documents = crowd(60)
     wanted = [sorted({token for own in documents.values() for token in own[kind]}) for kind in range(2)]
@@ -271,7 +271,7 @@ def test_damage_is_reported(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
     """
-    Of random tokens about what there is to know of them, whatever the number of documents.
+    A posting of random tokens takes about as many bits as information theory requires, for any number of documents.
     """
     generator = np.random.default_rng(1)
     for count in (1000, 3000):
@@ -286,7 +286,7 @@ def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
 @given(st.integers(1, 64), st.lists(st.integers(0, (1 << 64) - 1), max_size=200), st.data())
 def test_numbers_are_read_back(width: int, wide: list[int], data: st.DataObject) -> None:
     """
-    All together and one by one, and the words are the digits of one large number.
+    Packed numbers are read back, all together or one by one; packed words are the digits of one large number.
     """
     numbers = [number & ((1 << width) - 1) for number in wide]
     words = pack(np.array(numbers, np.uint64), width)
@@ -301,7 +301,7 @@ def test_numbers_are_read_back(width: int, wide: list[int], data: st.DataObject)
 
 def test_every_flipped_bit_is_noticed() -> None:
     """
-    Checksums of a random and of an empty block.
+    The checksums of a random and of an empty block detect every flipped bit.
     """
     for block in (np.random.default_rng(1).bytes(BLOCK), bytes(BLOCK)):
         flipped = np.tile(np.frombuffer(block, np.uint8), (8 * BLOCK, 1))

@@ -21,7 +21,7 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.query.plan.nodes import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens, Words
 
 SCHEME = SketchScheme()
-#: Tokens and sizes by number; the sketch's tokens are the even ones.
+#: Tokens and sizes by document number; the sketch has the even tokens.
 DOCUMENTS = {
     number: (frozenset(own), size)
     for number, (own, size) in enumerate(
@@ -49,7 +49,7 @@ def snapshot(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     """
     Several segments; the later ones replace and delete documents of the earlier ones.
 
-    Short tokens are the upper bits: all small tokens are cut to the same one.
+    Short tokens are the upper bits of tokens, so all small tokens become equal.
     """
     bits = 64 if request.param == "whole" else SCHEME.bits
     read_minhash = None if request.param == "whole" else read_documents
@@ -138,7 +138,8 @@ def test_counts_equal_those_of_plain_sets(
     snapshot: TokenSnapshot, plan: BoundNode, at_once: int, parts_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Repeats, minima, bands, sizes and booleans, over documents that were replaced and deleted, in any portions.
+    Counts of repeats, minima, bands, sizes and booleans equal those of sets, after replacements and deletions, for any
+    size of portions.
     """
     assert has_only_tokens(plan)
     monkeypatch.setattr(segments, "READ_AT_ONCE", at_once)
@@ -151,7 +152,7 @@ def test_counts_equal_those_of_plain_sets(
 @thorough
 def test_texts_are_read_once_for_a_clause(tmp_path: Path) -> None:
     """
-    Facets and parts of a query repeat a clause, and reading texts takes longest.
+    If a clause occurs in facets and several parts of a query, it reads the texts once, since that takes longest.
     """
     reads = list[int]()
 
@@ -171,7 +172,7 @@ def test_texts_are_read_once_for_a_clause(tmp_path: Path) -> None:
 
 def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
     """
-    A thousand parts that are all found in a thousand documents are not a million documents.
+    A thousand clauses that each match the same thousand documents do not need memory for a million documents.
     """
     index = TokenIndex(tmp_path / "tokens", "mine", (64, SCHEME.bits))
     index.make()
@@ -195,7 +196,7 @@ def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
 
 def test_words_are_not_counted() -> None:
     """
-    Wherever in a plan something else stands, tantivy is asked.
+    A plan is counted in the token index only if it has nothing but tokens; tantivy evaluates the others.
     """
     tokens = SharedTokens("s", (1,))
     assert not has_only_tokens(Words("red"))
@@ -211,7 +212,7 @@ def test_words_are_not_counted() -> None:
 )
 def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: int, tombstones: set[int]) -> None:
     """
-    The best first, equal ones by their ids; ids are asked for where they decide, and nowhere else.
+    The page has the best documents, equal ones by their ids. Ids are read only for scores on the page.
     """
     known = {number: f"{number * 7 % 31:02}" for number in range(len(scores))}
     requested: list[int] = []
@@ -253,7 +254,7 @@ def test_damaged_tokens_are_reported(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 3)), min_size=1))
 def test_counts_of_equal_ordinals_are_added(distance: int, pairs: list[tuple[int, int]]) -> None:
     """
-    Ordinals that lie close together, which are counted in an array, and others, which are sorted, have the same sums.
+    Sums for equal ordinals are right whether the ordinals are close (counted in an array) or not (sorted).
     """
     ordinals, counts = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
     expected = Counter[int]()

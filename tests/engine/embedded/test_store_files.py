@@ -1,4 +1,4 @@
-"""The embedded engine's folder: what it refuses, and who may do what at the same time."""
+"""The embedded engine's folder: which folders it refuses, and concurrent access."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from whorl.engine.embedded.store_files import (
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
-# What is refused.
+# Refused folders.
 
 
 def test_a_missing_store_is_created_or_not(path):
     """
-    Without `create` nothing is made, and the message says how.
+    Without `create`, nothing is created, and the message gives the command that creates a store.
     """
     with pytest.raises(StoreError, match=r"no store at .*store; make one by .* whorl index --store .*store FILES"):
         opened(path, create=False)
@@ -41,7 +41,7 @@ def test_a_missing_store_is_created_or_not(path):
 
 def test_an_empty_folder_may_become_a_store(path):
     """
-    Also one where a store was begun and never finished.
+    So may a folder where the creation of a store was interrupted.
     """
     path.mkdir(parents=True)
     (path / RECORDS).touch()
@@ -76,7 +76,7 @@ def test_other_things_are_left_alone(path, tmp_path):
 
 def test_a_copy_of_the_database_is_a_backup(path, tmp_path):
     """
-    SQLite's copy of the database of an open store is a store; its index is made again.
+    SQLite's copy of the database of an open store is a store; its index is rebuilt.
     """
     fill(path, 3)
     (tmp_path / "backup").mkdir()
@@ -135,7 +135,7 @@ def test_other_databases_are_refused(path):
 
 def test_other_formats_are_refused(path):
     """
-    Both formats are named, and what to do.
+    The error names both formats and the remedy.
     """
     fill(path, 1)
     with sqlite3.connect(path / RECORDS) as connection:
@@ -176,7 +176,7 @@ def test_no_rights(path, start):
 
 def test_closed_stores_say_so(path):
     """
-    Closing twice is nothing; using a closed store is an error.
+    Closing twice has no effect; using a closed store is an error.
     """
     engine = opened(path)
     engine.close()
@@ -201,7 +201,7 @@ def test_a_fork_may_not_use_its_parents_store(path, start):
     assert output.splitlines()[1] == "1"
 
 
-# Who may do what at the same time.
+# Concurrent access.
 
 
 def test_a_second_writer_is_refused_until_the_first_one_is_done(path, start):
@@ -223,7 +223,7 @@ def test_a_second_writer_is_refused_until_the_first_one_is_done(path, start):
 
 def test_two_engines_in_one_process(path):
     """
-    They exclude each other as two processes do.
+    Two engines in one process exclude each other like two processes.
     """
     with opened(path) as one, opened(path, wait_seconds=0.05) as other:
         one.index([document("a", "s1")])
@@ -240,7 +240,7 @@ def test_two_engines_in_one_process(path):
 
 def test_readers_see_commits_of_another_process(path, start):
     """
-    A reader opened before the writing started, and one opened in the middle of it.
+    Readers opened before and during a write see each commit.
     """
     with opened(path) as engine:
         engine.index([document("a", "s1")])
@@ -260,7 +260,7 @@ def test_readers_see_commits_of_another_process(path, start):
 
 def test_readers_during_a_write(path, start):
     """
-    Processes that search all the time see whole commits, while documents come, change and merge.
+    Processes that search during a write see only whole commits, while documents are added, changed and merged.
     """
     with opened(path) as engine:
         watchers = [start("watch", path) for _ in range(2)]
@@ -331,7 +331,7 @@ def test_threads_share_an_engine(path):
 
 def test_long_runs_are_searchable_in_between(path, monkeypatch):
     """
-    A crash in the middle of a long run leaves little to catch up with.
+    A long write commits regularly, so little is lost by a crash in the middle.
     """
     monkeypatch.setattr(embedded, "COMMIT_EVERY", 10)
     with opened(path) as engine, opened(path) as reader:
@@ -344,7 +344,7 @@ def test_long_runs_are_searchable_in_between(path, monkeypatch):
 
 def test_closing_makes_all_searchable(path):
     """
-    `close` refreshes.
+    `close` makes all documents searchable.
     """
     with opened(path) as engine, opened(path) as reader:
         engine.index([document("a", "s1")])
@@ -354,7 +354,7 @@ def test_closing_makes_all_searchable(path):
 
 def test_a_failing_source_stores_nothing(path):
     """
-    When reading the documents fails, the batch is not begun, and others may write.
+    If reading the documents fails, nothing of the batch is stored, and others may write.
     """
 
     def source():

@@ -17,14 +17,14 @@ from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, SharedTokens, Wor
 
 
 def same(engine, document_id: str) -> BoundPlan:
-    """Documents with all tokens of one."""
+    """Return a query for the documents with all tokens of a document."""
     tokens = engine.signatures({document_id: True})[document_id].integers
     return BoundPlan(SharedTokens(document_id, tokens, len(tokens)))
 
 
 def test_tokens_and_words_in_one_query(path: Path) -> None:
     """
-    What is counted in the runs narrows what tantivy finds, and scores as it does alone.
+    Tokens and words can be combined in one query: hits and scores are right for each combination.
     """
     with opened(path) as engine:
         engine.index([document(f"d{number}", "s") for number in range(5)])
@@ -46,8 +46,8 @@ def test_a_document_stored_again(
     path: Path, monkeypatch: pytest.MonkeyPatch, most_recent: int, is_published: bool
 ) -> None:
     """
-    Documents that are deleted and stored again are in the index once, with their last words, whether the deletion and
-    the new version are in the small part of the index or in the main one, and whether the deletion was published.
+    A document that was deleted and stored again is in the index once, with its last words. This holds for both parts of
+    the index, and whether or not the deletion was committed before.
     """
     monkeypatch.setattr(text_index, "MOST_RECENT", most_recent)
     with opened(path) as engine:
@@ -65,7 +65,7 @@ def test_a_document_stored_again(
         engine.refresh()
         words = ("one", "two", "three", "four", "five", "six")
         found = {word: sorted(matching_ids(engine, BoundPlan(Words(word)))) for word in words}
-        # A rebuild, which replaces the folder, would hide a mistake.
+        # A rebuild would replace the folder and hide a mistake.
         assert (path / INDEX).stat().st_ino == folder
     assert found == {
         "one": ["new", "old"],
@@ -79,7 +79,7 @@ def test_a_document_stored_again(
 
 def test_a_crash_between_tokens_and_words(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The tokens are further on than the words: the next writer brings both to the same place.
+    After a crash, the tokens can be newer than the words; the next refresh brings both to the same state.
     """
     with opened(path) as engine:
         engine.index([document("a", "s1")])
@@ -105,7 +105,7 @@ def test_a_crash_between_tokens_and_words(path: Path, monkeypatch: pytest.Monkey
 
 def test_an_id_that_is_back_has_a_new_number(path: Path) -> None:
     """
-    A document deleted and stored again before the journal is applied: only the new one is found.
+    If a document is deleted and stored again before the journal is applied, only the new one is found.
     """
     with opened(path) as engine:
         engine.index([document("a", "s1"), document("b", "s1")])
@@ -125,7 +125,7 @@ def test_an_id_that_is_back_has_a_new_number(path: Path) -> None:
 @pytest.mark.parametrize("lost", ["tokens", "main", "recent"])
 def test_a_lost_part_is_rebuilt(path: Path, lost: str) -> None:
     """
-    After damage to either part, searches return the same hits.
+    After one of the two indexes is damaged, searches return the same hits.
     """
     with opened(path) as engine:
         engine.index([document(f"d{number}", "s") for number in range(3)])
@@ -137,7 +137,7 @@ def test_a_lost_part_is_rebuilt(path: Path, lost: str) -> None:
 
 def test_many_documents_of_one_score(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Whether they are asked for one by one or as a set, the same are found.
+    The hits are the same whether tantivy gets the counted documents one by one or as a set.
     """
     with opened(path) as engine:
         engine.index([document(f"d{number}", "s") for number in range(9)])

@@ -1,4 +1,4 @@
-"""What an embedded store survives: crashes at any moment, broken and lost files, a full disk."""
+"""Survival of an embedded store: crashes at any moment, damaged and lost files, a full disk."""
 
 import random
 import re
@@ -33,7 +33,7 @@ def test_kill_while_indexing(path, start, seed):
         done += len(numbers)
         with opened(path) as engine:
             assert_state(engine, state_after(done), state_after(done + 1))
-            # What came after the last word from the child is brought to an end, to go on from there.
+            # Complete the step that may have been interrupted, so that the state is known.
             stored, deleted = step(done)
             engine.index(stored)
             engine.delete(deleted)
@@ -44,7 +44,7 @@ def test_kill_while_indexing(path, start, seed):
 @pytest.mark.parametrize("point", ["put", "replace", "commit", "close"])
 def test_kill_at_each_step_of_a_write(path, start, point, when):
     """
-    Stored or not, as a whole; and once the transaction is through, stored.
+    A step is stored as a whole or not at all; it is stored once the transaction has ended.
     """
     fill(path, 5)
     child = start("crash", path, point, when, 5)
@@ -60,7 +60,7 @@ def test_kill_at_each_step_of_a_write(path, start, point, when):
 @pytest.mark.parametrize("is_new", [True, False])
 def test_kill_while_the_index_is_built(path, start, point, when, is_new):
     """
-    A new store, or one whose index is gone: the next to open it finishes the work.
+    If the creation of an index is interrupted, for a new store or a lost index, the next engine completes it.
     """
     if not is_new:
         fill(path, 5)
@@ -74,7 +74,7 @@ def test_kill_while_the_index_is_built(path, start, point, when, is_new):
 
 def index_files(path):
     """
-    Return the names of an index's files, and only the endings of files named by a segment.
+    Return the names of an index's files; of files named by a segment, only the suffixes.
     """
     files = (path / INDEX).glob("*/*")
     return sorted({file.suffix or file.name for file in files if file.suffix != ".lock"})
@@ -82,7 +82,7 @@ def index_files(path):
 
 def replace(file, content):
     """
-    Not in place: that would pull a file from under who reads it through memory.
+    Replace a file by a new one. Overwriting it would change the memory of processes that have mapped it.
     """
     new = file.with_name("new")
     new.write_bytes(content)
@@ -143,7 +143,7 @@ def become_anothers(path):
 @pytest.mark.parametrize(("change", "is_open"), combine([lose, become_a_file, become_anothers], [False, True]))
 def test_a_lost_index_is_rebuilt(path, change, is_open):
     """
-    No index, something else, or that of another store: the records have it all.
+    If the index is missing, is another kind of file, or belongs to another store, it is rebuilt from the records.
     """
     fill(path)
     if is_open:
@@ -159,7 +159,7 @@ def test_a_lost_index_is_rebuilt(path, change, is_open):
 
 def test_an_index_rebuilt_while_readers_are_open(path):
     """
-    Who has the store open finds all in the new folder, and can write to it.
+    Engines that have the store open find all documents in the rebuilt index, and can write to it.
     """
     fill(path)
     with opened(path) as one:
@@ -177,7 +177,7 @@ def test_an_index_rebuilt_while_readers_are_open(path):
 @pytest.mark.parametrize("part", [INDEX, RECORDS])
 def test_a_part_restored_from_an_old_copy(path, part):
     """
-    An older index catches up, an older record file wins over a newer index.
+    An older index catches up with the records; older records win over a newer index.
     """
     fill(path, 3)
     old = path.with_name("old")
@@ -209,7 +209,7 @@ def file_in_errors(file):
 @pytest.mark.slow
 def test_damaged_records(path):
     """
-    Nothing but a StoreError that names the file and says what to do, wherever the damage is.
+    Damage anywhere in the records is a StoreError with the file and the remedy.
     """
     fill(path)
     sound = (path / RECORDS).read_bytes()
@@ -231,7 +231,7 @@ def test_damaged_records(path):
 @pytest.mark.parametrize("what", ["records", "index"])
 def test_no_room(path, start, what):
     """
-    The error says what to do, what was there can be searched, and afterwards all that was acknowledged.
+    The error names the remedy. Old documents can be searched, and later all acknowledged ones.
     """
     fill(path)
     child = start("fill", path, what)
@@ -249,7 +249,7 @@ def test_no_room(path, start, what):
 
 def test_an_interrupted_write_is_caught_up(path, monkeypatch):
     """
-    Interrupted between the records and the index, the next refresh brings both together.
+    After an interruption between records and index, the next refresh makes them agree.
     """
     with opened(path) as engine:
 

@@ -83,7 +83,7 @@ ORACLE = Oracle(documents(1, 12), SCHEME)
 @given(plans())
 def test_only_what_may_differ_is_ranked(plan: BoundNode) -> None:
     """
-    Where a query is said to need no ranking, all that it matches scores the same.
+    If a query needs no ranking, all its matches have the same score.
     """
     scores = {score for _, score in ORACLE.hits(BoundPlan(plan))}
     assert translated(plan).is_ranked or len(scores) <= 1
@@ -106,6 +106,6 @@ def test_only_what_may_differ_is_ranked(plan: BoundNode) -> None:
 )
 def test_ranking(plan: BoundNode, is_ranked: bool) -> None:
     """
-    The sorting of all matches is saved for a filter, and wherever no match can score more than another.
+    Matches are not ranked for a filter, or if all matches have the same score.
     """
     assert translated(plan).is_ranked == is_ranked

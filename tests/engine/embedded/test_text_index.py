@@ -50,7 +50,7 @@ STEPS = st.lists(
 @given(steps=STEPS, start=st.integers(0, 25), rows=st.integers(0, 25))
 def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
     """
-    Whatever was stored, replaced and deleted in whichever order, every page is the oracle's, here and for a reader.
+    After any sequence of writes, every page equals the oracle's, for the writer and for a reader.
     """
     path = tmp_path_factory.mktemp("parts") / "store"
     stored: dict[str, Document] = {}
@@ -89,7 +89,7 @@ def main_files(path):
 @pytest.mark.slow
 def test_small_changes_leave_the_main_part_alone(path):
     """
-    Uploads and deletes of one document each write nothing where all the others are, so nothing there is merged.
+    Adding and deleting single documents writes nothing to the main part, so its segments are not merged.
     """
     with opened(path) as engine:
         engine.index(document(f"d{number}", "s") for number in range(300))
@@ -119,7 +119,7 @@ def test_the_small_part_moves_into_the_main_one(small, path):
 
 def test_a_small_part_of_another_time(small, path, tmp_path):
     """
-    Left over from before the main part went on, it says nothing any more.
+    A small part that is older than the main part is ignored.
     """
     with opened(path) as engine:
         engine.index([document(f"d{number}", "old") for number in range(4)])
@@ -139,7 +139,8 @@ def test_a_small_part_of_another_time(small, path, tmp_path):
 @pytest.mark.parametrize("is_full", [False, True])
 def test_a_writer_that_cannot_end(path, monkeypatch, is_full):
     """
-    When tantivy fails while its merges end, that is a StoreError or repaired, and the next one may write.
+    If merging fails at the end of a write, a full disk is a StoreError and other damage is repaired; then others can
+    write.
     """
     with opened(path) as engine, opened(path, wait_seconds=0.0) as other:
         engine.index([document("a", "s")])
@@ -163,7 +164,7 @@ def test_a_writer_that_cannot_end(path, monkeypatch, is_full):
 @pytest.mark.slow
 def test_pages_keep_their_order_during_writes(path):
     """
-    Equal scores stand in the order of their ids, whichever part and segment they come from.
+    Equal scores are in the order of their ids, across both parts and all segments.
     """
     chosen = random.Random(1)
     with opened(path) as engine, opened(path) as writer:
@@ -180,7 +181,8 @@ def test_pages_keep_their_order_during_writes(path):
 
 def test_merges_run_during_uploads(small, path, monkeypatch):
     """
-    While the segments of the main part are merged, this engine stores and finds more, and others wait with writing.
+    While segments of the main part are merged, this engine writes and searches, and other engines have to wait for
+    writing.
     """
     release, ends = threading.Event(), store_index.StoreIndexWriter.close
 
@@ -200,7 +202,7 @@ def test_merges_run_during_uploads(small, path, monkeypatch):
         with pytest.raises(StoreError, match="another process is writing"):
             other.index([document("f", "s")])
         release.set()
-        # More than fits the small part, so that this waits for the merges.
+        # More documents than the small part holds, so this write waits for the merges.
         engine.index([document(f"g{number}", "s") for number in range(9)])
         engine.refresh()
         engine.close()
@@ -230,7 +232,7 @@ def test_no_thread_for_the_merges(small, path, monkeypatch):
 
 def test_holders_of_phrases_and_names_after_changes(small, tmp_path):
     """
-    Phrases, ids and names are those of the last version of each document, in both parts and for a reader.
+    Phrases and names are those of each document's last version, in both parts and for a reader.
     """
     texts = {str(number): f"one two three four {number}" for number in range(30)}
     with opened(tmp_path / "store") as engine, opened(tmp_path / "store") as reader:
@@ -249,7 +251,7 @@ def test_holders_of_phrases_and_names_after_changes(small, tmp_path):
             assert index.find_documents_with_phrases([("two", "three")]) == {*texts, "30"} - {"3", "4"}
             assert index.find_documents_with_phrases([("one", "two"), ("three", "two")]) == set(texts) - {"4"}
             assert index.find_documents_with_phrases([("none",)]) == set()
-        # A larger write changes the main part, so known places of its documents are not valid any more.
+        # A larger write changes the main part, so cached positions of its documents are invalid.
         engine.index([Document(str(number), "two three") for number in range(10, 20)])
         engine.refresh()
         reader.refresh()

@@ -21,7 +21,7 @@ DOCUMENTS = [
 
 def test_documents_are_returned_unchanged(tmp_path: Path) -> None:
     """
-    With names, properties and their types, in their order.
+    Documents are read in order with their names, properties and types.
     """
     write_previous_store(tmp_path / "store", DOCUMENTS)
     assert previous_count(tmp_path / "store") == 3
@@ -33,7 +33,7 @@ def test_documents_are_returned_unchanged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("column", ["head", "content"])
 def test_damage_is_reported(tmp_path: Path, column: str) -> None:
     """
-    Nothing that was flipped or exchanged goes into the new store.
+    Damaged or exchanged data raises an error instead of entering the new store.
     """
     write_previous_store(tmp_path / "store", DOCUMENTS)
     connection = sqlite3.connect(tmp_path / "store" / "records.db")

@@ -1,4 +1,4 @@
-"""Stores without MINHASH tokens or with short ones: what they answer and refuse, and how a store changes."""
+"""Stores with short MINHASH tokens or without any: searches, refusals, and changes of the option."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whorl.engine.embedded.store_index import StoreIndex
 from whorl.errors import ParameterError, SchemaError, StoreError
 
 WORDS = [f"w{number}" for number in range(300)]
-#: Each has most of the words of the one before.
+#: Each document has most of the words of its predecessor.
 DOCUMENTS = [Document(f"d{number}", " ".join(WORDS[10 * number : 200 + 10 * number])) for number in range(10)]
 
 
@@ -29,7 +29,7 @@ def tokens_bytes(path: Path) -> int:
 
 def test_similar_finds_as_with_them(tmp_path: Path) -> None:
     """
-    By sketches, in a part of the room; a calibrated FINGERPRINT too, and words.
+    `similar`, calibrated FINGERPRINT and words find the same documents by sketches, with less than half of the bytes.
     """
     with open_store(tmp_path / "with") as whole, open_store(tmp_path / "without", without_minhash=True) as part:
         answers = []
@@ -46,7 +46,7 @@ def test_similar_finds_as_with_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("query", ["FINGERPRINT:d3", "FINGERPRINT:d3_50_90", "w60 OR NOT FINGERPRINT:d3_50"])
 def test_fingerprint_is_refused(tmp_path: Path, query: str) -> None:
     """
-    Nothing would be found by it, which is no answer.
+    FINGERPRINT is an error, since an empty result would be misleading.
     """
     with open_store(tmp_path / "store", without_minhash=True) as store:
         store.index(DOCUMENTS)
@@ -99,7 +99,7 @@ def test_short_tokens_find_the_same(
     whole_and_short: tuple[Store, Store], number: int, parts: str, form: str, start: int
 ) -> None:
     """
-    The same hits, scores and totals as by whole tokens.
+    Short tokens give the same hits, scores and totals as whole tokens.
     """
     query = form.format(f"FINGERPRINT:d{number}{parts}")
     whole, short = (store.search(query, rows=20, start=start) for store in whole_and_short)
@@ -158,7 +158,7 @@ def test_a_failed_change_leaves_the_store_as_it_was(tmp_path: Path, monkeypatch:
 
 def test_a_change_that_was_not_finished(tmp_path: Path) -> None:
     """
-    A store that was killed while it lost its tokens can have short ones again, and other engines can write.
+    A store killed while its tokens were removed can have short ones again, and other engines can write.
     """
     path = tmp_path / "store"
     with open_store(path, short_minhash=True) as store:

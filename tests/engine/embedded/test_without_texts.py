@@ -48,7 +48,7 @@ DOCUMENTS = [Document(name, " ".join(words), f"Title {name}") for name, words in
 
 
 def run_starts(words: list[str], length: int) -> set[int]:
-    """Return the starts of the text's runs of some length that a document has."""
+    """Return the starts of runs of `length` words that the text has in common with a document."""
     own = {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
     return {at for at in range(len(TEXT) - length + 1) if tuple(TEXT[at : at + length]) in own}
 
@@ -97,7 +97,7 @@ def test_the_same_documents_and_words(tmp_path: Path, run: int) -> None:
             assert holders <= named <= sharing
             assert (result.promise.certain_words, result.read, result.unread) == (run, 0, 0)
             assert f"up to {scheme.window - 1} words can be missing at each end" in result.warnings[0]
-            # Only ends of passages can be missing from the cover.
+            # Only words at the ends of passages can be missing from the covered words.
             ends = 2 * (scheme.window - 1) * sum(len(source.passages) for source in expected.sources)
             assert expected.covered_words - ends <= result.covered_words
             covered = set[int]()
@@ -119,7 +119,7 @@ def cut(place: tuple[int, int]) -> list[str]:
 def words_in_files(folder: Path) -> set[str]:
     """Return the words of the documents that stand in any file of a store."""
     content = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
-    # Every word has nine letters. Looking for each of them in all files would take a minute.
+    # Every word has nine letters. Searching all files for each word would take a minute.
     parts = {run[at : at + 9] for run in re.findall(rb"[a-z]{9,}", content) for at in range(len(run) - 8)}
     return {word for words in MADE.values() for word in words if word.encode() in parts}
 

@@ -75,7 +75,7 @@ def test_a_restart_and_a_killed_parent(cache: Path, tmp_path: Path) -> None:
 
 def test_a_compiler_error_is_shown(cache: Path, tmp_path: Path) -> None:
     """
-    The message contains the compiler's own words.
+    The message contains the compiler's own output.
     """
     source = tmp_path / "Broken.java"
     source.write_text("class Broken { int number = missing; }", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Getting a server's jars onto this machine whole or not at all."""
+"""Downloads of a server's jars, complete or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from whorl.errors import EngineUnavailableError, ParameterError
 )
 def test_the_lock_names_every_jar_with_its_content(server, group, least):
     """
-    Each line has a version and a SHA-256, no jar stands twice, and the server's own have the promised version.
+    Each line has a version and a SHA-256, no jar is listed twice, and the server's own jars have the promised version.
     """
     locked = read_lock(server.lock_file.read_text(encoding="utf-8"))
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in locked)
@@ -93,7 +93,7 @@ def one_jar(tmp_path):
 
 def test_jars_are_downloaded_once(one_jar, monkeypatch, tmp_path):
     """
-    The second call finds what the first has kept.
+    The second call uses the jars that the first one kept.
     """
     registry = Registry(b"jar")
     monkeypatch.setattr(jars, "_resolve", registry)
@@ -105,7 +105,7 @@ def test_jars_are_downloaded_once(one_jar, monkeypatch, tmp_path):
 
 def test_a_jar_with_other_content_is_refused(one_jar, monkeypatch, tmp_path):
     """
-    What does not match the lock file is not kept, and the error names the jar.
+    A jar whose content does not match the lock file is not kept, and the error names it.
     """
     monkeypatch.setattr(jars, "_resolve", Registry(b"something else"))
     with pytest.raises(EngineUnavailableError, match=r"one-1\.0\.jar is not the one that was tried"):
@@ -115,7 +115,7 @@ def test_a_jar_with_other_content_is_refused(one_jar, monkeypatch, tmp_path):
 
 def test_the_next_download_removes_a_killed_one(one_jar, monkeypatch, tmp_path):
     """
-    A half-filled folder is neither used nor left lying.
+    The partial folder of a killed download is neither used nor kept.
     """
     half = tmp_path / "cache" / ".solr-partial-killed" / "jars"
     half.mkdir(parents=True)
@@ -129,7 +129,7 @@ def test_the_next_download_removes_a_killed_one(one_jar, monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_of_two_at_once_one_downloads(one_jar, monkeypatch, tmp_path):
     """
-    Who comes second waits, and finds the jars there.
+    The second process waits and uses the downloaded jars.
     """
     second_waits = threading.Event()
     registry = Registry(b"jar", during=lambda: second_waits.wait(0.5))
@@ -183,7 +183,7 @@ def test_a_failed_download_is_tried_again(one_jar, monkeypatch, tmp_path):
 
 def test_without_jgo_and_mvn_the_error_says_what_to_install(one_jar, monkeypatch, tmp_path):
     """
-    Nothing to download with is said as such.
+    The error says that no program for downloads is installed, and what to install.
     """
     monkeypatch.setitem(sys.modules, "jgo.maven", None)
     monkeypatch.setenv("PATH", "")
@@ -193,7 +193,7 @@ def test_without_jgo_and_mvn_the_error_says_what_to_install(one_jar, monkeypatch
 
 def test_a_cache_that_cannot_be_written_is_named(one_jar, tmp_path):
     """
-    A file where the folder should be is an error with its path, not a traceback.
+    If a file is in the place of the cache folder, the error has its path, without a traceback.
     """
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(EngineUnavailableError, match=r"cannot be kept in .*cache"):
@@ -202,7 +202,7 @@ def test_a_cache_that_cannot_be_written_is_named(one_jar, tmp_path):
 
 def test_a_lock_that_cannot_be_opened_is_an_error(one_jar, tmp_path):
     """
-    A folder in place of the file that is locked is an error with its path, not a traceback.
+    If a folder is in the place of the lock file, the error has its path, without a traceback.
     """
     (tmp_path / "cache" / "solr.lock").mkdir(parents=True)
     with pytest.raises(EngineUnavailableError, match=r"cannot be kept in .*cache: unable to open database file"):

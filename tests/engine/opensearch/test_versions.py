@@ -1,4 +1,4 @@
-"""A few documents from indexing to deletion on each version of each server that whorl starts.
+"""Indexing, searching and deleting a few documents on each version of each server that whorl starts.
 
 The newest OpenSearch is left out, since all other tests run on it. `make prove-servers` runs the conformance suite.
 """

@@ -43,7 +43,7 @@ def stored(client: SolrClient) -> list[dict[str, Any]]:
 
 
 def only_of_texts(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the documents, without the sketches of documents that have no text."""
+    """Return the documents, but without sketches if they have no text."""
     return [
         document
         if "content" in document

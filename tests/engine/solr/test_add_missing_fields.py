@@ -327,7 +327,7 @@ def test_fields_that_are_called_as_alfresco_calls_them(
     make: Callable[..., SolrClient], run: Run, tmp_path: Path
 ) -> None:
     """
-    Field names with braces, at signs and colons work in all commands, and their values are returned.
+    Field names with braces, at signs and colons, as in Alfresco, work in all commands, and their values are returned.
     """
     content = "{http://www.alfresco.org/model/content/1.0}content"
     documents: list[dict[str, Any]] = [

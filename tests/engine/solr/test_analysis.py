@@ -269,7 +269,7 @@ def test_looking_at_a_collection_costs_little(client: SolrClient) -> None:
 
 def test_answers_hold_the_requested_values(client: SolrClient) -> None:
     """
-    Responses contain no repeated tokens of the query and no indentation, whatever the handler's defaults are.
+    Responses do not repeat the query's tokens and have no indentation, whatever the handler's defaults are.
     """
     tokens_of_it = sign(" ".join(f"w{number}" for number in range(900)), Scheme()).tokens
     question = {"query": {"terms": {"f": "cut", "query": ",".join(tokens_of_it)}}, "limit": 0}

@@ -435,7 +435,7 @@ def test_a_fault_at_each_step_of_a_search(fault: str, step: str, core: str, monk
 @pytest.mark.parametrize("fault", ["403", "404", "200-list"])
 def test_a_usual_number_of_segments_is_assumed(fault: str, core: str) -> None:
     """
-    A calibrated search assumes a usual number of segments if Solr refuses to tell it.
+    A calibrated search assumes a usual number of segments if Solr refuses to report it.
     """
     with open_store(core) as store:
         store.index([Document("a", TEXT), Document("b", TEXT)])

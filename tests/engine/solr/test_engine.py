@@ -60,7 +60,7 @@ def test_accepted_documents_are_stored(solr_cloud_url: str) -> None:
 
 def test_without_anyone_to_tell_it_is_an_error(solr_standalone_url: str) -> None:
     """
-    Python callers get an exception for a refused document unless they pass a callback.
+    Without a callback for refused documents, Python callers get an exception.
     """
     with open_store(solr_standalone_url) as store, pytest.raises(DocumentError, match="refuses"):
         store.index(DOCUMENTS[1:2])
@@ -171,7 +171,7 @@ def test_two_are_on_their_way_at_once() -> None:
 
 def test_only_a_few_requests_are_in_memory() -> None:
     """
-    Only a few requests are in memory at once.
+    Requests are made while others are sent, so only a few are in memory at once.
     """
     made, sent = list[int](), list[int]()
 
@@ -218,7 +218,7 @@ def test_the_first_error_ends_it() -> None:
 
 def test_threads_know_the_request() -> None:
     """
-    Sending threads share the caller's trace and deadline.
+    Threads that send have the caller's trace and deadline.
     """
     with new_request("mine"):
         assert send_parallel(range(3), lambda _: trace().request_id) == ["mine"] * 3

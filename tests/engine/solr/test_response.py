@@ -155,7 +155,7 @@ def test_other_versions(url: str, version: str, level: str) -> None:
 
 def test_versions_that_are_tried() -> None:
     """
-    Tested versions are recognised; a version in an unknown format is accepted and named.
+    Tested versions are recognised; a version in an unknown format is accepted and reported.
     """
     tried = ["8.11.0", "8.11.4", "9.0.0", "9.9.0", "9.10.1"]
     assert all(SolrVersion(version, "").is_tried for version in tried)

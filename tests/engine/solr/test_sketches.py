@@ -275,7 +275,7 @@ def test_a_sketch_of_an_older_version(client: SolrClient, store: Store) -> None:
 
 def test_texts_that_other_fields_are_copied_into(others: Any) -> None:
     """
-    A short document has a stored sketch of its own text if Solr adds the name to the field of the text.
+    If Solr copies other fields into the field of the text, a short document has a stored sketch of its own text.
     """
     client = others(
         '<field name="name" type="string" indexed="true" stored="true"/><copyField source="name" dest="content"/>'

@@ -366,7 +366,7 @@ def test_plain_http_to_a_tls_port(core: str) -> None:
 @pytest.mark.parametrize(("silence", "stall"), [(240.0, 1.5), (0.6, None)])
 def test_a_solr_that_stalls_in_the_middle_of_a_body(core: str, silence: float, stall: float | None) -> None:
     """
-    The timeout for sending is that of a response, not the connect timeout; the message names its setting.
+    The timeout for sending a body is the response timeout, not the connect timeout; the message names its setting.
     """
     text = "a b c d e " * 1_000_000
     with (

@@ -77,7 +77,7 @@ def store(base_url: str) -> Iterator[Store]:
 @pytest.mark.parametrize("query", QUERIES)
 def test_hits_and_scores_are_those_of_a_plain_evaluation(store: Store, query: str) -> None:
     """
-    Some documents match, not all, and they score as in a loop over all documents.
+    Only some documents match, and hits and scores equal those of a loop over all documents.
     """
     page, wanted = store.search(query, rows=200), expected(query)
     assert 0 < len(wanted) < len(collected())
