@@ -72,7 +72,7 @@ class Comparison:
 
     def __init__(self, client: IndexClient) -> None:
         tokens = foreign_tokens(client, FieldNames())
-        if tokens is None or not tokens.field.is_ours:
+        if tokens is None or not tokens.field.is_made_by_whorl:
             sys.exit("the cluster makes other tokens of the probes than whorl: is analysis-icu installed?")
         self._client, self._field = client, tokens.field
         self._store = Store(OpenSearchEngine(client))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from corpus import DEFAULT_DIRECTORY
 from million_stores import place
-from whorl.engine.solr.client import BEGINNING, SolrClient
+from whorl.engine.solr.client import FIRST_CURSOR_MARK, SolrClient
 from whorl.engine.solr.field_definitions import SCHEME, SKETCH
 from whorl.engine.solr.request_body import EVERYTHING
 
@@ -51,7 +51,7 @@ def main() -> None:
     with place("solr", parser.parse_args().folder) as where, closing(SolrClient(where.url)) as client:
         print(f"{client.count(EVERYTHING):,} documents")
         for name, pages in _ASKED.items():
-            begun, server, mark, count = time.perf_counter(), where.server_seconds(), BEGINNING, 0
+            begun, server, mark, count = time.perf_counter(), where.server_seconds(), FIRST_CURSOR_MARK, 0
             for _ in range(pages.number):
                 more = {} if pages.least is None else {"minExactCount": str(pages.least)}
                 body: dict[str, Any] = {"query": EVERYTHING, "limit": pages.rows, "fields": pages.fields}

@@ -267,7 +267,7 @@ def run(
         }
         for client in clients.values():
             client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
-        names = {"OpenSearch": clients["whorl"].shown, "Solr": solr.url, "embedded": str(folder)}
+        names = {"OpenSearch": clients["whorl"].store_url, "Solr": solr.url, "embedded": str(folder)}
         clients["whorl"].create({**index_body(FieldNames()), "settings": {"number_of_replicas": 0}})
         stores = {name: stack.enter_context(open_store(url)) for name, url in names.items()}
         seconds = {name: indexed(store, documents) for name, store in stores.items()}

@@ -158,7 +158,8 @@ def test_holders(passage_store: Store, run: int) -> None:
         plan = DocumentIds("", ((1.0, left_out),)) if left_out else None
         holders = passage_store.engine.find_documents_with_passages(counts, most=most, among=among, left_out=plan)
         return {
-            (holders.ids[a], numbers[b]) for a, b in zip(holders.owners.tolist(), holders.numbers.tolist(), strict=True)
+            (holders.ids[a], numbers[b])
+            for a, b in zip(holders.document_indices.tolist(), holders.hash_indices.tolist(), strict=True)
         }
 
     everything = {(document_id, number) for document_id, hashes in own.items() for number in hashes if number in counts}

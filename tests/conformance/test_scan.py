@@ -31,8 +31,8 @@ def test_a_scan_gives_each_document_once(
     assert store.engine.sizes([*sketches, "not there"]) == {
         document_id: sketch.size for document_id, sketch in sketches.items()
     }
-    assert list(store.engine.scan(portions[1].mark)) == portions[2:]
-    assert list(store.engine.scan(portions[-1].mark)) == []
+    assert list(store.engine.scan(portions[1].cursor)) == portions[2:]
+    assert list(store.engine.scan(portions[-1].cursor)) == []
 
 
 @pytest.mark.slow

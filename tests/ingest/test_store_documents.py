@@ -254,11 +254,11 @@ class Failing(EmbeddedEngine):
     #: Errors raised instead of storing a document, by id.
     errors: dict[str, Exception]
 
-    def index(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
+    def index(self, documents: Iterable[Document], *, only_unchanged: bool = False) -> None:
         for document in documents:
             if document.id in self.errors:
                 raise self.errors[document.id]
-            super().index([document], is_again=is_again)
+            super().index([document], only_unchanged=only_unchanged)
 
 
 @pytest.fixture

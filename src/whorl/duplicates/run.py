@@ -210,7 +210,7 @@ def _put_changed(store: SketchStore, engine: Engine, portion: ScanBatch, *, of_t
             sketches |= {key: sketch_of_distinct(hashes, FILES_SCHEME) for key, hashes in read.items()}
     ids = [key for key in changed if key in sketches]
     own = SketchBatch.from_sketches(ids, [names[key] for key in ids], [sketches[key] for key in ids], store.scheme)
-    store.put(own, [digests.get(key, b"") for key in ids], portion.mark)
+    store.put(own, [digests.get(key, b"") for key in ids], portion.cursor)
     return len(names) - len(ids) - len(same)
 
 

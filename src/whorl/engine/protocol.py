@@ -217,11 +217,11 @@ class Costs(NamedTuple):
 class ScanBatch(NamedTuple):
     """One batch of a scan: the id, name and sketch (None if missing) of each document.
 
-    Pass `mark` to `scan` to continue after this batch.
+    Pass `cursor` to `scan` to continue after this batch.
     """
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
-    mark: str
+    cursor: str
 
 
 class ClusterLabel(NamedTuple):
@@ -236,13 +236,13 @@ class PassageMatches:
     """Pairs of a document and a passage hash that it contains.
 
     Args:
-        owners: Index in `ids` of each pair's document; int64 array of shape (pairs,).
-        numbers: Index of each pair's passage hash in the request; int64 array of shape (pairs,).
+        document_indices: Index in `ids` of each pair's document; int64 array of shape (pairs,).
+        hash_indices: Index of each pair's passage hash in the request; int64 array of shape (pairs,).
     """
 
     ids: tuple[str, ...]
-    owners: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
+    document_indices: npt.NDArray[np.int64]
+    hash_indices: npt.NDArray[np.int64]
 
 
 class ClusterLabels(Protocol):
@@ -409,8 +409,8 @@ class Engine(Protocol):
         """Check whether the cached sketch was still the document's sketch when the candidates were read."""
         return False
 
-    def scan(self, mark: str = "") -> Iterator[ScanBatch]:
-        """Yield all documents with their sketches in batches, ordered by id; start after the batch with this mark."""
+    def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
+        """Yield all documents with their sketches in batches, ordered by id; start after the batch with this cursor."""
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
         """Check whether `candidates` reads no sketches for this plan, so that long pages take little time."""

@@ -47,13 +47,13 @@ class StoredSketch(NamedTuple):
     """Fields of a document that give its sketch, as a server returns them.
 
     Args:
-        is_ours: Whether the sketch was made under the schemes of the store; if not, whorl cannot use it.
+        has_store_schemes: Whether the sketch was made under the schemes of the store; if not, whorl cannot use it.
         encoded: Encoded sketch; None for a short document, whose sketch is computed from its text.
         text: Text of the document; None or "" if it has not been read.
     """
 
     document_id: str
-    is_ours: bool
+    has_store_schemes: bool
     encoded: str | None
     text: str | None = None
 
@@ -68,8 +68,8 @@ def decode_sketches(
     `fetch_texts` returns the texts of existing documents by id. It is called for short documents whose `text` was not
     read.
     """
-    sketches = decode_texts([row.encoded if row.is_ours else None for row in stored], schemes[1])
-    short = {position: row for position, row in enumerate(stored) if row.is_ours and row.encoded is None}
+    sketches = decode_texts([row.encoded if row.has_store_schemes else None for row in stored], schemes[1])
+    short = {position: row for position, row in enumerate(stored) if row.has_store_schemes and row.encoded is None}
     unread = [row.document_id for row in short.values() if not row.text]
     fetched = fetch_texts(unread) if unread else {}
     texts = {position: row.text or fetched.get(row.document_id) for position, row in short.items()}

@@ -73,7 +73,7 @@ def write(path: Path, first: str) -> None:
 def crash(path: Path, point: str, when: str, first: str) -> None:
     """Take one step and refresh. The process kills itself before or after the first call of the function `point`."""
     owner, name = {
-        "put": (database.Records, "put"),
+        "put": (database.RecordDatabase, "put"),
         "replace": (store_index.StoreIndexWriter, "replace"),
         "commit": (store_index.StoreIndexWriter, "commit"),
         "close": (store_index.StoreIndexWriter, "close"),

@@ -401,7 +401,7 @@ def test_no_time_for_all(reader: IndexReader, monkeypatch: pytest.MonkeyPatch) -
     reader.plan_trial_run(EVERYTHING)
     with deadline(60.0):
         reader.run_trials()
-    monkeypatch.setattr(reader, "_rehearsed_seconds", 3600.0)
+    monkeypatch.setattr(reader, "_trial_seconds", 3600.0)
     with deadline(60.0), pytest.raises(StoppedError, match="too short for the patterns"):
         reader.run_trials()
 

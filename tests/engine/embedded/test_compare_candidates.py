@@ -11,7 +11,7 @@ import pytest
 from tests.families import shingles
 from whorl.engine.embedded import search as stored_candidates
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.search import FEW, StoredCandidates
+from whorl.engine.embedded.search import FEW_CANDIDATES, StoredCandidates
 from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.engine.embedded.store_index import StoreIndex
 from whorl.errors import StoreError
@@ -129,4 +129,4 @@ def test_a_lost_document_is_an_error(engine: EmbeddedEngine) -> None:
 def test_few_candidates_are_read_at_once(engine: EmbeddedEngine) -> None:
     sketch = engine.sketches([SOURCE])[SOURCE]
     plan = SketchTokens(SOURCE, sketch.scheme, tuple(lookup_numbers(sketch).tolist()), 1, 1, None)
-    assert not isinstance(engine.candidates(BoundPlan(plan), start=0, rows=FEW), StoredCandidates)
+    assert not isinstance(engine.candidates(BoundPlan(plan), start=0, rows=FEW_CANDIDATES), StoredCandidates)

@@ -390,7 +390,7 @@ LETTERS = [
 
 @pytest.fixture
 def _small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "SAMPLED", 30_000)
+    monkeypatch.setattr(database, "TRAINING_BYTES", 30_000)
 
 
 def read_meta(folder: Path) -> dict[str, object]:
@@ -522,7 +522,7 @@ def test_a_cached_sketch_is_replaced_by_another_thread(sound, monkeypatch, other
         if other is not None:
             records.sketches([other])
             replacement = records._last_sketch
-        monkeypatch.setattr(database.Records, "_last_sketch", Replaced(last, replacement, reads), raising=False)
+        monkeypatch.setattr(database.RecordDatabase, "_last_sketch", Replaced(last, replacement, reads), raising=False)
         assert records.sketches(["d3"])["d3"].hashes.tolist() == wanted.hashes.tolist()
 
 
@@ -533,7 +533,7 @@ def test_other_caches_are_replaced_by_another_thread(sound, monkeypatch):
     with opened(sound[0]) as engine:
         records, text_index = engine._records, engine._index.text_index
         fields, reached = records.fields(), text_index.read_applied_number()
-        monkeypatch.setattr(database.Records, "_fields", Replaced(records._fields), raising=False)
+        monkeypatch.setattr(database.RecordDatabase, "_fields", Replaced(records._fields), raising=False)
         assert [records.fields(), records.fields()] == [fields, fields]
         monkeypatch.setattr(TextIndex, "_cached", Replaced(text_index._cached), raising=False)
         assert [text_index.read_applied_number(), text_index.read_applied_number()] == [reached, reached]

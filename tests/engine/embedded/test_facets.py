@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, open_store
-from whorl.engine.embedded.database import Records
+from whorl.engine.embedded.database import RecordDatabase
 from whorl.engine.protocol import Facet, MatchCount, ValueFacet
 from whorl.query.plan.nodes import BoundPlan, Equal, Kind, MatchAll
 
@@ -19,16 +19,16 @@ def test_records_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     Facets of values read each hit's record once; the count of a plan reads none.
     """
     read = list[str]()
-    heads = Records.heads
+    heads = RecordDatabase.heads
 
-    def reading(self: Records, key: Any, values: Iterable[str]) -> Any:
+    def reading(self: RecordDatabase, key: Any, values: Iterable[str]) -> Any:
         ids = list(values)
         read.extend(ids)
         return heads(self, key, ids)
 
     with open_store(tmp_path / "store") as store:
         store.index(Document(f"d{at}", "text", properties={"n": at % 3, "k": "a"}) for at in range(10))
-        monkeypatch.setattr(Records, "heads", reading)
+        monkeypatch.setattr(RecordDatabase, "heads", reading)
         inner = ValueFacet(Kind.INTEGER, "n", 5)
         facets: list[Facet] = [inner, ValueFacet(Kind.KEYWORD, "k", 5, subfacets=(inner,)), MatchCount(MatchAll())]
         assert store.engine.facets(BoundPlan(MatchAll()), facets)[2] == 10

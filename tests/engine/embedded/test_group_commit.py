@@ -154,7 +154,7 @@ def test_a_writer_without_changes_blocks_no_other(path):
         store.index([Document("a", "as it was read")])
         (read,) = engine._records.documents(["a"])
         store.index([Document("a", "changed meanwhile")])
-        engine.index([read.document], is_again=True)
+        engine.index([read.document], only_unchanged=True)
         engine.refresh()
         # The engine may have segments to merge first, which takes an unknown time.
         with EmbeddedEngine(path, wait_seconds=PATIENCE_SECONDS) as other:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whorl import Document
-from whorl.engine.embedded.database import Records
+from whorl.engine.embedded.database import RecordDatabase
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import ClusterLabel
 from whorl.query.plan.nodes import BoundPlan, MatchAll
@@ -22,15 +22,15 @@ def test_documents_changed_during_the_run_get_no_label(tmp_path: Path, monkeypat
     with EmbeddedEngine(tmp_path) as engine:
         engine.index([Document(document_id, f"the text of {document_id} is a few words long") for document_id in "abc"])
         engine.refresh()
-        read = Records.documents
+        read = RecordDatabase.documents
 
-        def reading(records: Records, ids: list[str]) -> object:
+        def reading(records: RecordDatabase, ids: list[str]) -> object:
             documents = list(read(records, ids))
             engine.index([Document("b", "another text")])
             engine.delete(["c"])
             return iter(documents)
 
-        monkeypatch.setattr(Records, "documents", reading)
+        monkeypatch.setattr(RecordDatabase, "documents", reading)
         engine.labels.write(dict.fromkeys("abc", LABEL))
         monkeypatch.undo()
         engine.refresh()

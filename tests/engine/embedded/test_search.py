@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl import Store
-from whorl.engine.embedded.database import Head, Records
+from whorl.engine.embedded.database import Head, RecordDatabase
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.search import sort_hits
 from whorl.engine.embedded.shared_tokens import ScoredDocuments
@@ -105,16 +105,16 @@ def test_an_order_of_ids_reads_no_values(engine: EmbeddedEngine, monkeypatch: py
     """
     An order of ids reads only the documents on the page, an order of values all matching documents.
     """
-    read, heads = list[int | str](), Records.heads
+    read, heads = list[int | str](), RecordDatabase.heads
 
     def counted(
-        records: Records, key: Literal["number", "id"], values: Iterable[int] | Iterable[str]
+        records: RecordDatabase, key: Literal["number", "id"], values: Iterable[int] | Iterable[str]
     ) -> Iterator[Head]:
         wanted: list[Any] = list(values)
         read.extend(wanted)
         return heads(records, key, wanted)
 
-    monkeypatch.setattr(Records, "heads", counted)
+    monkeypatch.setattr(RecordDatabase, "heads", counted)
     page = Store(engine).search("*", rows=2, sort=[Order("id")])
     assert [(hit.id, hit.name) for hit in page.hits] == [("copy 29", "name 29"), ("copy 28", "name 28")]
     assert (page.total, read) == (COUNT + 1, ["copy 29", "copy 28"])

@@ -43,7 +43,7 @@ def foreign(other_url: str) -> Iterator[IndexClient]:
 
 @pytest.fixture
 def foreign_store(foreign: IndexClient) -> Iterator[Store]:
-    with open_store(foreign.shown) as opened:
+    with open_store(foreign.store_url) as opened:
         yield opened
 
 

@@ -79,7 +79,7 @@ def test_names_in_another_field(other_url: str) -> None:
     body = {"body": TEXT, "title": "Numbers"}
     client.raw.index(index=client.index, id="a", body=body, params={"refresh": "true"})
     remedies = {finding.code: finding.remedy for finding in check(client, FieldNames())}
-    command = f"whorl opensearch init {client.shown} --content body --name title"
+    command = f"whorl opensearch init {client.store_url} --content body --name title"
     assert {remedies[code] for code in ("no-name", "no-text", "missing-fields")} == {command}
     assert "no-name" not in {finding.code for finding in check(client, FieldNames(content="body", name="title"))}
     client.close()

@@ -112,7 +112,7 @@ def test_credentials_are_not_shown() -> None:
     client = IndexClient(
         "elasticsearch+https://ann:pa%3Ass@127.0.0.1:1/docs", ServerAccess(retries=0, timeout_seconds=5)
     )
-    assert (client.url, client.shown) == ("https://127.0.0.1:1/docs", "elasticsearch+https://127.0.0.1:1/docs")
+    assert (client.url, client.store_url) == ("https://127.0.0.1:1/docs", "elasticsearch+https://127.0.0.1:1/docs")
     with pytest.raises(EngineUnavailableError) as failure:
         client.total()
     assert "pa" not in str(failure.value).replace("past", "")

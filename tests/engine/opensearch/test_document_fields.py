@@ -16,10 +16,10 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import (
     CLUSTER_FIELDS,
     FIELDS,
-    HANDLE,
     MAPPING,
     MINHASH,
     OWN,
+    REFERENCES,
     SAMPLE,
     SIZE,
     SKETCH,
@@ -121,7 +121,7 @@ def test_own_fields_describe_the_document() -> None:
     assert own[WORDS][0] == word_term("name", "note")
     assert own[WORDS][-1] == " ".join([word_term("content", "one"), word_term("content", "two")])
     assert " ".join([word_term("tag", "big"), word_term("tag", "dog")]) in own[WORDS]
-    assert own[HANDLE] == ["DBID\x1f7", "LID\x1fn"]
+    assert own[REFERENCES] == ["DBID\x1f7", "LID\x1fn"]
     assert "content\x1fTEXT" in own[FIELDS]
     assert own[SIZE] == 0
 

@@ -45,7 +45,7 @@ def test_the_scheme_follows_the_mapping_or_the_probe(foreign: IndexClient) -> No
     (field,) = minhash_fields(foreign.mapping() or {}, settings)
     probed = probe_field(foreign, field)
     assert (field.name, field.text_field) == ("content.fingerprint", "content")
-    assert (probed.scheme, probed.spelling, probed.is_ours) == (Scheme(), Spelling.UNITS_8, True)
+    assert (probed.scheme, probed.spelling, probed.is_made_by_whorl) == (Scheme(), Spelling.UNITS_8, True)
     assert probe_field(foreign, replace(field, options={**field.options, "bucket_count": 100})).scheme == Scheme()
     with pytest.raises(SchemaError, match="makes 511 tokens of 8 units of a long text, where its filter says 1,534"):
         probe_field(foreign, replace(field, options={**field.options, "hash_count": 3}))
@@ -71,7 +71,7 @@ def test_one_of_several_token_fields_must_be_configured(foreign: IndexClient) ->
     """
     foreign.add_fields({"second": FINGERPRINT})
     with (
-        open_store(foreign.shown) as store,
+        open_store(foreign.store_url) as store,
         pytest.raises(SchemaError, match=r"'content\.fingerprint' and 'second' .*"),
     ):
         store.search("FINGERPRINT:d0")
@@ -167,7 +167,7 @@ def test_operations_that_need_own_fields_are_refused(foreign_store: Store, forei
         foreign_store.index([Document("x", TEXTS["d0"])])
     list(initialise(foreign, FieldNames()))
     backfill(foreign, FieldNames())
-    with open_store(foreign.shown) as ours:
+    with open_store(foreign.store_url) as ours:
         assert ours.engine.sketch_scheme is not None
         assert ours.search("FINGERPRINT:d0_95 AND w599").total == 1
 
@@ -196,7 +196,7 @@ def test_tokens_are_read_from_any_kind_of_field(
     with filled(other_url, properties, **mappings) as client:
         tokens = foreign_tokens(client, names)
         assert tokens is not None
-        assert tokens.field.is_ours
+        assert tokens.field.is_made_by_whorl
         signatures = tokens.signatures(dict.fromkeys([*TEXTS, "gone", "x" * 600], True))
         assert signatures.keys() == TEXTS.keys()
         for name, text in TEXTS.items():
@@ -242,7 +242,7 @@ def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
         response = {"error": {"type": "illegal_argument_exception", "reason": "Fielddata access on the _id field"}}
         return (400, response) if path.startswith(f"/{foreign.index}/_search") and '{"_id":' in body else None
 
-    with between(foreign.shown, refuses) as url, open_store(url) as store:
+    with between(foreign.store_url, refuses) as url, open_store(url) as store:
         hits = store.search("FINGERPRINT:short").hits
         assert [(hit.id, hit.score) for hit in hits] == [("copy", 512.0), ("short", 512.0)]
         for ask in (lambda: store.search("*", sort=[BACKWARDS]), lambda: store.search("*", start=10_000)):

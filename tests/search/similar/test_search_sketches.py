@@ -117,7 +117,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     A candidate whose sketch is missing because its document was replaced counts as seen but is no hit; candidates
     already seen are not returned again.
     """
-    monkeypatch.setattr(embedded_search, "FEW", 99)
+    monkeypatch.setattr(embedded_search, "FEW_CANDIDATES", 99)
     made = search(engine, SOURCES[0], SimilarCriteria())
     root = made.look_ups()
     assert root is not None

@@ -48,7 +48,7 @@ FORMAT = "9"
 #: Formats that `previous_documents` reads for upgrades.
 PREVIOUS_FORMATS = ("6", "7", "8")
 #: Properties that identify a document, in addition to its id.
-HANDLES = ("DBID", "LID")
+REFERENCE_PROPERTIES = ("DBID", "LID")
 
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
@@ -151,7 +151,7 @@ class NumberedDocument(NamedTuple):
     passages: Numbers | None = None
 
 
-class Records:
+class RecordDatabase:
     """Reads and writes the documents and the journal in one SQLite file.
 
     All threads read through one connection, under a lock. One thread at a time writes, through another connection.
@@ -251,7 +251,7 @@ class Records:
             if passages is None:
                 self.sketched_documents("number", [number])
             values = document.values()
-            handles = {(name, value) for name in HANDLES for value in values.get(name, ())}
+            handles = {(name, value) for name in REFERENCE_PROPERTIES for value in values.get(name, ())}
             if handles != set(self._read("SELECT name, value FROM handle WHERE id = ?", (document.id,))):
                 self.raise_damaged(f"the handles of {document.id} are not what was stored")
         for entry, sealed in self._read("SELECT entry, documents FROM field"):
@@ -362,7 +362,9 @@ class Records:
             self._field_changes.update(_field_entries(document.name, document.properties))
             if document.properties:
                 values = document.values()
-                handles += [(name, value, document.id) for name in HANDLES for value in values.get(name, ())]
+                handles += [
+                    (name, value, document.id) for name in REFERENCE_PROPERTIES for value in values.get(name, ())
+                ]
         self._writer.executemany("DELETE FROM handle WHERE id = ?", [(document_id,) for document_id in known])
         self._writer.executemany("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)", rows)
         self._writer.executemany("INSERT OR IGNORE INTO handle VALUES (?, ?, ?)", handles)
@@ -727,9 +729,9 @@ _LEVEL = 3
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
 #: Size in bytes of the texts on which the dictionary is trained.
-SAMPLED = 2 << 20
+TRAINING_BYTES = 2 << 20
 #: Maximum number of characters of each of these texts.
-_SAMPLED_PER_TEXT = 1 << 14
+_TRAINING_CHARACTERS_PER_TEXT = 1 << 14
 #: Size of the dictionary in bytes.
 _DICTIONARY = 112_640
 #: Segment size k and d-mer size d for zstd's trainer. With these values, training takes 0.1 s.
@@ -782,11 +784,11 @@ class TextCodec:
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
         """Add texts to the sample; if it is large enough, return a dictionary trained on it."""
         for text in texts:
-            if self._sampled >= SAMPLED:
+            if self._sampled >= TRAINING_BYTES:
                 break
-            self._samples.append(text[:_SAMPLED_PER_TEXT].encode())
+            self._samples.append(text[:_TRAINING_CHARACTERS_PER_TEXT].encode())
             self._sampled += len(self._samples[-1])
-        if self._sampled < SAMPLED or not self._samples:
+        if self._sampled < TRAINING_BYTES or not self._samples:
             return None
         samples: list[bytes | bytearray | memoryview[int]] = [*self._samples]
         self._samples.clear()

@@ -25,7 +25,7 @@ import numpy as np
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
-from whorl.engine.embedded.database import Records, StoreOptions
+from whorl.engine.embedded.database import RecordDatabase, StoreOptions
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
@@ -157,7 +157,7 @@ class EmbeddedEngine(Engine):
                 # SQLite does not wait for other processes while it turns on the log of a new database, so take the
                 # write lock.
                 self._acquire_lock()
-            self._records = Records(
+            self._records = RecordDatabase(
                 self.path / RECORDS,
                 scheme,
                 self._sketch_scheme,
@@ -257,17 +257,17 @@ class EmbeddedEngine(Engine):
 
     # Writing.
 
-    def index(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
+    def index(self, documents: Iterable[Document], *, only_unchanged: bool = False) -> None:
         """Store all documents, replacing documents with the same ids; after an error, store none.
 
         The documents are safe when this method returns. It keeps all documents in memory, so split a large collection
-        into several calls. With `is_again`, skip documents that have changed since they were read.
+        into several calls. With `only_unchanged`, skip documents that have changed since they were read.
         """
         self._require_writable()
         # Prepare the documents before taking the lock, because this is most of the work. If documents share an id,
         # store only the last one.
         batch = list({document.id: document for document in documents}.values())
-        if not is_again:
+        if not only_unchanged:
             self._require_few_properties(batch)
         preparation = self._preparation
         prepared = preparation.prepare(batch)
@@ -280,9 +280,9 @@ class EmbeddedEngine(Engine):
                 # Prepare the documents again, because another process has changed the store's options in the meantime.
                 prepared = self._preparation.prepare(batch)
             # Check the limits again, because another writer may have stored new property names.
-            if not is_again:
+            if not only_unchanged:
                 self._require_few_properties(batch)
-            digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
+            digests = self.digests([record.document.id for record, _ in prepared]) if only_unchanged else {}
             # A store without texts has no dictionary, because a dictionary contains parts of texts.
             texts = (record.document.text for record, _ in prepared if self.keeps_texts)
             last = self._records.last_change()
@@ -291,7 +291,7 @@ class EmbeddedEngine(Engine):
                 retained = [
                     (record, entry)
                     for record, entry in prepared
-                    if not is_again or digests.get(record.document.id) == record.document.digest
+                    if not only_unchanged or digests.get(record.document.id) == record.document.digest
                 ]
                 numbers = self._records.put([record for record, _ in retained])
             entries = zip(numbers, retained, strict=True)
@@ -624,12 +624,12 @@ class EmbeddedEngine(Engine):
         self._require_texts()
         return dict(self._runner.resolve(references, self._usable_records.sketches))
 
-    def scan(self, mark: str = "") -> Iterator[ScanBatch]:
+    def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
         self._require_texts()
         records = self._usable_records
-        while batch := records.scan(mark, SCAN_BATCH_SIZE):
-            mark = batch[-1].id
-            yield ScanBatch(tuple((document.id, document.name, document.sketch) for document in batch), mark)
+        while batch := records.scan(cursor, SCAN_BATCH_SIZE):
+            cursor = batch[-1].id
+            yield ScanBatch(tuple((document.id, document.name, document.sketch) for document in batch), cursor)
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
         return True
@@ -713,7 +713,7 @@ class EmbeddedEngine(Engine):
         ids = lambda plan: self._with_repair(lambda: self._runner.ids(self._require_tokens(plan)))  # noqa: E731
         # Writing a label rewrites the whole document, so it needs the stored text.
         require_writable = self._require_writable if self.keeps_texts else self._require_texts
-        return EmbeddedLabels(self._records, ids, partial(self.index, is_again=True), require_writable)
+        return EmbeddedLabels(self._records, ids, partial(self.index, only_unchanged=True), require_writable)
 
     def count(self) -> int:
         return self._usable_records.count()
@@ -774,7 +774,7 @@ class EmbeddedEngine(Engine):
             raise StoreError(f"the store {self.path} can be searched and not written to; see who owns it and its files")
 
     @property
-    def _usable_records(self) -> Records:
+    def _usable_records(self) -> RecordDatabase:
         self._require_usable()
         return self._records
 
@@ -829,7 +829,7 @@ class LagMonitor:
     `catch_up` applies the journal to the index unless a writer is active. It raises StoreError if this fails.
     """
 
-    def __init__(self, records: Records, index: StoreIndex, catch_up: Callable[[], None]) -> None:
+    def __init__(self, records: RecordDatabase, index: StoreIndex, catch_up: Callable[[], None]) -> None:
         self._records, self._index, self._catch_up = records, index, catch_up
         self._current_at = -1
         self._failed_at: float | None = None
@@ -872,7 +872,7 @@ class EmbeddedLabels:
 
     def __init__(
         self,
-        records: Records,
+        records: RecordDatabase,
         ids: Callable[[BoundPlan], Sequence[str]],
         store_again: Callable[[Sequence[Document]], None],
         require_writable: Callable[[], None],

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tantivy import Query
 
 from whorl.arrays_and_batches import batches, find_sorted, sort_distinct
-from whorl.engine.embedded.database import Head, Records, SketchedDocument
+from whorl.engine.embedded.database import Head, RecordDatabase, SketchedDocument
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import PASSAGES, SKETCH, Numbers
@@ -71,7 +71,9 @@ _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[s
 class PlanRunner:
     """Runs bound query plans (resolved for this store); raises IndexBrokenError for a broken index."""
 
-    def __init__(self, records: Records, index: StoreIndex, profile: str, words: Callable[[str], list[str]]) -> None:
+    def __init__(
+        self, records: RecordDatabase, index: StoreIndex, profile: str, words: Callable[[str], list[str]]
+    ) -> None:
         self._records, self._index, self._profile, self._words = records, index, profile, words
 
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
@@ -89,7 +91,7 @@ class PlanRunner:
     def candidates(self, plan: BoundPlan, start: int, rows: int) -> Candidates:
         snapshot = self._index.tokens()
         matches = match_tokens(plan.root, snapshot) if has_only_tokens(plan.root) else None
-        if matches is not None and min(matches.numbers.size - start, rows) > FEW:
+        if matches is not None and min(matches.numbers.size - start, rows) > FEW_CANDIDATES:
             # The records are at least as new as the index. They lack only documents that were deleted since the
             # snapshot.
             changed = self._records.find_changed_since(snapshot.applied)
@@ -350,7 +352,7 @@ def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tupl
 
 
 #: For up to this number of candidates, reading their records is as fast as looking up the source's hashes.
-FEW = 32
+FEW_CANDIDATES = 32
 _SKETCHES_AT_ONCE = 256
 
 
@@ -370,7 +372,7 @@ class StoredCandidates(Candidates):
 
     def __init__(
         self,
-        records: Records,
+        records: RecordDatabase,
         snapshot: TokenSnapshot,
         plan: BoundPlan,
         scored: ScoredDocuments,
@@ -415,7 +417,7 @@ class StoredCandidates(Candidates):
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))
         if self._changed:
             is_short &= ~np.isin(self._scored.numbers, list(self._changed))
-        return is_short if np.count_nonzero(is_short) > FEW else np.zeros_like(is_short)
+        return is_short if np.count_nonzero(is_short) > FEW_CANDIDATES else np.zeros_like(is_short)
 
     def _shared(self, source: Sketch, which: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of hashes that each candidate in the mask `which` shares with the source."""

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from tantivy import Occur, Query
 
-from whorl.engine.embedded.database import Records
+from whorl.engine.embedded.database import RecordDatabase
 from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.shared_tokens import Combine, ScoredDocuments, has_only_tokens, match_tokens, regroup
@@ -528,11 +528,11 @@ Values: TypeAlias = Sequence[Sequence[str]]
 class IndexReader:
     """Reads tokens, terms and stored fields for the translation of one query."""
 
-    def __init__(self, index: StoreIndex, records: Records, words: Callable[[str], list[str]]) -> None:
+    def __init__(self, index: StoreIndex, records: RecordDatabase, words: Callable[[str], list[str]]) -> None:
         self._index, self._records, self._words = index, records, words
         self._tokens: TokenSnapshot | None = None
         self._pending: list[Query] = []
-        self._rehearsed_seconds = 0.0
+        self._trial_seconds = 0.0
 
     def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
         """Return the matches of a plan with only fingerprint tokens. All calls read the same snapshot."""
@@ -573,11 +573,11 @@ class IndexReader:
         while self._pending:
             begin = time.monotonic()
             self._index.text_index.matches(self._pending.pop(), 0, 0, is_ranked=False)
-            self._rehearsed_seconds += time.monotonic() - begin
+            self._trial_seconds += time.monotonic() - begin
             require_time()
         require_time()
         left = seconds_left()
-        if left is not None and left < self._rehearsed_seconds:
+        if left is not None and left < self._trial_seconds:
             raise StoppedError("the time left is too short for the patterns of this query; ask for fewer of them")
 
 

@@ -72,7 +72,7 @@ def start_standalone(
     if not (home / "solr.xml").exists():
         shutil.copy(JETTY / "solr.xml", home)
     for name, configset in cores.items():
-        lay_core(home, name, configset)
+        create_core(home, name, configset)
     properties = {"directory": str(home), "port": str(_free_to_bind(port))}
     running = start_jetty(server, "standalone.xml", home, properties, heap, cache, deadline_seconds)
     with stop_on_error(running):
@@ -82,7 +82,7 @@ def start_standalone(
     return running
 
 
-def lay_core(home: Path, name: str, configset: Path) -> None:
+def create_core(home: Path, name: str, configset: Path) -> None:
     """Create a core in the home folder of a standalone Solr, unless it exists. Solr opens the core when it starts."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")

@@ -67,7 +67,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     except SchemaError as error:
         return sort_findings([*findings, Finding.error("several-indexes", str(error), "name the one to search")])
     if mapping is None:
-        makes = f"'whorl opensearch init {client.shown}' makes it, and so does the first 'whorl index'"
+        makes = f"'whorl opensearch init {client.store_url}' makes it, and so does the first 'whorl index'"
         return sort_findings([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
@@ -76,7 +76,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     has_vectors = any(field.has_vectors for field in foreign_fields)
     texts = find_stored_texts(client, mapping, names)
     likely = guess_name_field(names, partial(field_definition, mapping))
-    init = init_command(f"whorl opensearch init {client.shown}", texts, names, likely)
+    init = init_command(f"whorl opensearch init {client.store_url}", texts, names, likely)
     findings += [
         *_health(client),
         *_fields(mapping, init, is_needed=not is_foreign),
@@ -203,15 +203,15 @@ def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterato
             "without-fields",
             f"{with_text:,} documents lack our fields and are not found: indexed by others, or changed in part by "
             "others",
-            f"whorl opensearch backfill {client.shown}",
+            f"whorl opensearch backfill {client.store_url}",
         )
     if unread:
-        yield missing_passages_warning(unread, f"whorl opensearch backfill {client.shown}")
+        yield missing_passages_warning(unread, f"whorl opensearch backfill {client.store_url}")
     if others:
         yield Finding.warning(
             "other-scheme",
             f"{others:,} of them have fingerprints of another version of whorl",
-            f"whorl opensearch backfill {client.shown}",
+            f"whorl opensearch backfill {client.store_url}",
         )
 
 
@@ -259,7 +259,7 @@ def _foreign_tokens(client: IndexClient, fields: Sequence[MinHashField], names: 
             f"and pages end at {RESULT_WINDOW:,} hits",
             "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)",
         )
-    if not tokens.is_ours:
+    if not tokens.is_made_by_whorl:
         yield Finding.warning(
             "other-words",
             f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf: the cluster is asked for "

@@ -99,8 +99,8 @@ class IndexClient:
         parts, self._access = split_address(url, access, _names_index, error)
         index = parts.path.strip("/")
         self.index = unquote(index)
-        #: URL for messages, without user and password.
-        self.shown = urlunsplit(parts._replace(path=f"/{index}", fragment=""))
+        #: URL of the store for messages and commands, without user and password.
+        self.store_url = urlunsplit(parts._replace(path=f"/{index}", fragment=""))
         server = urlunsplit((parts.scheme.rpartition("+")[2], parts.netloc, "", "", ""))
         #: URL for requests, without user and password.
         self.url = f"{server}/{index}"
@@ -338,8 +338,8 @@ class IndexClient:
 
     def without_fields(self) -> SchemaError:
         return SchemaError(
-            f"{self.url} lacks whorl's fields; 'whorl opensearch init {self.shown}' adds them, and "
-            f"'whorl opensearch backfill {self.shown}' fills them"
+            f"{self.url} lacks whorl's fields; 'whorl opensearch init {self.store_url}' adds them, and "
+            f"'whorl opensearch backfill {self.store_url}' fills them"
         )
 
     def malformed_response(self, reason: str) -> EngineResponseError:
@@ -354,7 +354,7 @@ class IndexClient:
             return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_temporary=True)
         if status == 404:
             message = (
-                f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init {self.shown}' makes it"
+                f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init {self.store_url}' makes it"
             )
         elif "No mapping found for [whorl_id]" in detail:
             return self.without_fields()

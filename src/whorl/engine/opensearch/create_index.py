@@ -170,7 +170,7 @@ def initialise(
     if content is None and not field_definition(present, ID):
         texts = find_stored_texts(client, present, names)
         likely = guess_name_field(names, partial(field_definition, present))
-        require_named_text(client.url, f"whorl opensearch init {client.shown}", texts, names, likely)
+        require_named_text(client.url, f"whorl opensearch init {client.store_url}", texts, names, likely)
     _require_scheme(client, present, passages)
     wanted = mapping(names, passages=passages)
     missing = _missing(client, present, wanted)
@@ -194,7 +194,7 @@ def initialise(
             "much again on disk"
         )
     if missing and client.total():
-        yield f"next, for the documents that are there: whorl opensearch backfill {client.shown}"
+        yield f"next, for the documents that are there: whorl opensearch backfill {client.store_url}"
 
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
@@ -241,7 +241,7 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
     require_same_definitions(client, present)
     if missing := sorted(name for name in MAPPING if not field_definition(present, name)):
         raise SchemaError(
-            f"{client.url} lacks the fields {', '.join(missing)}; 'whorl opensearch init {client.shown}' adds them"
+            f"{client.url} lacks the fields {', '.join(missing)}; 'whorl opensearch init {client.store_url}' adds them"
         )
     scheme = _require_scheme(client, present, chosen)
     if passages and scheme is None:
@@ -252,7 +252,7 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
 
 def without_passage_field(client: IndexClient) -> SchemaError:
     return SchemaError(
-        f"{client.url} has no field for passages; 'whorl opensearch init {client.shown} --passages' adds it"
+        f"{client.url} has no field for passages; 'whorl opensearch init {client.store_url} --passages' adds it"
     )
 
 

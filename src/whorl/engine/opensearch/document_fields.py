@@ -46,7 +46,7 @@ from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, Propert
 
 Json: TypeAlias = dict[str, Any]
 #: Names of whorl's fields; the module docstring describes them.
-ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
+ID, WORDS, VALUES, FIELDS, REFERENCES = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
 MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
 SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
 #: Pattern for the names of whorl's fields, to leave them out of sources and responses.
@@ -63,7 +63,7 @@ MAPPING: Mapping[str, Json] = {
     WORDS: {"type": "text", "analyzer": WHITESPACE, "norms": False, "position_increment_gap": 100},
     VALUES: _WHOLE,
     FIELDS: _WHOLE,
-    HANDLE: _WHOLE,
+    REFERENCES: _WHOLE,
     MINHASH: _TOKENS,
     SAMPLE: _TOKENS,
     SKETCH: {"type": "binary", "store": True},
@@ -166,7 +166,9 @@ def _content_fields(document: Document, names: FieldNames, features: IndexFeatur
         ID: document.id,
         VALUES: sorted({value_term(name, kind, value) for name, kind, value in wholes}),
         FIELDS: sorted(field_term(name, kind) for name, kind in kinds),
-        HANDLE: [handle(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())],
+        REFERENCES: [
+            reference_term(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())
+        ],
         DIGEST: document.digest[:DIGEST_LETTERS],
         **(_cluster_fields(document) if features.clusters else {}),
     }
@@ -347,6 +349,6 @@ def field_term(name: str, kind: str) -> str:
     return f"{name}\x1f{kind}"
 
 
-def handle(name: str, value: str) -> str:
+def reference_term(name: str, value: str) -> str:
     """Return the term that finds a document by the value of one of its properties."""
     return f"{name}\x1f{value}"

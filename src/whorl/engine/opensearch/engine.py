@@ -26,19 +26,19 @@ from whorl.engine.opensearch.create_index import (
 from whorl.engine.opensearch.document_fields import (
     DIGEST,
     FIELDS,
-    HANDLE,
     ID,
     PASSAGES,
+    REFERENCES,
     SCHEME,
     SIZE,
     SKETCH,
     WORDS,
     Json,
-    handle,
     name_in,
     own_fields,
     passage_scheme,
     properties_in,
+    reference_term,
     scheme_value,
     source,
     text_in,
@@ -169,7 +169,7 @@ class OpenSearchEngine(ServerEngine):
             # Several documents may have the same DBID, so allow two documents per value.
             "size": 2 * sum(map(len, values.values())),
             "sort": [{ID: "asc"}],
-            "docvalue_fields": [ID, HANDLE],
+            "docvalue_fields": [ID, REFERENCES],
             **options,
         }
         return self._client.hits(body)
@@ -180,7 +180,7 @@ class OpenSearchEngine(ServerEngine):
             return [("_id", value) for role, value in reference_meanings(reference) if role == "key"]
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
-            (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
+            (ID, value) if role == "key" else (REFERENCES, reference_term(names[role], value))
             for role, value in reference_meanings(reference)
         ]
 
@@ -277,15 +277,15 @@ class OpenSearchEngine(ServerEngine):
             sizes |= {hit["_id"]: int(size) for hit in self._client.hits(body) for size in _stored_values(hit, SIZE)}
         return sizes
 
-    def scan(self, mark: str = "") -> Iterator[ScanBatch]:
+    def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
         tokens = self._token_field
         by_id = {"query": match_all(tokens), "sort": [{id_field(tokens): "asc"}]}
         wanted = {**by_id, "size": SCAN_BATCH_SIZE, **self._with_sketches()}
-        while hits := self._client.hits({**wanted, **({"search_after": [mark]} if mark else {})}):
-            mark = hits[-1]["_id"]
+        while hits := self._client.hits({**wanted, **({"search_after": [cursor]} if cursor else {})}):
+            cursor = hits[-1]["_id"]
             documents = zip(hits, self._sketches(hits), strict=True)
             yield ScanBatch(
-                tuple((hit["_id"], name_in(hit["_source"], self._names), sketch) for hit, sketch in documents), mark
+                tuple((hit["_id"], name_in(hit["_source"], self._names), sketch) for hit, sketch in documents), cursor
             )
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
@@ -382,7 +382,7 @@ class OpenSearchEngine(ServerEngine):
         if not lacking:
             return ()
         lack = "have no sketch and cannot be found so" if lacking > unfound else "lack whorl's fields and are not found"
-        makes = f"'whorl opensearch backfill {self._client.shown}' makes them"
+        makes = f"'whorl opensearch backfill {self._client.store_url}' makes them"
         return (f"{lacking:,} of {total:,} documents {lack}; {makes}",)
 
     def _gaps_now(self) -> tuple[int, int, int]:

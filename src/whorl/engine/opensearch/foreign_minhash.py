@@ -66,8 +66,8 @@ class TokenField:
 
     Args:
         text_field: Field of the document's text.
-        scheme: Scheme of the tokens, determined from the tokens of sample texts; so are `spelling` and `is_ours`.
-        is_ours: Whether whorl makes the same tokens. If not, the cluster makes them.
+        scheme: Scheme of the tokens, determined from the tokens of sample texts, as are the next two fields.
+        is_made_by_whorl: Whether whorl makes the same tokens. If not, the cluster makes them.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
 
@@ -75,7 +75,7 @@ class TokenField:
     text_field: str
     scheme: Scheme
     spelling: Spelling
-    is_ours: bool
+    is_made_by_whorl: bool
     is_sorted: bool
 
 
@@ -119,8 +119,10 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     for profile in sorted(PROFILES, key=lambda name: name != DEFAULT_PROFILE):
         candidate = replace(scheme, profile=profile)
         if all(tokens == set(sign(text, candidate, spelling).tokens) for text, tokens in made.items()):
-            return TokenField(field.name, field.text_field, candidate, spelling, is_ours=True, is_sorted=is_sorted)
-    return TokenField(field.name, field.text_field, scheme, spelling, is_ours=False, is_sorted=is_sorted)
+            return TokenField(
+                field.name, field.text_field, candidate, spelling, is_made_by_whorl=True, is_sorted=is_sorted
+            )
+    return TokenField(field.name, field.text_field, scheme, spelling, is_made_by_whorl=False, is_sorted=is_sorted)
 
 
 def _sorts_by_id(client: IndexClient) -> bool:
@@ -216,7 +218,7 @@ class ForeignTokens:
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
     def sign(self, text: str) -> Signature:
-        if self.field.is_ours:
+        if self.field.is_made_by_whorl:
             return sign(text, self.scheme, self.field.spelling)
         repeats = self._client.terms_of(text, self.field.text_field, self.field.name) if text else {}
         return self._recover_signature(repeats, order_matters=True)

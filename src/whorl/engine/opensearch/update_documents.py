@@ -64,7 +64,9 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
     """
     mapping = client.mapping()
     if mapping is None:
-        raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
+        raise SchemaError(
+            f"{client.url} is no index; 'whorl index --store {client.store_url}' makes it, with all it needs"
+        )
     features = require_fields(client, names)
     if reason := missing_texts_reason(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
@@ -167,7 +169,8 @@ class OpenSearchLabels(ServerLabels):
         """
         if not require_fields(self._client, self._names).clusters:
             raise SchemaError(
-                f"{self._client.url} has no fields for clusters; 'whorl opensearch init {self._client.shown}' adds them"
+                f"{self._client.url} has no fields for clusters; "
+                f"'whorl opensearch init {self._client.store_url}' adds them"
             )
         self._client.refresh()
         bare = {"bool": {"must_not": [{"exists": {"field": CLUSTER}}]}}

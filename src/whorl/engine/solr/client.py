@@ -39,7 +39,7 @@ from whorl.errors import (
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Cursor mark of the first page.
-BEGINNING = "*"
+FIRST_CURSOR_MARK = "*"
 #: Parameters of all requests. With them, Solr does not replace ${…} in ids, words and tokens (`expandMacros`), and does
 #: not repeat hundreds of tokens in the header of the response (`omitHeader`).
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
@@ -111,7 +111,7 @@ class SolrClient:
         return [int(results.get(name, {}).get("count", 0)) for name in facets]
 
     def pages(
-        self, query: Mapping[str, Any], key: str, fields: Iterable[str], rows: int, mark: str = BEGINNING
+        self, query: Mapping[str, Any], key: str, fields: Iterable[str], rows: int, mark: str = FIRST_CURSOR_MARK
     ) -> Iterator[tuple[list[Json], str]]:
         """Yield pages of matching documents in the order of their ids, each with the cursor mark of the next page.
 

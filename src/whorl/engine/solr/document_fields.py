@@ -200,8 +200,8 @@ def _encode_value(kind: Kind, value: Value) -> Value:
 
 def _is_hidden(name: str, collection: SolrCollection) -> bool:
     """Check whether a field belongs to whorl, so that queries cannot name it."""
-    is_ours = name.startswith(("whorl_", "_")) and name not in (CLUSTER, IS_PRINCIPAL)
-    return is_ours or name == collection.names.minhash
+    is_internal = name.startswith(("whorl_", "_")) and name not in (CLUSTER, IS_PRINCIPAL)
+    return is_internal or name == collection.names.minhash
 
 
 def _whole_value_fields(used: Collection[str]) -> Iterator[tuple[str, Kind, str]]:
@@ -243,9 +243,9 @@ def read_sketches(client: SolrClient, collection: SolrCollection, documents: Seq
     key, content = collection.names.key, collection.content or ""
 
     def read(document: Json) -> StoredSketch:
-        is_ours = first_text(document.get(SCHEME)) == collection.sketch_schemes
+        has_store_schemes = first_text(document.get(SCHEME)) == collection.sketch_schemes
         encoded = first_text(document[SKETCH]) if SKETCH in document else None
-        return StoredSketch(str(document[key]), is_ours, encoded, whole_text(document.get(content)))
+        return StoredSketch(str(document[key]), has_store_schemes, encoded, whole_text(document.get(content)))
 
     def fetch_texts(ids: list[str]) -> dict[str, str]:
         groups = batches(ids, _TEXTS_AT_ONCE) if content else ()

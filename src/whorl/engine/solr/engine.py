@@ -41,7 +41,7 @@ from whorl.engine.server_engine import (
 )
 from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
-    BEGINNING,
+    FIRST_CURSOR_MARK,
     Json,
     SolrClient,
     escape_field_names,
@@ -391,10 +391,10 @@ class SolrEngine(ServerEngine):
             if first_text(document.get(SCHEME)) == scheme
         }
 
-    def scan(self, mark: str = "") -> Iterator[ScanBatch]:
+    def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
         names = self.collection.names
         fields = [*filter(None, (names.key, names.name, SKETCH, SCHEME))]
-        pages = self._client.pages(EVERYTHING, names.key, fields, SCAN_BATCH_SIZE, mark or BEGINNING)
+        pages = self._client.pages(EVERYTHING, names.key, fields, SCAN_BATCH_SIZE, cursor or FIRST_CURSOR_MARK)
         for documents, following in pages:
             sketched = zip(documents, self._sketches(documents), strict=True)
             rows = ((str(row[names.key]), first_text(row.get(names.name or "")), sketch) for row, sketch in sketched)

@@ -251,7 +251,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case InOrder(words=words):
             return _field_count(node, names) * len(words) + 1
         case FuzzyWord():
-            return _field_count(node, names) * MOST_NEAR + 1
+            return _field_count(node, names) * MOST_FUZZY_EXPANSIONS + 1
         case Equal() | Between() | Exists():
             # Lucene may search points and docValues, and then counts both.
             return 3
@@ -467,7 +467,7 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
 
 
 #: Lucene's limit on the words that a fuzzy query expands to (FuzzyQuery.defaultMaxExpansions).
-MOST_NEAR = 50
+MOST_FUZZY_EXPANSIONS = 50
 #: Characters with a meaning in the syntax of the standard query parser.
 _SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
 _NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
@@ -564,15 +564,15 @@ _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total"
 
 
 def facets_request(
-    plan: BoundPlan, facets: Sequence[Facet], names: SolrFields, prepared: Callable[[BoundPlan], BoundPlan]
+    plan: BoundPlan, facets: Sequence[Facet], names: SolrFields, prepare: Callable[[BoundPlan], BoundPlan]
 ) -> Json:
     """Return the JSON body that requests the facets of a plan's hits, without the hits themselves.
 
-    `prepared` replaces the clauses of a plan that cannot match anything in the collection.
+    `prepare` replaces the clauses of a plan that cannot match anything in the collection.
     """
     nodes: dict[str, BoundNode] = {}
     request = _facets(facets, nodes)
-    counted = {name: prepared(BoundPlan(node)).root for name, node in nodes.items()}
+    counted = {name: prepare(BoundPlan(node)).root for name, node in nodes.items()}
     return {**search_request(plan, names, start=0, rows=0, counted=counted), "facet": request}
 
 

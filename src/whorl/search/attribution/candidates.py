@@ -232,7 +232,7 @@ def find_passage_candidates(
         matches = engine.find_documents_with_passages(known, most=CROWDED_ABOVE, among=tuple(best), left_out=left_out)
         # The documents with the most hashes of a crowded part may still lack some of these hashes. So repeat the
         # look-up for the hashes that no returned document has.
-        is_kept = dict(zip(known, np.bincount(matches.numbers, minlength=len(known)).tolist(), strict=True))
+        is_kept = dict(zip(known, np.bincount(matches.hash_indices, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]
         if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:
             break
@@ -285,8 +285,8 @@ def _group_matches(
     """
     if not matches.ids:
         return ()
-    by_owner = order_of(matches.owners.view(np.uint64), len(matches.ids).bit_length())
-    owners, kept = matches.owners[by_owner], matches.numbers[by_owner]
+    by_owner = order_of(matches.document_indices.view(np.uint64), len(matches.ids).bit_length())
+    owners, kept = matches.document_indices[by_owner], matches.hash_indices[by_owner]
     # Identify each set of hashes by the sum of random 64-bit numbers, one per hash.
     sums, starts = np.zeros(len(matches.ids), np.int64), run_starts(owners)
     sums[owners[starts]] = np.add.reduceat(np.random.default_rng().integers(1 << 63, size=len(numbers))[kept], starts)
@@ -316,7 +316,7 @@ def _group_matches(
     members = [ids[start:end] for start, end in pairwise(bounds)]
     has_broken_words = np.zeros(firsts.size, np.bool_)
     if BROKEN_WORDS in numbers:
-        has_broken_words[group_of[matches.owners[matches.numbers == numbers.index(BROKEN_WORDS)]]] = True
+        has_broken_words[group_of[matches.document_indices[matches.hash_indices == numbers.index(BROKEN_WORDS)]]] = True
     is_broken = has_broken_words.tolist()
     groups = map(Candidate, map(sorted, members), proven, possible, is_broken, is_broken)
     return tuple(sorted(groups, key=lambda group: group.ids))
