@@ -47,7 +47,7 @@ _Step: TypeAlias = tuple[str, str, Json]
 @guard_response
 def initialise(
     client: SolrClient,
-    wanted: FieldNames,
+    names: FieldNames,
     *,
     dry_run: bool = False,
     content: str | None = None,
@@ -58,7 +58,7 @@ def initialise(
     """Add missing definitions to a collection; return a report for the user, as lines of text.
 
     Args:
-        content: Name of the text field; None for the field in `wanted`.
+        content: Name of the text field; None for the field in `names`.
         repair: Also undo mistakes of an earlier run: tokens from an unused field, or a single-valued token field for
             texts with several values.
         without_minhash: Do not add the token field, which only FINGERPRINT queries need.
@@ -69,23 +69,23 @@ def initialise(
         SchemeMismatchError: The collection has passage hashes of another scheme.
     """
     read_version(client).require()
-    wanted = replace(wanted, content=content or wanted.content)
+    names = replace(names, content=content or names.content)
     schema = read_schema(client)
     config = client.get("config")["config"]
-    texts = find_stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
-    if content is None and not schema.is_set_up(wanted):
-        likely = guess_name_field(wanted, schema.is_stored)
-        require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted, likely)
-    fields, types = _fields(wanted, schema), dict(definitions("fieldType"))
+    texts = find_stored_texts(client, schema, names) if client.count(EVERYTHING) else []
+    if content is None and not schema.is_set_up(names):
+        likely = guess_name_field(names, schema.is_stored)
+        require_named_text(client.url, f"whorl solr init {client.url}", texts, names, likely)
+    fields, types = _fields(names, schema), dict(definitions("fieldType"))
     if passages:
-        _require_possible(client, schema, wanted, passages)
+        _require_possible(client, schema, names, passages)
         field, types[passages.name] = passages_definitions(passages)
         fields.append(field)
     if without_minhash:
-        fields = [field for field in fields if field["name"] != wanted.minhash]
-    repairs = list(_repairs(client, schema, wanted))
-    steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, fields, types)]
-    if _merge_fields(fields, schema).get(wanted.minhash, {}).get("termVectors"):
+        fields = [field for field in fields if field["name"] != names.minhash]
+    repairs = list(_repairs(client, schema, names))
+    steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, names, fields, types)]
+    if _merge_fields(fields, schema).get(names.minhash, {}).get("termVectors"):
         steps += _config_steps(config)
     if dry_run:
         lines = [f"would send to {client.url}/{path}: {json.dumps({command: body})}" for path, command, body in steps]
@@ -97,23 +97,23 @@ def initialise(
             for _, command, body in steps
         ]
     lines += _differences(schema, fields)
-    if schema.is_multivalued(wanted.content):
-        lines.append(f"{wanted.content!r} can have several values: they have one fingerprint, of all of them together")
+    if schema.is_multivalued(names.content):
+        lines.append(f"{names.content!r} can have several values: they have one fingerprint, of all of them together")
     if not repair:
         lines += [f"not changed: {reason}; --repair changes it" for reason, _ in repairs]
     if not steps:
         return [*lines, "nothing to add: all is there"]
     lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}{'changed' if repair else 'added'}")
-    return lines if dry_run else [*lines, *_describe_next_step(client, wanted, texts, steps, is_repair=repair)]
+    return lines if dry_run else [*lines, *_describe_next_step(client, names, texts, steps, is_repair=repair)]
 
 
-def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, passages: PassageScheme) -> None:
+def _require_possible(client: SolrClient, schema: Schema, names: FieldNames, passages: PassageScheme) -> None:
     """Raise an error if the collection has passage hashes of another scheme, or shingles longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
     # A text without shingles is treated as too short for passages (see `lacks_passages`). So a passage must have at
     # least as many words as a shingle.
-    if passages.run_words < (longest := schema.shingle_size(wanted.minhash)):
+    if passages.run_words < (longest := schema.shingle_size(names.minhash)):
         raise SchemaError(
             f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}; "
             f"--passages takes {longest} to 20"
@@ -140,9 +140,9 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
 
 
 def _describe_next_step(
-    client: SolrClient, wanted: FieldNames, texts: list[TextField], steps: list[_Step], *, is_repair: bool
+    client: SolrClient, names: FieldNames, texts: list[TextField], steps: list[_Step], *, is_repair: bool
 ) -> Iterator[str]:
-    has_text = any(field.name == wanted.content for field in texts)
+    has_text = any(field.name == names.content for field in texts)
     if has_text and (is_repair or any(body.get("name") in (*SKETCH_FIELDS, PASSAGES) for _, _, body in steps)):
         flag = " --repair" if is_repair else ""
         yield f"next, for the documents that are there: whorl solr backfill {client.url}{flag}"
@@ -150,20 +150,20 @@ def _describe_next_step(
         yield "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
 
 
-def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
+def _fields(names: FieldNames, schema: Schema) -> list[Json]:
     """Return the definitions of whorl's fields, with the field names that the user has configured.
 
     The token field needs term vectors if whorl cannot make the tokens. This is the case if the text is not stored, or
     if it has several values, because Solr makes the tokens of each value separately.
     """
-    names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
-    names["LID"] = wanted.noderef
+    renamed = {"name": names.name, "content": names.content, "MINHASH": names.minhash, "DBID": names.dbid}
+    renamed["LID"] = names.noderef
     defined = [field for name, field in definitions("field").items() if name not in ("id", "_version_")]
-    fields = [{**field, "name": names.get(field["name"], field["name"])} for field in defined]
-    tokens: Json = {"multiValued": True, **VECTORS} if schema.is_multivalued(wanted.content) else {}
-    if schema.describe(wanted.content) and not schema.is_stored(wanted.content):
+    fields = [{**field, "name": renamed.get(field["name"], field["name"])} for field in defined]
+    tokens: Json = {"multiValued": True, **VECTORS} if schema.is_multivalued(names.content) else {}
+    if schema.describe(names.content) and not schema.is_stored(names.content):
         tokens |= VECTORS
-    return [{**field, **tokens} if field["name"] == wanted.minhash else field for field in fields]
+    return [{**field, **tokens} if field["name"] == names.minhash else field for field in fields]
 
 
 def _merge_fields(fields: list[Json], schema: Schema) -> dict[str, Json]:
@@ -171,28 +171,28 @@ def _merge_fields(fields: list[Json], schema: Schema) -> dict[str, Json]:
     return {**{field["name"]: field for field in fields}, **schema.fields}
 
 
-def _repairs(client: SolrClient, schema: Schema, wanted: FieldNames) -> Iterator[tuple[str, _Step]]:
+def _repairs(client: SolrClient, schema: Schema, names: FieldNames) -> Iterator[tuple[str, _Step]]:
     """Yield the steps that undo mistakes of an earlier run, each with the reason."""
-    field = schema.fields.get(wanted.minhash, {})
+    field = schema.fields.get(names.minhash, {})
     if field.get("type") != "text_min_hash":
         return
-    if schema.is_multivalued(wanted.content) and not field.get("multiValued"):
-        reason = f"{wanted.minhash!r} takes one value, so Solr refuses documents with several in {wanted.content!r}"
-        explicit = dict(client.get(f"schema/fields/{quote(wanted.minhash, safe='')}")["field"])
+    if schema.is_multivalued(names.content) and not field.get("multiValued"):
+        reason = f"{names.minhash!r} takes one value, so Solr refuses documents with several in {names.content!r}"
+        explicit = dict(client.get(f"schema/fields/{quote(names.minhash, safe='')}")["field"])
         yield reason, ("schema", "replace-field", {**explicit, "multiValued": True})
-    sources = schema.sources(wanted.minhash)
-    if not sources or wanted.content in sources or any(client.count(exists(source)) for source in sources):
+    sources = schema.sources(names.minhash)
+    if not sources or names.content in sources or any(client.count(exists(source)) for source in sources):
         return
-    reason = f"{wanted.minhash!r} is made from {', '.join(map(repr, sources))}, which no document has"
+    reason = f"{names.minhash!r} is made from {', '.join(map(repr, sources))}, which no document has"
     for source in sources:
-        yield reason, ("schema", "delete-copy-field", {"source": source, "dest": wanted.minhash})
+        yield reason, ("schema", "delete-copy-field", {"source": source, "dest": names.minhash})
         own_type = definitions("field").get(source, {}).get("type")
-        if source != wanted.name and schema.fields.get(source, {}).get("type", "") == own_type:
+        if source != names.name and schema.fields.get(source, {}).get("type", "") == own_type:
             yield f"{source!r} is empty", ("schema", "delete-field", {"name": source})
-    yield reason, ("schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash})
+    yield reason, ("schema", "add-copy-field", {"source": names.content, "dest": names.minhash})
 
 
-def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types: Mapping[str, Json]) -> Iterator[_Step]:
+def _schema_steps(schema: Schema, names: FieldNames, fields: list[Json], types: Mapping[str, Json]) -> Iterator[_Step]:
     missing = [field for field in fields if field["name"] not in schema.fields]
     needed = {field["type"] for field in (*missing, *dynamic_definitions())}
     for name, field_type in types.items():
@@ -201,15 +201,15 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
     for field in missing:
         # If a dynamic field already stores the names or texts, do not add a field, because the new field would lack the
         # existing values.
-        if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
+        if field["name"] not in (names.name, names.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():
         if field["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", field
     # If Alfresco or a copyField fills the token field, leave it unchanged.
-    minhash = _merge_fields(fields, schema).get(wanted.minhash)
-    if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
-        yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
+    minhash = _merge_fields(fields, schema).get(names.minhash)
+    if minhash and minhash["type"] == "text_min_hash" and not schema.sources(names.minhash):
+        yield "schema", "add-copy-field", {"source": names.content, "dest": names.minhash}
 
 
 def _config_steps(config: Json) -> Iterator[_Step]:

@@ -62,7 +62,7 @@ _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormali
 
 
 @guard_response
-def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
+def check(client: SolrClient, names: FieldNames) -> list[Finding]:
     """Return all findings about a collection, errors first."""
     version = read_version(client)
     try:
@@ -70,29 +70,29 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     except SchemaError as error:
         return [Finding.error("old-version", str(error), "use Solr 9")]
     schema = read_schema(client)
-    text_fields = find_stored_texts(client, schema, wanted)
-    likely = guess_name_field(wanted, schema.is_stored)
-    init = init_command(f"whorl solr init {client.url}", text_fields, wanted, likely)
+    text_fields = find_stored_texts(client, schema, names)
+    likely = guess_name_field(names, schema.is_stored)
+    init = init_command(f"whorl solr init {client.url}", text_fields, names, likely)
     findings: list[Finding] = []
     if not version.is_tried:
         remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
         findings.append(untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy))
-    findings += _texts(client, schema, wanted, text_fields, init)
-    if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
+    findings += _texts(client, schema, names, text_fields, init)
+    if (schema.describe(names.name) or {}).get("type") == "text_whorl":
         remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
-        findings.append(unsplit_names_note(repr(wanted.name), remedy))
+        findings.append(unsplit_names_note(repr(names.name), remedy))
     if likely:
-        findings.append(missing_name_note(wanted.name, init))
+        findings.append(missing_name_note(names.name, init))
     try:
-        collection = inspect(client, wanted)
+        collection = inspect(client, names)
     except SchemaError as error:
         findings.append(Finding.error("no-fingerprints", str(error), init))
     else:
         findings += [
-            *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
-            *_identifiers(collection, wanted),
-            *([] if likely or collection.names.name else [missing_name_note(wanted.name, "")]),
-            *_sketches(client, collection, has_text=any(field.name == wanted.content for field in text_fields)),
+            *(_minhash(client, collection, names) if collection.has_minhash else _no_minhash(client, collection)),
+            *_identifiers(collection, names),
+            *([] if likely or collection.names.name else [missing_name_note(names.name, "")]),
+            *_sketches(client, collection, has_text=any(field.name == names.content for field in text_fields)),
             *_passages(client, collection),
             *_uncommitted_documents(client),
         ]
@@ -100,18 +100,18 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
 
 
 def _texts(
-    client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: list[TextField], init: str
+    client: SolrClient, schema: Schema, names: FieldNames, text_fields: list[TextField], init: str
 ) -> Iterator[Finding]:
     """Report the fields with stored texts, and problems that prevent fingerprinting the texts."""
-    name = wanted.content
+    name = names.content
     if text_fields:
         yield Finding.note("text-fields", f"stored texts are in {describe_fields(text_fields)}")
     field = schema.describe(name) or {}
     is_counted = field.get("indexed", True) or not schema.is_stored(name)
     if is_counted and all(field.name != name for field in text_fields) and client.count(EVERYTHING):
         remedy = ""
-        if guess_text_field(text_fields, wanted):
-            remedy = init + (" --repair" if schema.is_set_up(wanted) else "")
+        if guess_text_field(text_fields, names):
+            remedy = init + (" --repair" if schema.is_set_up(names) else "")
         yield Finding.warning(
             "no-text",
             f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
@@ -119,11 +119,11 @@ def _texts(
             remedy,
         )
     if schema.is_multivalued(name):
-        minhash = schema.fields.get(wanted.minhash)
-        if minhash is not None and name in schema.sources(wanted.minhash) and not minhash.get("multiValued"):
+        minhash = schema.fields.get(names.minhash)
+        if minhash is not None and name in schema.sources(names.minhash) and not minhash.get("multiValued"):
             yield Finding.warning(
                 "one-value",
-                f"{name!r} can have several values and {wanted.minhash!r} takes one: Solr refuses documents that have "
+                f"{name!r} can have several values and {names.minhash!r} takes one: Solr refuses documents that have "
                 "several",
                 f"whorl solr init {client.url} --repair",
             )
@@ -148,11 +148,11 @@ def _no_minhash(client: SolrClient, collection: SolrCollection) -> Iterator[Find
     )
 
 
-def _minhash(client: SolrClient, collection: SolrCollection, wanted: FieldNames) -> Iterator[Finding]:
+def _minhash(client: SolrClient, collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
     yield from _token_source(client, collection)
     yield from _field(collection)
     yield from _analysis(collection)
-    yield from _content(client, collection, wanted)
+    yield from _content(client, collection, names)
     yield from _without_fingerprint(client, collection)
 
 
@@ -306,7 +306,7 @@ def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> It
         yield Finding.note("buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
 
 
-def _content(client: SolrClient, collection: SolrCollection, wanted: FieldNames) -> Iterator[Finding]:
+def _content(client: SolrClient, collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
     name = collection.names.minhash
     if not collection.schema.is_text(name):
         return
@@ -317,31 +317,31 @@ def _content(client: SolrClient, collection: SolrCollection, wanted: FieldNames)
             f"nothing is copied into {name!r}: only documents that bring the text twice have a fingerprint",
             f"whorl solr init {client.url}",
         )
-    elif wanted.content not in sources:
+    elif names.content not in sources:
         yield Finding.warning(
             "other-copy-field",
-            f"{name!r} is filled from {', '.join(map(repr, sources))}, not from {wanted.content!r}, where whorl writes",
+            f"{name!r} is filled from {', '.join(map(repr, sources))}, not from {names.content!r}, where whorl writes",
             f"whorl solr init {client.url} --content {sources[0]}",
         )
     if collection.content is None:
         yield Finding.note(
             "text-not-stored",
-            f"the text is not stored under {wanted.content!r}: the order of some tokens cannot be told, so banded "
+            f"the text is not stored under {names.content!r}: the order of some tokens cannot be told, so banded "
             "queries cut a few bands otherwise than Solr's own parser",
         )
 
 
-def _identifiers(collection: SolrCollection, wanted: FieldNames) -> Iterator[Finding]:
+def _identifiers(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
     if collection.dbid is None:
         yield Finding.note(
             "no-dbid",
-            f"there is no field {wanted.dbid!r}: FINGERPRINT:1234 is looked up as the unique key "
+            f"there is no field {names.dbid!r}: FINGERPRINT:1234 is looked up as the unique key "
             f"{collection.names.key!r} instead",
         )
     if collection.noderef is None:
         yield Finding.note(
             "no-noderef",
-            f"there is no field {wanted.noderef!r}: node references and UUIDs are looked up as unique keys",
+            f"there is no field {names.noderef!r}: node references and UUIDs are looked up as unique keys",
         )
 
 
@@ -482,9 +482,9 @@ _AT_ONCE = 20
 
 
 @guard_response
-def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
+def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding:
     """Compute the MinHash tokens of the first `count` documents by id, and compare them with the indexed tokens."""
-    collection = inspect(client, wanted)
+    collection = inspect(client, names)
     if collection.content is None or not collection.sources or not collection.has_minhash:
         return Finding.warning(
             "nothing-to-compare", "a sample needs both the stored text and tokens, and one of them is missing"

@@ -86,7 +86,7 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
         return None
 
 
-def fields_of(collection: SolrCollection, wanted: FieldNames, used: Collection[str] | None) -> Fields:
+def fields_of(collection: SolrCollection, names: FieldNames, used: Collection[str] | None) -> Fields:
     """Return a collection's fields; if `used` is None, also all names that match a dynamic field."""
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
@@ -94,7 +94,7 @@ def fields_of(collection: SolrCollection, wanted: FieldNames, used: Collection[s
         kind = kind_of(field, collection.schema.types)
         if kind is not None and pattern != "*" and not pattern.startswith(tuple(WHOLE_PREFIXES.values())):
             patterns[pattern] = kind
-    roles = {"content": wanted.content, "name": wanted.name, "DBID": wanted.dbid, "LID": wanted.noderef}
+    roles = {"content": names.content, "name": names.name, "DBID": names.dbid, "LID": names.noderef}
 
     def is_dynamic(name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
@@ -112,7 +112,7 @@ def fields_of(collection: SolrCollection, wanted: FieldNames, used: Collection[s
             # A property that has only numbers is also indexed as words, but only its numbers are searched.
             by_kind.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
-    split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
+    split = {names.name} if collection.schema.splits_names(names.name) else ()
     return Fields(known, patterns if used is None else {}, called, collection.scheme.profile, split)
 
 

@@ -185,7 +185,7 @@ class SolrCollection:
 
 
 @guard_response
-def inspect(client: SolrClient, wanted: FieldNames, known: SolrCollection | None = None) -> SolrCollection:
+def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None = None) -> SolrCollection:
     """Read the schema and the configuration of a collection, and describe how to search it by fingerprint.
 
     If the type of the token field has not changed, the word-break profile of the previous description `known` is kept.
@@ -197,35 +197,35 @@ def inspect(client: SolrClient, wanted: FieldNames, known: SolrCollection | None
     version.require()
     schema = read_schema(client)
     vector_handler = find_vector_handler(client.get("config")["config"])
-    content = wanted.content if schema.describe(wanted.content) else None
-    name = wanted.name if schema.describe(wanted.name) else None
-    minhash = schema.fields.get(wanted.minhash)
+    content = names.content if schema.describe(names.content) else None
+    name = names.name if schema.describe(names.name) else None
+    minhash = schema.fields.get(names.minhash)
     if minhash is None and not schema.has_sketches:
         raise SchemaError(
-            f"{client.url} has no field {wanted.minhash!r} to hold fingerprints; "
+            f"{client.url} has no field {names.minhash!r} to hold fingerprints; "
             f"'whorl solr init {client.url}' adds it, or name another in whorl.toml"
         )
     chain = minhash_chain(schema.types[minhash["type"]]) if minhash else []
     scheme, spelling, is_seen = _scheme(chain, profile_of(version.lucene)), Spelling.UNITS_4, False
     if minhash is not None:
-        spelling = _spelling(chain) if chain else _detect_spelling(client, wanted.minhash)
-        if known is not None and _has_same_analysis(known, wanted.minhash, version, schema):
+        spelling = _spelling(chain) if chain else _detect_spelling(client, names.minhash)
+        if known is not None and _has_same_analysis(known, names.minhash, version, schema):
             scheme, is_seen = replace(scheme, profile=known.scheme.profile), known.profile_is_seen
         elif _is_usual(chain):
-            seen = detect_profile(client, schema.key, wanted.minhash, scheme.shingle_size, scheme.profile)
+            seen = detect_profile(client, schema.key, names.minhash, scheme.shingle_size, scheme.profile)
             scheme, is_seen = replace(scheme, profile=seen or scheme.profile), bool(seen)
     return SolrCollection(
         names=SolrFields(
             key=schema.key,
-            minhash=wanted.minhash,
+            minhash=names.minhash,
             text=tuple(filter(None, (name, content))),
             name=name if schema.is_stored(name) else None,
             scheme=scheme.name,
             spelling=spelling,
         ),
         schema=schema,
-        dbid=wanted.dbid if schema.describe(wanted.dbid, without="*") else None,
-        noderef=wanted.noderef if schema.describe(wanted.noderef, without="*") else None,
+        dbid=names.dbid if schema.describe(names.dbid, without="*") else None,
+        noderef=names.noderef if schema.describe(names.noderef, without="*") else None,
         content=content if schema.is_stored(content) else None,
         sources=_token_sources(minhash, schema.types, vector_handler, has_text=schema.is_stored(content)),
         scheme=scheme,
@@ -266,20 +266,20 @@ def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
     return documents, with_values, deleted
 
 
-def find_stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
+def find_stored_texts(client: SolrClient, schema: Schema, names: FieldNames) -> list[TextField]:
     """Return the stored text fields that have values, except the name field; the field with the most text comes first.
 
     Omit fields that are not indexed, because no query can count their documents.
     """
-    names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
+    fields = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
 
-    def count(names: Sequence[str]) -> list[int]:
-        return client.counts([exists(name)["lucene"]["query"] for name in names])
+    def count(fields: Sequence[str]) -> list[int]:
+        return client.counts([exists(name)["lucene"]["query"] for name in fields])
 
     def sample(name: str) -> list[str]:
         return [whole_text(document.get(name)) for document in client.fetch(exists(name), [name], SAMPLE_SIZE)]
 
-    return rank_text_fields(names, wanted, count, sample)
+    return rank_text_fields(fields, names, count, sample)
 
 
 def _is_stored_text(name: str, schema: Schema) -> bool:

@@ -61,7 +61,7 @@ _ANY_VERSION = 1
 
 
 @guard_response
-def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[SolrCollection, int]:
+def prepare(client: SolrClient, names: FieldNames, *, repair: bool = False) -> tuple[SolrCollection, int]:
     """Return the collection and the number of documents to process, without changing anything.
 
     If `repair`, also count documents with empty sketches, which are computed again.
@@ -69,20 +69,20 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
     Raises:
         SchemaError: The documents cannot get sketches; the message gives the reason and a remedy.
     """
-    collection = inspect(client, wanted)
+    collection = inspect(client, names)
     if not collection.schema.has_sketches:
         raise SchemaError(
             f"{client.url} lacks the fields of the sketches, or has others of their names; "
             f"'whorl solr init {client.url}' adds them, 'whorl solr check {client.url}' says more"
         )
-    _require_text(client, collection, wanted, repair=repair)
+    _require_text(client, collection, names, repair=repair)
     require_safe(client, collection)
     # Count the hits of each query, because `backfill` also runs the queries one by one. A combined query would slow
     # down every page.
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
-def _require_text(client: SolrClient, collection: SolrCollection, wanted: FieldNames, *, repair: bool) -> None:
+def _require_text(client: SolrClient, collection: SolrCollection, names: FieldNames, *, repair: bool) -> None:
     """Raise SchemaError if no document has a stored text in the configured field.
 
     If `repair`, the collection need not have any texts: the run then only removes empty sketches.
@@ -93,21 +93,21 @@ def _require_text(client: SolrClient, collection: SolrCollection, wanted: FieldN
             return
         reason = f"no document has a text in {content!r}"
     else:
-        reason = f"{wanted.content!r} is not a stored field"
-    texts = find_stored_texts(client, collection.schema, wanted)
+        reason = f"{names.content!r} is not a stored field"
+    texts = find_stored_texts(client, collection.schema, names)
     if repair and not texts:
         return
     others = f"stored texts are in {describe_fields(texts)}" if texts else "no field with a stored text is there"
     raise SchemaError(
         f"{client.url} gives no texts back: {reason}, and {others}; where the texts are in another field, name it: "
-        f"{init_command(f'whorl solr init {client.url}', texts, wanted)}. Else index again (whorl index --all)"
+        f"{init_command(f'whorl solr init {client.url}', texts, names)}. Else index again (whorl index --all)"
     )
 
 
 @guard_response
 def backfill(
     client: SolrClient,
-    wanted: FieldNames,
+    names: FieldNames,
     *,
     batch: int = DEFAULT_BATCH,
     repair: bool = False,
@@ -119,7 +119,7 @@ def backfill(
     sketches of documents without a text. `progress` gets the counts so far, see `fill_batches`.
     """
     require_batch(batch)
-    collection, total = prepare(client, wanted, repair=repair)
+    collection, total = prepare(client, names, repair=repair)
     # Without a commit, Solr would return old versions of documents, and then refuse their updates.
     client.commit()
     return fill_batches(
