@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from itertools import islice
 from typing import TypeAlias
 
 from whorl.errors import Span
@@ -251,14 +252,17 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(child)
 
 
+def levels(node: Node) -> Iterator[list[Node]]:
+    """Yield the nodes of each level, beginning with the node itself; level 1 has its children."""
+    level = [node]
+    while level:
+        yield level
+        level = [child for parent in level for child in children(parent)]
+
+
 def depth(node: Node) -> int:
     """Return the number of levels below a node, or `MAX_DEPTH` + 1 if there are more than `MAX_DEPTH`."""
-    level: list[Node] = [node]
-    for count in range(MAX_DEPTH + 1):
-        level = [child for parent in level for child in children(parent)]
-        if not level:
-            return count
-    return MAX_DEPTH + 1
+    return sum(1 for _ in islice(levels(node), 1, MAX_DEPTH + 2))
 
 
 #: Default limits of a query: number of characters, and total number of words, phrases and fingerprints. Solr's limit is

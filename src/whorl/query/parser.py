@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -206,12 +207,9 @@ def _parse_tree(query: str, options: ParseOptions, language: Language) -> Any:
 
 
 def _require_depth(tree: ast.Node, most: int) -> ast.Node:
-    level = [tree]
-    for _ in range(most + 1):
-        level = [child for parent in level for child in ast.children(parent)]
-        if not level:
-            return tree
-    raise too_deep_error(level[0].span, most)
+    if too_deep := next(islice(ast.levels(tree), most + 1, None), None):
+        raise too_deep_error(too_deep[0].span, most)
+    return tree
 
 
 # Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these parts.

@@ -43,7 +43,7 @@ _PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)
 _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
-class _Tightness(IntEnum):
+class _Precedence(IntEnum):
     """Precedence of a node. A node needs parentheses inside a node of higher precedence."""
 
     OR = 0
@@ -66,32 +66,32 @@ def unparse(node: ast.Node) -> str:
     """
     if ast.depth(node) > ast.MAX_DEPTH:
         raise ParameterError(f"a query can be at most {ast.MAX_DEPTH} levels deep, this tree is deeper")
-    return _write(node, _Tightness.OR)
+    return _write(node, _Precedence.OR)
 
 
-def _write(node: ast.Node, least: _Tightness) -> str:
+def _write(node: ast.Node, least: _Precedence) -> str:
     tightness, text = _write_node(node)
     return text if tightness >= least else f"({text})"
 
 
-def _write_node(node: ast.Node) -> tuple[_Tightness, str]:
+def _write_node(node: ast.Node) -> tuple[_Precedence, str]:
     match node:
         case ast.Or(children=members):
-            return _Tightness.OR, _join_members(" OR ", members, _Tightness.SEQUENCE)
+            return _Precedence.OR, _join_members(" OR ", members, _Precedence.SEQUENCE)
         case ast.And(children=members):
-            return _Tightness.AND, _join_members(" AND ", members, _Tightness.NOT)
+            return _Precedence.AND, _join_members(" AND ", members, _Precedence.NOT)
         case ast.Clauses():
-            return _Tightness.SEQUENCE, _clauses(node)
+            return _Precedence.SEQUENCE, _clauses(node)
         case ast.Not(child=child):
-            return _Tightness.NOT, "NOT " + _write(child, _Tightness.NOT)
+            return _Precedence.NOT, "NOT " + _write(child, _Precedence.NOT)
         case ast.Boost(child=child, factor=factor):
             number = write_number(factor, "a boost", MAX_BOOST)
-            return _Tightness.BOOST, f"{_write(child, _Tightness.PRIMARY)}^{number}"
+            return _Precedence.BOOST, f"{_write(child, _Precedence.PRIMARY)}^{number}"
         case _:
-            return _Tightness.PRIMARY, _leaf(node)
+            return _Precedence.PRIMARY, _leaf(node)
 
 
-def _join_members(operator: str, members: tuple[ast.Node, ...], least: _Tightness) -> str:
+def _join_members(operator: str, members: tuple[ast.Node, ...], least: _Precedence) -> str:
     if len(members) < 2:
         raise ParameterError(f"{operator.strip()} joins two or more, got {len(members)}")
     return operator.join(_write(member, least) for member in members)
@@ -102,7 +102,7 @@ def _clauses(node: ast.Clauses) -> str:
         raise ParameterError("Clauses has two or more members, one of them with + or -: use Or, Not or the member")
     return " ".join(
         clause.occur.value
-        + _write(clause.child, _Tightness.AND if clause.occur is ast.Occur.SHOULD else _Tightness.NOT)
+        + _write(clause.child, _Precedence.AND if clause.occur is ast.Occur.SHOULD else _Precedence.NOT)
         for clause in node.clauses
     )
 
@@ -117,7 +117,7 @@ def _leaf(node: ast.Leaf) -> str:
         case ast.Wildcard():
             return _wildcard(node)
         case ast.Fuzzy(text=text, similarity=similarity, field=field):
-            number = write_number(similarity, "a similarity", MAX_SIMILARITY, is_zero_meant=True)
+            number = write_number(similarity, "a similarity", MAX_SIMILARITY, allows_zero=True)
             return f"{_prefix(field)}{write_word(text)}~{number}"
         case ast.Range(low=low, high=high, field=field):
             opening = "[" if low is None or low.is_inclusive else "<"
@@ -268,13 +268,13 @@ def check_unicode(text: str) -> None:
         raise ParameterError(f"a lone surrogate is not text, got {text!r:.80}")
 
 
-def write_number(value: Decimal, name: str, most: int, *, is_zero_meant: bool = False) -> str:
+def write_number(value: Decimal, name: str, most: int, *, allows_zero: bool = False) -> str:
     """Return a number without an exponent; raise ParameterError if it is out of range or too long.
 
-    The number must be above 0 and at most `most`; `is_zero_meant` also permits 0. It has at most `MAX_NUMBER_LENGTH`
+    The number must be above 0 and at most `most`; `allows_zero` also permits 0. It has at most `MAX_NUMBER_LENGTH`
     characters.
     """
-    if is_zero_meant and value == 0:
+    if allows_zero and value == 0:
         return "0"
     if value.is_finite() and 0 < value <= most and value.adjusted() > -MAX_NUMBER_LENGTH:
         text = f"{EXACT.normalize(value):f}"

@@ -163,7 +163,7 @@ def highlights(
         fields: Options by field name, in the order of the result.
         names: Maps field names used in queries to field names in the store.
     """
-    warnings, split = list[str](), set(engine.fields().split)
+    warnings, split = list[str](), set(engine.fields().split_fields)
     markers = {
         field: Marker(
             plan,

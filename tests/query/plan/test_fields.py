@@ -21,7 +21,7 @@ FIELDS = Fields(
         "Reviewer": {Kind.TEXT: "Reviewer", Kind.KEYWORD: "Reviewer_s"},
     },
     patterns={"*_i": Kind.INTEGER, "*_part_i": Kind.FLOAT, "attr_*": Kind.TEXT},
-    called={"DBID": "number_i", "body": "content", "gone": "nowhere"},
+    collection_names={"DBID": "number_i", "body": "content", "gone": "nowhere"},
 )
 
 

@@ -174,7 +174,7 @@ FIELDS = Fields(
         "cm_odd": {K: "cm_odd"},
     },
     patterns={"*_i": N, "*_xx_i": K},
-    called={"DBID": "number_i"},
+    collection_names={"DBID": "number_i"},
 )
 
 

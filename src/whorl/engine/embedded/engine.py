@@ -642,7 +642,7 @@ class EmbeddedEngine(Engine):
 
     def fields(self, *, latest: bool = False) -> Fields:
         known = engine_fields_by_name(self._usable_records.fields())
-        return Fields(known, profile=self._scheme.profile, split={"name"})
+        return Fields(known, profile=self._scheme.profile, split_fields={"name"})
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         heads = self._usable_records.heads("id", ids)

@@ -455,7 +455,7 @@ class OpenSearchEngine(ServerEngine):
         # Queries may also use the user's names for the fields "name" and "content".
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
-        return Fields(known, profile=self._scheme.profile, split=split)
+        return Fields(known, profile=self._scheme.profile, split_fields=split)
 
 
 def _stored_values(hit: Json, field: str) -> list[str]:

@@ -117,19 +117,19 @@ class Fields:
     Args:
         patterns: Maps the patterns of Solr's dynamic fields, such as `*_i`, to types, for engines that do not list the
             fields of documents.
-        called: Maps whorl's names of fields, such as `content`, to their names in the collection.
-        split: The engine's fields whose words are also split at `_` and `.`, as by `split_name`.
+        collection_names: Maps whorl's names of fields, such as `content`, to their names in the collection.
+        split_fields: The engine's fields whose words are also split at `_` and `.`, as by `split_name`.
     """
 
     known: Mapping[str, FieldsByKind]
     patterns: Mapping[str, Kind] = field(default_factory=dict)
-    called: Mapping[str, str] = field(default_factory=dict)
+    collection_names: Mapping[str, str] = field(default_factory=dict)
     profile: str = DEFAULT_PROFILE
-    split: Collection[str] = ()
+    split_fields: Collection[str] = ()
 
     def find(self, name: str) -> FieldsByKind | None:
         """Return the types and engine fields of a field by its name in the store, or None."""
-        for alias in (name, self.called.get(name, name)):
+        for alias in (name, self.collection_names.get(name, name)):
             if alias in self.known:
                 return self.known[alias]
             fitting = [pattern for pattern in self.patterns if fnmatch.fnmatchcase(alias, pattern)]
@@ -146,7 +146,7 @@ class Fields:
         return next(filter(None, map(self.find, _possible_names(typed, names))), None)
 
     def nearest(self, typed: str) -> list[str]:
-        known = (*self.known, *self.called)
+        known = (*self.known, *self.collection_names)
         return next(filter(None, (nearest(meaning, known) for meaning in (typed, *_local_name(typed)))), [])
 
     def find_by_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[FieldsByKind]:

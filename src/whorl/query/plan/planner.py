@@ -527,7 +527,7 @@ class _Resolver:
         if _split_clause(clause) == clause:
             return []
         tests: list[_FieldTest] = []
-        for name in self._fields.split:
+        for name in self._fields.split_fields:
             # If the clause is invalid, the tests of the unsplit clause raise the error.
             with suppress(FieldError):
                 tests += self._word_tests(clause, name, is_lenient=True)
@@ -538,7 +538,7 @@ class _Resolver:
 
         If `is_lenient`, return no tests for a text without words, or a pattern that words cannot express.
         """
-        clause = _split_clause(clause) if field in self._fields.split else clause
+        clause = _split_clause(clause) if field in self._fields.split_fields else clause
         match clause:
             case ast.Term(text=text) | ast.Phrase(text=text):
                 if not tokens(well_formed(text), self._fields.profile):
@@ -550,7 +550,7 @@ class _Resolver:
                 return self._word_order_tests([(word,) for word in self._tokens(" ".join(words))], slop, field, clause)
             case ast.Wildcard(pattern=pattern):
                 row = words_of(pattern, self._fields.profile)
-                if field in self._fields.split and row != [_JUST_ANY]:
+                if field in self._fields.split_fields and row != [_JUST_ANY]:
                     # Drop `*` at both ends: `*.txt` becomes the word `txt`.
                     ends = [at for at, word in enumerate(row) if word != _JUST_ANY] or [0]
                     row = row[ends[0] : ends[-1] + 1]

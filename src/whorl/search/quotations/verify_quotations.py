@@ -170,7 +170,7 @@ class _DocumentReader:
         engine.texts(())
         self.count, self.profile = engine.count(), engine.scheme.profile
         #: The engine's name for the field with the texts.
-        self.content_field = engine.fields().called.get("content", "content")
+        self.content_field = engine.fields().collection_names.get("content", "content")
         #: Warnings about documents that the look-ups miss.
         self.gaps = gap_warnings(engine, "words")
         self.without_text: set[str] = set()
