@@ -91,7 +91,7 @@ def verify(
 def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tuple[ReadText, Verification]:
     suffix, own_id = PurePath(named).suffix.lower(), SOURCE
     if suffix in _NOTATIONS and is_file(named):
-        text = source_text(named, with_notation=True)
+        text = source_text(named, keeps_markup=True)
         if suffix in _HTML_SUFFIXES:
             own_id = store.references.id_by_path(named) or SOURCE
     else:

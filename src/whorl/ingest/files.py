@@ -28,7 +28,7 @@ from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.protocol import File, FileSpan, Row, RowColumns, UnreadRowsError, portions, rows_with_text
 
 if TYPE_CHECKING:
-    from whorl.ingest.extraction.reader_pool import Reader
+    from whorl.ingest.extraction.reader_pool import ReaderPool
     from whorl.model import Document
 
 #: Any setting of the size limit permits a file of up to this size in bytes, so it is read without loading the settings.
@@ -172,7 +172,7 @@ def documents_in(
     *,
     span: FileSpan | None = None,
     on_text_table: Callable[[str], None] | None = lambda name: None,
-    known_as: str | None = None,
+    file_id: str | None = None,
     at_byte: Callable[[int], None] = lambda position: None,
 ) -> Iterator[Document]:
     """Yield the documents in a file: its rows, or one document with the path as its id.
@@ -183,7 +183,7 @@ def documents_in(
         on_text_table: Called with the name of the file if the file is read as one document, although it is a table (CSV
             or TSV), or JSON that may have rows. If None, or if the user named the text column, each row of a table is a
             document.
-        known_as: Id of a document that is the whole file, and prefix of the ids of rows without an id; None for the
+        file_id: Id of a document that is the whole file, and prefix of the ids of rows without an id; None for the
             path.
         at_byte: Called after each group of rows with the number of bytes read so far.
     """
@@ -191,7 +191,7 @@ def documents_in(
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
     from whorl.model import Document
 
-    name, known_as = PurePath(file.name), known_as or file.as_posix()
+    name, file_id = PurePath(file.name), file_id or file.as_posix()
     try:
         with file.open("rb") as opened:
             as_text = on_text_table is not None and not columns.is_text_named
@@ -199,14 +199,14 @@ def documents_in(
             if form is None:
                 if on_text_table and _may_have_rows(opened, name, columns):
                     on_text_table(str(file))
-                yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
+                yield Document(id=file_id, text=file_text(_bytes(opened), name), name=file.name)
                 return
             if span is None and columns.is_text_optional:
                 read = rows_with_text(form, opened, columns)
             else:
                 read = form.rows(opened, columns, span)
             for rows in portions(read, attrgetter("weight")):
-                yield from _documents(rows, columns, file, known_as, on_problem)
+                yield from _documents(rows, columns, file, file_id, on_problem)
                 if not opened.closed:
                     at_byte(opened.tell())
     except OSError as error:
@@ -248,11 +248,11 @@ def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
 
 
 def _documents(
-    rows: Sequence[Row], columns: RowColumns, file: File, known_as: str, on_problem: Callable[[Problem], None]
+    rows: Sequence[Row], columns: RowColumns, file: File, file_id: str, on_problem: Callable[[Problem], None]
 ) -> Iterator[Document]:
     values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
     is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1
-    made = columns.documents(values, known_as, rows[0].number) if is_whole else None
+    made = columns.documents(values, file_id, rows[0].number) if is_whole else None
     if made is not None:
         yield from made
         return
@@ -260,21 +260,21 @@ def _documents(
         try:
             if isinstance(row.values, DocumentError):
                 raise row.values
-            yield columns.document(row.values, known_as, row.number)
+            yield columns.document(row.values, file_id, row.number)
         except DocumentError as error:
             on_problem(Problem(f"{file}, {row.place}", str(error)))
 
 
-def source_text(named: str, *, with_notation: bool = False) -> str:
+def source_text(named: str, *, keeps_markup: bool = False) -> str:
     """Return the text of a file, or of standard input for `-`; raise ParameterError if it is unreadable or not text.
 
-    `with_notation` keeps the tags of HTML.
+    `keeps_markup` keeps the tags of HTML.
     """
     try:
         if named != "-":
             with Path(named).open("rb") as opened:
                 raw = _bytes(opened)
-            return decode(raw) if with_notation else file_text(raw, Path(named))
+            return decode(raw) if keeps_markup else file_text(raw, Path(named))
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
         return file_text(_read(sys.stdin.buffer), PurePath(named))
@@ -284,7 +284,7 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
         raise ParameterError(f"{named}: {error}") from error
 
 
-def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
+def file_text(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
     """Return the text of a file from its bytes; if the bytes are ambiguous, the file name decides the format.
 
     By default, this process's own reader extracts the text, with the limits of the settings. DocumentError gives the
@@ -317,13 +317,13 @@ def _read(opened: IO[bytes]) -> bytes:
 
 
 @cache
-def _reader(process: int) -> Reader:
+def _reader(process: int) -> ReaderPool:
     """Return the reader of the process with this id; forked processes must not share pipes."""
     # Plain text does not need these modules, so import them here.
-    from whorl.ingest.extraction.reader_pool import Reader
+    from whorl.ingest.extraction.reader_pool import ReaderPool
     from whorl.ingest.file_limits import file_limits
 
-    return Reader(file_limits())
+    return ReaderPool(file_limits())
 
 
 #: Prefixes of addresses that name local files; the path follows the prefix.

@@ -21,7 +21,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
-from whorl.ingest.extraction.reader_pool import Reader
+from whorl.ingest.extraction.reader_pool import ReaderPool
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.bulk_upload import Uploads
 from whorl.service.credentials import Authenticator, Credentials, Tickets
@@ -109,7 +109,7 @@ def create_app(
     requests, writes = (
         RequestSemaphore(most, gauge, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
     )
-    files = Reader(settings.file_limits, max(1, FILE_READERS // settings.workers))
+    files = ReaderPool(settings.file_limits, max(1, FILE_READERS // settings.workers))
     memory = BodyMemory(settings.max_concurrent * max(settings.max_text_bytes, settings.max_line_bytes))
 
     @asynccontextmanager

@@ -25,7 +25,7 @@ from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides,
 from whorl.cli.main import main
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
-from whorl.ingest.extraction.reader_pool import Reader, _ReaderProcess
+from whorl.ingest.extraction.reader_pool import ReaderPool, _ReaderProcess
 from whorl.ingest.files import file_text
 from whorl.request_context import Request, deadline, new_request
 
@@ -46,20 +46,20 @@ MIXED = {
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[Reader]:
+def reader() -> Iterator[ReaderPool]:
     """A reader for all tests without special limits."""
-    made = Reader()
+    made = ReaderPool()
     yield made
     made.close()
 
 
 @pytest.fixture
-def limited() -> Iterator[Callable[..., Reader]]:
+def limited() -> Iterator[Callable[..., ReaderPool]]:
     """Factory of readers with limits."""
-    readers: list[Reader] = []
+    readers: list[ReaderPool] = []
 
-    def make(workers: int = 1, **limits: Any) -> Reader:
-        readers.append(Reader(FileLimits(**limits), workers))
+    def make(workers: int = 1, **limits: Any) -> ReaderPool:
+        readers.append(ReaderPool(FileLimits(**limits), workers))
         return readers[-1]
 
     yield make
@@ -67,11 +67,11 @@ def limited() -> Iterator[Callable[..., Reader]]:
         reader.close()
 
 
-def words(name: str, raw: bytes, reader: Reader) -> list[str]:
+def words(name: str, raw: bytes, reader: ReaderPool) -> list[str]:
     return file_text(raw, PurePath(name), reader).split()
 
 
-def problem(name: str, raw: bytes, reader: Reader) -> str:
+def problem(name: str, raw: bytes, reader: ReaderPool) -> str:
     with pytest.raises(DocumentError) as caught:
         file_text(raw, PurePath(name), reader)
     return str(caught.value)
@@ -88,7 +88,7 @@ def children() -> set[int]:
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_words_in_order(reader: Reader, name: str) -> None:
+def test_words_in_order(reader: ReaderPool, name: str) -> None:
     """
     All words of all paragraphs are extracted in order, and nothing else.
     """
@@ -97,7 +97,7 @@ def test_words_in_order(reader: Reader, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.pptx", "a.xlsx"])
-def test_the_first_bytes_tell_more_than_the_name(reader: Reader, name: str) -> None:
+def test_the_first_bytes_tell_more_than_the_name(reader: ReaderPool, name: str) -> None:
     """
     A file without a suffix, or with the suffix of a text file, is read in its actual format.
     """
@@ -127,7 +127,7 @@ def test_the_first_bytes_tell_more_than_the_name(reader: Reader, name: str) -> N
         ("a.odt", b"PK\x03\x04" + bytes(600), r"this is an archive \(ZIP\)"),
     ],
 )
-def test_unreadable_files_give_a_short_reason(reader: Reader, name: str, raw: bytes, reason: str) -> None:
+def test_unreadable_files_give_a_short_reason(reader: ReaderPool, name: str, raw: bytes, reason: str) -> None:
     """
     The error names the reason in one short line.
     """
@@ -140,7 +140,7 @@ def test_unreadable_files_give_a_short_reason(reader: Reader, name: str, raw: by
 @pytest.mark.parametrize(
     ("name", "library"), [("a.pdf", "pypdfium2"), ("a.docx", "docx"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl")]
 )
-def test_a_missing_extra_is_named(reader: Reader, monkeypatch: pytest.MonkeyPatch, name: str, library: str) -> None:
+def test_a_missing_extra_is_named(reader: ReaderPool, monkeypatch: pytest.MonkeyPatch, name: str, library: str) -> None:
     """
     The error names the missing extra, for formats recognised by content or by name; e-mail and HTML need no extra.
     """
@@ -150,7 +150,7 @@ def test_a_missing_extra_is_named(reader: Reader, monkeypatch: pytest.MonkeyPatc
     assert words("a.eml", MIXED["a.eml"], reader) == words("a.html", MIXED["a.html"], reader)
 
 
-def test_a_file_may_be_too_large(limited: Callable[..., Reader]) -> None:
+def test_a_file_may_be_too_large(limited: Callable[..., ReaderPool]) -> None:
     """
     The error has the size, the limit and the setting.
     """
@@ -161,7 +161,7 @@ def test_a_file_may_be_too_large(limited: Callable[..., Reader]) -> None:
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_a_text_may_be_too_long(limited: Callable[..., Reader], name: str) -> None:
+def test_a_text_may_be_too_long(limited: Callable[..., ReaderPool], name: str) -> None:
     """
     A text beyond the limit is refused in every format; it is not truncated, since half a document is a different
     document.
@@ -175,7 +175,7 @@ def test_a_text_may_be_too_long(limited: Callable[..., Reader], name: str) -> No
     ("name", "member"),
     [("a.docx", "word/document.xml"), ("a.pptx", "ppt/presentation.xml"), ("a.xlsx", "xl/workbook.xml")],
 )
-def test_a_small_archive_of_much_is_not_unpacked(limited: Callable[..., Reader], name: str, member: str) -> None:
+def test_a_small_archive_of_much_is_not_unpacked(limited: Callable[..., ReaderPool], name: str, member: str) -> None:
     """
     A file of less than a megabyte that declares more content than the memory limit is refused.
     """
@@ -184,7 +184,7 @@ def test_a_small_archive_of_much_is_not_unpacked(limited: Callable[..., Reader],
     assert "unpacked it would have 210," in problem(name, bomb, limited(memory_bytes=200_000_000))
 
 
-def test_an_archive_with_an_understated_size(reader: Reader) -> None:
+def test_an_archive_with_an_understated_size(reader: ReaderPool) -> None:
     """
     Content beyond the declared size is not unpacked, so the file counts as damaged.
     """
@@ -195,7 +195,7 @@ def test_an_archive_with_an_understated_size(reader: Reader) -> None:
 
 
 @linux
-def test_too_much_memory(limited: Callable[..., Reader]) -> None:
+def test_too_much_memory(limited: Callable[..., ReaderPool]) -> None:
     """
     A document of a million paragraphs that exceeds the memory limit is an error; the next file is read.
     """
@@ -207,7 +207,7 @@ def test_too_much_memory(limited: Callable[..., Reader]) -> None:
 
 
 @linux
-def test_a_pdf_that_unpacks_to_more_than_the_memory(limited: Callable[..., Reader]) -> None:
+def test_a_pdf_that_unpacks_to_more_than_the_memory(limited: Callable[..., ReaderPool]) -> None:
     """
     PDFium aborts the process when memory runs out, since it cannot go on safely; the next file is read.
     """
@@ -220,7 +220,7 @@ def test_a_pdf_that_unpacks_to_more_than_the_memory(limited: Callable[..., Reade
     assert words("a.pdf", MIXED["a.pdf"], small)
 
 
-def test_reading_ends_at_the_time_limit(limited: Callable[..., Reader], clock: Clock) -> None:
+def test_reading_ends_at_the_time_limit(limited: Callable[..., ReaderPool], clock: Clock) -> None:
     """
     Reading ends at the time limit with a reason; the next file is read.
     """
@@ -233,7 +233,7 @@ def test_reading_ends_at_the_time_limit(limited: Callable[..., Reader], clock: C
 
 
 @linux
-def test_processes_are_few_and_end(limited: Callable[..., Reader]) -> None:
+def test_processes_are_few_and_end(limited: Callable[..., ReaderPool]) -> None:
     """
     Plain text needs no process, all other files share one, and closing the reader ends it.
     """
@@ -259,7 +259,7 @@ def is_running(process: int) -> bool:
 
 @linux
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_process_that_died_between_files_is_replaced(limited: Callable[..., Reader], number: int) -> None:
+def test_a_process_that_died_between_files_is_replaced(limited: Callable[..., ReaderPool], number: int) -> None:
     """
     A process killed between two files, as by the kernel short of memory, is replaced without an error.
     """
@@ -273,7 +273,7 @@ def test_a_process_that_died_between_files_is_replaced(limited: Callable[..., Re
 
 
 @linux
-def test_a_hanging_process_is_replaced(limited: Callable[..., Reader], clock: Clock) -> None:
+def test_a_hanging_process_is_replaced(limited: Callable[..., ReaderPool], clock: Clock) -> None:
     """
     A stopped process is ended at the time limit, even while it should receive a large file; the next file is read.
     """
@@ -288,7 +288,7 @@ def test_a_hanging_process_is_replaced(limited: Callable[..., Reader], clock: Cl
 
 
 @linux
-def test_an_interruption_ends_the_process(limited: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_ends_the_process(limited: Callable[..., ReaderPool], monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Ctrl-C in the middle of a file leaves no process running.
     """
@@ -317,7 +317,9 @@ def test_an_interruption_ends_the_process(limited: Callable[..., Reader], monkey
 
 
 @linux
-def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_files_leave_a_place_to_others(
+    limited: Callable[..., ReaderPool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
     Two slow files may occupy both processes until another file waits; then one of them is refused with a request to try
     again.
@@ -340,7 +342,7 @@ def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monk
 
 
 @linux
-def test_cancelling_a_request_ends_the_reading(limited: Callable[..., Reader]) -> None:
+def test_cancelling_a_request_ends_the_reading(limited: Callable[..., ReaderPool]) -> None:
     """
     Cancelling a request ends the process that reads its file, or its wait for a process, long before the time limit.
     """
@@ -373,9 +375,9 @@ def test_a_process_ends_with_its_parent(tmp_path: Path) -> None:
     (tmp_path / "endless.html").write_bytes(ENDLESS)
     program = (
         "import os, pathlib, sys, threading\n"
-        "from whorl.ingest.extraction.reader_pool import Reader\n"
+        "from whorl.ingest.extraction.reader_pool import ReaderPool\n"
         "from whorl.ingest.files import file_text\n"
-        "reader = Reader()\n"
+        "reader = ReaderPool()\n"
         "file_text(b'<p>word</p>', pathlib.PurePath('a.html'), reader)\n"
         "if sys.argv[1:]:\n"
         "    raw = pathlib.Path(sys.argv[1]).read_bytes()\n"
@@ -398,7 +400,7 @@ def test_a_process_ends_with_its_parent(tmp_path: Path) -> None:
             time.sleep(0.05)
 
 
-def test_threads_get_each_its_own_text(limited: Callable[..., Reader]) -> None:
+def test_threads_get_each_its_own_text(limited: Callable[..., ReaderPool]) -> None:
     """
     Eight threads that share two processes each get their own text.
     """
@@ -410,7 +412,7 @@ def test_threads_get_each_its_own_text(limited: Callable[..., Reader]) -> None:
 
 
 def test_a_folder_of_files_is_no_place_to_import_from(
-    reader: Reader, limited: Callable[..., Reader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reader: ReaderPool, limited: Callable[..., ReaderPool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Modules next to the documents are not imported.

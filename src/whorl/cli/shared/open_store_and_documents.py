@@ -139,10 +139,10 @@ def file_documents(
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None
         # Commands read `-` as standard input, so they could not find a document with the id `-`.
-        known_as = _INPUT_ID if str(file) == STANDARD_INPUT else None
+        own_id = _INPUT_ID if str(file) == STANDARD_INPUT else None
         if isinstance(file, Path):
-            known_as = file_id(str(file), base)
-        yield from documents_in(file, on_problem, columns, on_text_table=on_text_table, known_as=known_as)
+            own_id = file_id(str(file), base)
+        yield from documents_in(file, on_problem, columns, on_text_table=on_text_table, file_id=own_id)
 
 
 def table_notes(names: Sequence[str]) -> list[str]:

@@ -170,7 +170,7 @@ def _content(part: MIMEPart) -> str:
 
 #: PDFium's marker for a hyphen that splits a word at the end of a line, and the line end. Without both, the word is
 #: whole again.
-_PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
+_HYPHEN_MARK = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
 def read_pdf(raw: bytes, text: TextBuffer) -> None:
@@ -192,7 +192,7 @@ def read_pdf(raw: bytes, text: TextBuffer) -> None:
         for number in range(len(document)):
             try:
                 with closing(document[number]) as page, closing(page.get_textpage()) as drawn:
-                    content = _PARTED.sub("", drawn.get_text_range()).replace("\r\n", "\n")
+                    content = _HYPHEN_MARK.sub("", drawn.get_text_range()).replace("\r\n", "\n")
             except pypdfium2.PdfiumError:
                 raise DocumentError(f"page {number + 1:,} of this PDF is damaged") from None
             has_words = has_words or bool(content.strip())
@@ -207,7 +207,7 @@ _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
 #: Text to append at the end of an element, such as a line feed after a paragraph.
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
 #: Suffixes of relationship types. They identify the parts of a DOCX outside its main text, in reading order.
-_BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
+_SIDE_PARTS = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"
 #: Maximum depth of embedded files; deeper files are skipped.
 _MOST_DEPTH = 3
@@ -271,8 +271,8 @@ def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
 
     main = OpcPackage.open(file).main_document_part
     related = [relation for relation in main.rels.values() if not relation.is_external]
-    beside = [relation.target_part for kind in _BESIDE for relation in related if relation.reltype.endswith(kind)]
-    for part in dict.fromkeys((main, *beside)):
+    side = [relation.target_part for kind in _SIDE_PARTS for relation in related if relation.reltype.endswith(kind)]
+    for part in dict.fromkeys((main, *side)):
         _walk(part.element if isinstance(part, XmlPart) else parse_xml(part.blob), text)
     return [relation.target_part for relation in related if relation.reltype.endswith(_ATTACHED)]
 

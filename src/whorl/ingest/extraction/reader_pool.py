@@ -32,7 +32,7 @@ class BusyError(DocumentError):
     """All readers are busy; the caller may retry later."""
 
 
-class Reader:
+class ReaderPool:
     """Extracts text in worker processes, which start when needed.
 
     The processes end when this object is closed or deleted. At most `workers` processes read files at the same time;
@@ -117,8 +117,8 @@ class Reader:
 class _Watchdog:
     """Ends a worker process from a thread if its file takes too long, even if the pipe to the process blocks."""
 
-    def __init__(self, reader: Reader, seconds: float, setting: str) -> None:
-        self._reader, self._seconds, self._setting = reader, seconds, setting
+    def __init__(self, pool: ReaderPool, seconds: float, setting: str) -> None:
+        self._pool, self._seconds, self._setting = pool, seconds, setting
         self._is_over, self._cancellation = threading.Event(), cancellation()
         self.ended: DocumentError | StoppedError | None = None
 
@@ -141,8 +141,8 @@ class _Watchdog:
                     self.ended = StoppedError("nobody waits for this file any more")
                     break
                 is_slow = time.monotonic() - began >= SLOW_SECONDS
-                is_counted = is_counted or (is_slow and self._reader.slow.acquire(blocking=False))
-                if is_slow and not is_counted and self._reader.waiting:
+                is_counted = is_counted or (is_slow and self._pool.slow.acquire(blocking=False))
+                if is_slow and not is_counted and self._pool.waiting:
                     problem = f"reading it took longer than {SLOW_SECONDS:g} seconds, and others wait; try again"
                     self.ended = BusyError(problem)
                     break
@@ -154,7 +154,7 @@ class _Watchdog:
             end()
         finally:
             if is_counted:
-                self._reader.slow.release()
+                self._pool.slow.release()
 
 
 @dataclass(frozen=True, slots=True)

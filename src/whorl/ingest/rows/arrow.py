@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
-from whorl.ingest.rows.compression import Expansion
+from whorl.ingest.rows.compression import ExpansionLimit
 from whorl.ingest.rows.protocol import (
     GROUP_BYTES,
     ROWS_AT_ONCE,
@@ -63,7 +63,7 @@ class _Columnar(RowFormat):
     def groups(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Group]:
         """Yield the rows in groups small enough to be converted to objects at once."""
         with _convert_errors(self.name):
-            expansion, before = Expansion(_size(opened)), 0 if span is None else span.before
+            expansion, before = ExpansionLimit(_size(opened)), 0 if span is None else span.before
             for batch in self._batches(opened, columns, span):
                 is_flat = all(map(_is_flat, batch.schema.types))
                 nested = 0 if is_flat else _VALUE_BYTES * sum(map(_count_nested_values, batch.columns))

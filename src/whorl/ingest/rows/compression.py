@@ -44,7 +44,7 @@ def packing_of(head: bytes) -> str:
     return next((module for mark, module in _MARKS.items() if re.match(mark, head)), "")
 
 
-class Expansion:
+class ExpansionLimit:
     """Limits the number of unpacked bytes, and the time to read them, for a file that unpacks to many times its size.
 
     `packed_size` returns the number of packed bytes, of the whole file or of the part read so far.
@@ -73,10 +73,10 @@ class Expansion:
 
 
 @contextmanager
-def open_compressed(opened: IO[bytes], module: str, expansion: Expansion | None = None) -> Iterator[IO[bytes]]:
+def open_compressed(opened: IO[bytes], module: str, expansion: ExpansionLimit | None = None) -> Iterator[IO[bytes]]:
     """Open the content of a compressed file; raise UnreadRowsError if it is truncated or expands too much."""
     opened.seek(0)
-    expansion = expansion or Expansion(opened.tell)
+    expansion = expansion or ExpansionLimit(opened.tell)
     try:
         packed = import_module(module)
         stream = _Zstandard(opened, expansion) if module == "zstandard" else _Stepwise(packed.open(opened), expansion)
@@ -89,7 +89,7 @@ def open_compressed(opened: IO[bytes], module: str, expansion: Expansion | None 
 class _Stepwise(ReadableStream):
     """Unpacked stream. It may return fewer bytes than requested, so that data before an error are not lost."""
 
-    def __init__(self, stream: Any, expansion: Expansion) -> None:
+    def __init__(self, stream: Any, expansion: ExpansionLimit) -> None:
         super().__init__()
         self._stream, self._expansion = stream, expansion
 
@@ -109,7 +109,7 @@ class _Stepwise(ReadableStream):
 class _Zstandard(ReadableStream):
     """Zstandard stream that detects a truncated last frame, unlike the library's own stream."""
 
-    def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
+    def __init__(self, packed: IO[bytes], expansion: ExpansionLimit) -> None:
         super().__init__()
         self._expansion = expansion
         # `zstd --long` makes large windows, so allow them.
@@ -148,7 +148,7 @@ class Packed(RowFormat):
         self.takes_columns = inner.takes_columns
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
-        expansion = Expansion(opened.tell)
+        expansion = ExpansionLimit(opened.tell)
         with open_compressed(opened, self._module, expansion) as stream:
             for row in self._inner.rows(stream, columns):
                 yield row

@@ -16,7 +16,7 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 
 from whorl.errors import DocumentError
 from whorl.ingest.redaction import public_address
-from whorl.ingest.rows.compression import Expansion
+from whorl.ingest.rows.compression import ExpansionLimit
 from whorl.ingest.rows.protocol import (
     MOST_BYTES,
     Added,
@@ -117,7 +117,7 @@ class _Unpacked(GzipFile):
 
     def __init__(self, opened: IO[bytes]) -> None:
         super().__init__(fileobj=opened)
-        self._expansion = Expansion(opened.tell)
+        self._expansion = ExpansionLimit(opened.tell)
 
     def read(self, size: int | None = -1) -> bytes:
         try:

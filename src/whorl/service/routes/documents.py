@@ -14,7 +14,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
-from whorl.ingest.extraction.reader_pool import BusyError, Reader
+from whorl.ingest.extraction.reader_pool import BusyError, ReaderPool
 from whorl.ingest.files import file_text
 from whorl.ingest.rows.detect_row_format import has_rows
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
@@ -155,7 +155,7 @@ class FileText(TypedDict):
     text: str
 
 
-def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_only: bool = False) -> APIRouter:
+def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_read_only: bool = False) -> APIRouter:
     """Return the routes; `reader` must stay open as long as the service runs."""
     router = api_router()
 
