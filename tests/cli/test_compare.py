@@ -150,7 +150,8 @@ def test_nothing_in_common(folder: Path) -> None:
 @pytest.mark.parametrize("text", ["", "quick brown fox jumps", "…"])
 def test_a_text_without_shingles(folder: Path, text: str) -> None:
     """
-    For texts without shingles a note says that there is nothing to count, even if they are equal; every share is 0.
+    For texts without shingles, a note says that they are too short to compare, even if they are equal; every share is
+    0.
     """
     (folder / "short.txt").write_text(text, encoding="utf-8")
     for other, sides in (("a.txt", ["A"]), ("short.txt", ["A", "B"])):
@@ -165,7 +166,7 @@ def test_a_text_without_shingles(folder: Path, text: str) -> None:
         assert len(output["warnings"]) == len(sides)
 
 
-# Arguments A and B.
+# The arguments A and B.
 
 
 def test_documents_of_a_store(store: str) -> None:
@@ -310,7 +311,7 @@ def test_an_unreachable_store(named: str, message: str) -> None:
     assert done.stderr.startswith(f"whorl: 'nosuch' is no file here, so it is an id, and the store says: {message}")
 
 
-# Amount and form of the output.
+# Number and form of the printed passages.
 
 
 def test_rows_limit_the_passages(folder: Path) -> None:

@@ -65,8 +65,8 @@ def test_pairs_in_every_format(lines: Path) -> None:
 
 def test_a_table_shows_twenty_clusters_and_sums_up(tmp_path: Path) -> None:
     """
-    The table has the twenty largest clusters with the beginning of a text, all with --all and in other formats; the
-    last lines count documents, clusters, and what would go if one of each stayed.
+    The table has the twenty largest clusters with the beginning of a text; --all and the other formats have all. The
+    last lines count documents, clusters, and the documents that could be deleted if one of each cluster stayed.
     """
     texts = [f"cluster number {at} begins " + " ".join(f"w{at}x{word}" for word in range(30)) for at in range(25)]
     rows = [{"id": f"{at}/{copy}", "text": text} for at, text in enumerate(texts) for copy in range(4)]
@@ -95,7 +95,8 @@ def test_a_table_shows_twenty_clusters_and_sums_up(tmp_path: Path) -> None:
 
 def test_two_sets_match_with_ids_and_spans(tmp_path: Path) -> None:
     """
-    Each pair of passages between a set and its reference has the documents and the ranges of both, in every format.
+    Each pair of passages between a set and its reference has the ids of both documents and both ranges, in every
+    format.
     """
     shared = " ".join(f"shared{at}" for at in range(20))
     texts = {"known": f"before it {shared} and after", "new": f"{shared}, else", "alone": "nothing in common here"}
@@ -158,7 +159,7 @@ def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
 
 def test_a_list_of_superfluous_documents(lines: Path, tmp_path: Path) -> None:
     """
-    No two kept documents of a cluster are duplicates of each other, and nothing is deleted.
+    No two kept documents of a cluster are duplicates of each other, and no document is deleted.
     """
     before = lines.read_bytes()
     done = run(lines, "--keep", "longest", "--delete-list", tmp_path / "list", "--format", "json")
@@ -186,7 +187,7 @@ def test_dates_and_numbers_that_cannot_be_read_are_noted(
     tmp_path: Path, kind: str, keep: str, options: list[str]
 ) -> None:
     """
-    A note counts the values that are no date or number, and shows the first one; a missing value is none of them.
+    A note counts the values that are no date or number, and shows the first one; missing values are not counted.
     """
     numbers = dict(zip(DATES, ["999", "1,000,000", "2 000", None, ""], strict=True))
     rows = [{"id": key, "text": DOCUMENTS[0].text, "d": day, "n": numbers[key]} for key, day in DATES.items()]
@@ -760,8 +761,8 @@ def test_standard_output(lines: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
     """
-    Documents that are in the reference are all listed; of the others one of each cluster stays; equal ids in both do
-    not matter.
+    All duplicates of reference documents are listed. In clusters without a reference, one document stays. Ids may occur
+    in both inputs.
     """
     near = PAGE.replace("w7 ", "x7 ")
     reference = written(tmp_path / "train.jsonl", {"1": PAGE, "2": near, "3": OTHER})
@@ -806,7 +807,7 @@ def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
     done = run(tuesday, *state, "--new", "--keep", "first", "--delete-list", tmp_path / "list")
     assert (done.exit_code, (tmp_path / "list").read_text().split()) == (0, ["c", "e"])
     assert "no document is new" not in done.stderr
-    # A second run has nothing to list: it leaves the files of the first, and a note says why.
+    # A second run has nothing to list: it leaves the files of the first run, and a note gives the reason.
     lists = {name: tmp_path / name for name in ("list", "out.jsonl", "other")}
     lists["out.jsonl"].write_text("a cluster")
     command = (tuesday, *state, "--new", "--keep", "first")
@@ -822,7 +823,7 @@ def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("size", "pairs"), [("1", 1), ("2", 0)])
 def test_sets_of_single_words(tmp_path: Path, size: str, pairs: int) -> None:
     """
-    With shingles of one word the sets {a, b, c, d} and {b, d, c, a, e} share four of five.
+    With shingles of one word, the sets {a, b, c, d} and {b, d, c, a, e} share four of five.
     """
     file = written(tmp_path / "sets.jsonl", {"S1": "alpha beta gamma delta", "S2": "beta delta gamma alpha epsilon"})
     done = run(file, "--shingle", size, "--pairs", "--format", "json")
@@ -832,7 +833,8 @@ def test_sets_of_single_words(tmp_path: Path, size: str, pairs: int) -> None:
 
 def test_shingles_of_characters(tmp_path: Path) -> None:
     """
-    Character shingles ignore case and collapse blanks; by hand: abcde and abcdf share abcd of three 4-shingles.
+    Character shingles ignore case and collapse blanks. abcde and abcdf have three different 4-shingles together and
+    share one, abcd.
     """
     file = written(tmp_path / "a.jsonl", {"a": "ABcde", "b": "abcdf", "c": "ab \n cde", "d": "AB cde", "e": "abc"})
     state = ("--state", tmp_path / "state")
@@ -969,8 +971,8 @@ def test_when_too_much_is_lost(
     lost: list[int | None], documents: int, strict: bool, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    The run fails if more than one in a hundred is unreadable, if a file of unknown size is, or with --strict if
-    anything is.
+    The run fails if more than one document in a hundred is unreadable, if a file of unknown size is, or, with --strict,
+    if any document is.
     """
     problems = Problems(Problem("x", "broken", number) for number in lost)
     assert report_lost(problems, documents, strict=strict) == bool(message)

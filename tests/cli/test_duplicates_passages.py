@@ -58,8 +58,8 @@ def test_passages_of_files_are_cut(tmp_path: Path) -> None:
 
 def test_pairs_of_passages_and_a_reference(tmp_path: Path) -> None:
     """
-    A is the first occurrence of a passage, which is in the reference if the reference has it; texts that are too short
-    are counted.
+    A is the first occurrence of a passage; if the reference has the passage, A is in the reference. Texts that are too
+    short are counted.
     """
     for name, lines in {"test": [long_ago], "train": [f"So {long_ago}", "short", f"{long_ago} {long_ago}"]}.items():
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in lines))

@@ -149,7 +149,7 @@ def test_parquet_and_a_reference_of_several_files(training: Path, tmp_path: Path
 @pytest.mark.process
 def test_passages_of_the_reference_alone(tests: Path, training: Path) -> None:
     """
-    Passages that rows share only with each other do not count.
+    A passage that only rows share is not reported.
     """
     options = ("--level", "passage", "--words", 10, "--pairs", "--format", "csv", "--reference", tests, *COLUMNS)
     everything, alone = run(training, *options), run(training, *options, "--reference-only")
@@ -158,7 +158,7 @@ def test_passages_of_the_reference_alone(tests: Path, training: Path) -> None:
         for done in (everything, alone)
     ]
     assert ("one", "two") in pairs[0]
-    # The first occurrence is in the single columns, which come before both together.
+    # The first occurrence of the passage is in a single column, since single columns come before both together.
     assert pairs[1] == [(f"{tests}:1#answer", "both"), (f"{tests}:1#answer", "part"), (f"{tests}:1#question", "both")]
 
 

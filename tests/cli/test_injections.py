@@ -369,7 +369,7 @@ PIECES = [
 @example("xid:*")
 def test_any_characters_mean_the_same_to_both_engines(both: tuple[Store, Store], query: str) -> None:
     """
-    Any query is an error with the same message and place on the embedded engine and in Solr, or gives the same hits.
+    Any query is an error with the same message and position on the embedded engine and in Solr, or gives the same hits.
     Hints may differ, because they name fields of the store.
     """
     answers = list[list[tuple[object, object]]]()

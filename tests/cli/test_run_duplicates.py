@@ -63,7 +63,7 @@ def test_contradicting_options_are_refused(
     arguments: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Contradicting options are one message and the exit code of wrong usage.
+    Contradicting options are refused with one message and the exit code of wrong usage.
     """
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("some words that are enough for a shingle")
@@ -87,7 +87,8 @@ def test_contradicting_options_are_refused(
 )
 def test_retention_policies(arguments: list[str], keep: Keep | None, date_column: str | None) -> None:
     """
-    --keep has the given rule, with a date column if the rule lacks one; with --filtered the default is the first.
+    --keep has the given rule, and a date column if the rule itself names none; with --filtered the default is the first
+    document.
     """
     given = command("a.txt", *arguments)
     given.require_consistent()

@@ -149,7 +149,7 @@ def test_options_that_mean_nothing_with_the_stock_plan(folder: Path, option: tup
 
 def test_the_terminal_says_what_was_promised(folder: Path) -> None:
     """
-    The terminal shows a table, the total and the promised recall; --explain shows the plan first.
+    The terminal shows a table, the total and the promised recall; with --explain, the plan comes first.
     """
     shown = similar(folder, "whole", "--metric", "jaccard", "--threshold", "80", "--explain").stdout
     assert "find documents with at least 80 % of both texts together in common (jaccard)" in shown

@@ -36,7 +36,7 @@ def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
     assert json.loads(new.stdout)["text"]["kind"] == "file"
     assert [source["id"] for source in json.loads(new.stdout)["sources"]] == ["notes/a.txt"]
     assert new.stderr.startswith("note: new.txt is not in the store, so the file itself is the source")
-    # Both have "The quick … all day in the".
+    # Both texts have "The quick … all day in the".
     assert (document["covered_words"], document["text"]["words"]) == (17, 19)
 
 
@@ -59,7 +59,7 @@ def test_a_gate_judges_a_changed_file(folder: Path) -> None:
         "low",
         True,
     )
-    # A file that cannot be read any more is no reason to judge the text in the store.
+    # If a file cannot be read any more, the gate does not fall back on the text in the store.
     mail.write_bytes(b"\x00\x01\x02\xff" * 50)
     assert whorl(*gate).exit_code == 2
 
@@ -112,7 +112,7 @@ def test_exclude_and_min_words(folder: Path) -> None:
 
 def test_an_exclusion_of_no_document(folder: Path) -> None:
     """
-    A note says that a query to exclude matches no document; for an id, it has the query that does.
+    If the query of --exclude matches no document, a note says so; for an id, the note has the query that matches it.
     """
     (folder / "own.txt").write_text(SECOND, encoding="utf-8")
     arguments = ("sources", "--store", "store", "own.txt", "--csv", "--exclude")

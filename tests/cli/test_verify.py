@@ -57,7 +57,7 @@ def test_the_list(text: str) -> None:
 @pytest.mark.parametrize(("verdicts", "status"), [("absent, misattributed", 1), ("stitched", 0), ("edited", 1)])
 def test_status(text: str, verdicts: str, status: int) -> None:
     """
-    The status is 1 if a quotation has one of the named verdicts; the output is complete.
+    The status is 1 if a quotation has one of the verdicts of --fail-on; the output is complete in any case.
     """
     result = whorl("verify", "--store", "store", text, "--json", "--fail-on", verdicts)
     assert result.exit_code == status

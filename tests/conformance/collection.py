@@ -9,7 +9,7 @@ from typing import Any
 from whorl.model import Document
 
 _STEMS = ["lorem", "ipsum", "dolor", "amet", "elit", "sed", "tempor", "magna", "aliqua", "enim", "minim", "quis"]
-#: Enough words that unrelated texts share no shingle by chance.
+#: Large enough that unrelated texts share no shingle by chance.
 VOCABULARY = [f"{stem}{number}" for number in range(60) for stem in _STEMS]
 #: Ids that break careless quoting; each is the id of a document in the collection.
 ODD_IDS = [

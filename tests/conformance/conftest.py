@@ -16,7 +16,7 @@ from whorl import Document, Store, open_store
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ask SolrCloud only a sample of the questions: it answers the same requests as a standalone Solr."""
+    """Run only a sample of the tests on SolrCloud, since it answers the same requests as a standalone Solr."""
     own = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
     cloud = [item for item in own if (call := vars(item).get("callspec")) and call.params.get("store") == "cloud"]
     left_out = {*cloud} - {*sample(cloud, 4)}

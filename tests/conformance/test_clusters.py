@@ -35,7 +35,7 @@ def worth(document: Document, field: str) -> float | None:
 )
 def test_kept_by_a_property(store: Store, collection: list[Document], keep: str, field: str, best: Any) -> None:
     """
-    A document with the best value of each complete cluster is kept; one without a value is kept only if no member has
+    The kept document of a complete cluster has the best value. A document without a value is kept only if no member has
     one.
     """
     worths = {document.id: worth(document, field) for document in collection}
@@ -56,7 +56,7 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
 
 def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     """
-    Versions with a date are in its order; the words that each adds and loses are those of the texts.
+    Versions are ordered by their dates, and the words that each adds and loses are those of the texts.
     """
     dates = {document.id: worth(document, "created") for document in collection}
     texts = {document.id: document.text.split() for document in collection}

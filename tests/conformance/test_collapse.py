@@ -18,7 +18,10 @@ DOCUMENTS = [
 
 
 def plain(hits: list[Hit], marks: dict[str, str]) -> list[tuple[str, int]]:
-    """Return each cluster's first hit, and each hit without a cluster, with the number of its near-copies."""
+    """
+    Return the ids of each cluster's first hit and of each hit without a cluster, with the number of further hits
+    in its cluster.
+    """
     ids_by_mark: dict[str, list[str]] = {}
     for hit in hits:
         ids_by_mark.setdefault(marks.get(hit.id, f"\0{hit.id}"), []).append(hit.id)

@@ -102,7 +102,7 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
 
 def test_questions_of_one_request(store: Store, collection: list[Document]) -> None:
     """
-    Facets of one request count only hits of the plan, and nested facets only documents with the outer value.
+    Facets of one request count only hits of the plan. Nested facets count only documents with the outer value.
     """
     pages = place(store, "pages", Kind.INTEGER)
     plan = BoundPlan(Between(pages, Kind.INTEGER, 1, 120))

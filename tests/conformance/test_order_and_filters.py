@@ -42,7 +42,7 @@ def test_sorted_by_a_field(store: Store, collection: list[Document], field: str,
 @pytest.mark.parametrize("order", [Order("created"), Order("name", True), Order("id"), Order("mixed", True)])
 def test_sorted_alike(store: Store, embedded_store: Store, order: Order) -> None:
     """
-    Dates, names, ids, and a field of numbers and texts have the same order on all engines.
+    Documents sorted by date, name, id, or a field of numbers and texts have the same order on all engines.
     """
     assert ids(store, "*", sort=[order]) == ids(embedded_store, "*", sort=[order])
 

@@ -57,9 +57,9 @@ BITS = {
     f"bit {start:03}": [*words(CHANCE, 30), *TEXT[start : start + CHANCE.randrange(8, 13)], *words(CHANCE, 30)]
     for start in range(0, 580, 20)
 }
-#: A text of its own, and a document that has it with words broken at line ends.
+#: Text that only one document has, with words broken at line ends.
 WHOLE = ["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(60)]
-#: Passages of 20 words, each found in one document that breaks one of its words at the end of a line.
+#: Texts of 20 words. For each of them, one document breaks one of the words at the end of a line.
 BREAKABLE = [["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(20)] for _ in range(24)]
 
 
@@ -211,8 +211,8 @@ def test_a_long_text(passage_store: Store, embedded: Store, run: int) -> None:
 
 def test_every_run_of_the_store_s_length(passage_store: Store, run: int) -> None:
     """
-    A text of one shared run finds every document that has it by a plain search in the texts, even if the other ones
-    are excluded.
+    For a text of one shared run, every document with this run is found, as by a plain search in the texts, even if the
+    other documents with it are excluded.
     """
     texts = {document_id: f" {' '.join(own)} " for document_id, own in documents(run).items()}
     count = 0
@@ -248,7 +248,7 @@ def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
 
 def test_shortest_passages_with_a_broken_word(passage_store: Store, run: int) -> None:
     """
-    A document has the shortest certain passage of a text if it breaks one of the words at the end of a line.
+    A document has the shortest certain passage of a text, even if it breaks one of its words at the end of a line.
     """
     text = " ".join(" ".join([*words(CHANCE, 25), *passage[:run]]) for passage in BREAKABLE)
     sources = passage_store.sources(source=text, min_words=run).sources

@@ -35,7 +35,7 @@ def ids(store: Store, query: str, *, plan: QueryPlan = "stock") -> set[str]:
 @pytest.mark.parametrize("plan", ["stock", "calibrated"])
 def test_the_document_of_a_quoted_id_wins(filled: Store, plan: QueryPlan) -> None:
     """
-    If a document has the full id, the query means this document, and a warning shows the other spelling.
+    If a document has the full id, the query means this document, and a warning shows how to write an overlap.
     """
     query = 'FINGERPRINT:"my_50"'
     prepared = filled.prepare(query, plan=plan)

@@ -1,4 +1,4 @@
-"""Tests of references on every engine: paths and names of documents, sizes of stores, and deleting by reference."""
+"""Paths and names of documents on every engine, sizes of stores, and deleting by reference."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_deleting_by_name(filled: Store) -> None:
 
 def test_an_unknown_name_brings_the_nearest(filled: Store) -> None:
     """
-    The error for a misspelt path, name or id, and the warning of a FINGERPRINT, name the document that was meant;
-    without one they name none.
+    The error for a misspelt path, name or id, and the warning of a FINGERPRINT, name the nearest document, or none if
+    there is no near one.
     """
     for name in ("marsh/herno.txt", "heorn.txt", "./herons.txt"):
         with pytest.raises(UnknownDocumentError, match=r"; did you mean 'marsh/heron\.txt'\?"):

@@ -1,4 +1,4 @@
-"""Tests of calibrated search on every engine: correct hits, the promised recall, and equal numbers everywhere."""
+"""Calibrated search on every engine: correct hits, the promised recall, and equal numbers everywhere."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_hits_equal_plain_sets_of_shingles(store: Store, metric: str, threshold:
 def test_engines_find_equal_hits(store: Store, embedded_store: Store, collection: list[Document]) -> None:
     """
     Ids, names, numbers, order and promised recall are equal on all engines, since they use the same hash. Only the
-    number of looked-up tokens depends on their cost in an engine.
+    number of looked-up tokens differs, because it depends on the cost of a look-up in each engine.
     """
     for document in collection[::11]:
         for metric in METRICS:

@@ -1,4 +1,4 @@
-"""Random sets in place of documents' hashes, their sketches, and their true pairs by plain sets."""
+"""Random sets in place of documents' hashes, their sketches, and their true pairs by a comparison of all sets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def numbers(chance: random.Random, count: int) -> set[int]:
 
 
 def pair_options(metric: str, percent: int, recall: int = 95) -> PairOptions:
-    """Return the options of a search for percentages."""
+    """Return search options with the threshold and the recall in percent."""
     return PairOptions(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
 
 

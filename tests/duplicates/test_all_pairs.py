@@ -84,7 +84,7 @@ def test_a_crowd_is_connected_without_all_its_pairs() -> None:
 def test_connected_documents_are_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     With spanning pairs only, families too small for a block take about as many comparisons as they have members, and
-    have the components of all their pairs; the same holds for chains and for documents of an earlier run.
+    have the components of all their pairs. The same holds for chains and for documents of an earlier run.
     """
     compared = 0
 
@@ -123,7 +123,7 @@ def test_connected_documents_are_not_compared_again(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("strangers", [0, 12])
 def test_a_family_needs_few_hashes(monkeypatch: pytest.MonkeyPatch, strangers: int) -> None:
     """
-    Hundreds of near-copies are connected in the first round: at most 64 hashes of each are looked up, not all 300.
+    Hundreds of near-copies are connected in the first round, which looks up at most 64 hashes of each, not all 300.
     """
     looked_up = 0
     copy_hashes = Sketches.copy_hashes
@@ -156,8 +156,8 @@ def test_a_family_needs_few_hashes(monkeypatch: pytest.MonkeyPatch, strangers: i
 @pytest.mark.parametrize("old", [0, 30, 55])
 def test_a_crowd_of_chains_has_the_components_of_all_pairs(old: int) -> None:
     """
-    Spanning pairs connect all documents that chains of pairs connect: also groups joined by two pivots and connected
-    only by pairs of other documents, and new and old documents outside the largest group.
+    Spanning pairs connect all documents that chains of pairs connect. This includes groups joined by two pivots, groups
+    connected only by pairs of other documents, and new and old documents outside the largest group.
     """
     options = pair_options("jaccard", 50, 100)
     for seed in range(40):
@@ -171,7 +171,7 @@ def test_a_crowd_of_chains_has_the_components_of_all_pairs(old: int) -> None:
         known = everything.select(~is_new[everything.a] & ~is_new[everything.b])
         links = _SpanningPairs(sketches, options, is_new)
         links.add(known)
-        # Test with and without an earlier attempt to decide the block.
+        # Test with and without a first attempt to connect the block by probing it.
         early = links.probe_block(np.arange(60))[0] if seed % 2 else []
         results = Pairs.concatenate([known, *early, *links.within_block(np.arange(60))])
         linked = UnionFind(60)

@@ -56,7 +56,8 @@ def test_matches_equal_a_plain_comparison(
     reference: list[str], rows: list[str], size: int, metric: str, threshold: int, has_parts: bool, at_once: int
 ) -> None:
     """
-    Matches and their shares equal those found by plain sets of n-grams; passages are the longest common runs of words.
+    Matches and their shares equal those found by comparing plain sets of n-grams; passages are the longest common runs
+    of words.
     """
     properties = [{"lang": "de"} if has_parts and at % 2 else {} for at in range(5)]
     items = [Document(f"item {at}", text, "", properties[at]) for at, text in enumerate(reference)]
@@ -121,7 +122,7 @@ def test_case_line_breaks_and_punctuation_do_not_matter(row: str) -> None:
 
 def test_a_short_row_and_a_part_of_an_item() -> None:
     """
-    The shorter text counts: a row that is a part of an item matches, and so does a row with a large part of it.
+    The shorter text decides: a row that is a part of an item matches, and so does a row with a large part of it.
     """
     words = ITEM.split()
     rows = [Document("part", " ".join(words[:9])), Document("half", " ".join([*words[:13], *["else"] * 40]))]
@@ -132,7 +133,7 @@ def test_a_short_row_and_a_part_of_an_item() -> None:
 
 def test_clusters_have_the_rows_of_each_item() -> None:
     """
-    A cluster has an item and its rows, the most frequent item first; to rewrite files each row counts once.
+    A cluster has an item and its rows, the item with most rows first. For rewriting files, each row counts once.
     """
     other = ITEM.replace("largest", "smallest").replace("Assume", "Suppose")
     rows = [Document("one", other), Document("two", f"{ITEM} {other}"), Document("three", ITEM), Document("four", "no")]
@@ -180,7 +181,7 @@ def test_several_processes_give_the_same_result() -> None:
 
 def test_a_text_that_repeats_itself_takes_no_longer() -> None:
     """
-    Texts of one word again and again have a single shingle, and do not take quadratic time.
+    Texts that repeat one word have a single shingle, and do not take quadratic time.
     """
     (pair,) = find_in_documents(
         [Document("row", "la " * 50_000)], [Document("item", "la " * 50_000)], options_of()

@@ -68,8 +68,8 @@ def test_only_needed_columns_become_properties(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "json", "csv", "parquet"])
 def test_rows_without_the_text_column_are_no_documents(tmp_path: Path, kind: str) -> None:
     """
-    A file without the text column is one problem, and its rows are no documents, which would replace those of the same
-    ids; a file whose first row lacks the column has documents.
+    A file without the text column is one problem, and its rows are skipped: as documents, they would replace others
+    with the same ids. A file whose first row lacks the column has documents.
     """
     whole = written(tmp_path / "a.jsonl", {"id": "0", "text": "t"}, {"id": "1", "text": "t"})
     mixed = written(tmp_path / "m.jsonl", {"id": "m"}, {"id": "n", "text": "t"})

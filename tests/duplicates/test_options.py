@@ -65,7 +65,8 @@ SIZES = st.lists(st.tuples(st.integers(1, 400), st.integers(1, 400)), min_size=1
 @given(SIZES, METRICS, st.integers(1, 100).map(lambda percent: Fraction(percent, 100)))
 def test_least_overlaps(sizes: list[tuple[int, int]], metric: Metric, threshold: Fraction) -> None:
     """
-    The least overlap reaches the threshold, one shingle less does not; searches for one source use the same number.
+    The least overlap reaches the threshold, and one shingle less does not. A search for one source uses the same
+    number.
     """
     options = PairOptions(metric, threshold)
     a, b = np.array(sizes, np.int64).T

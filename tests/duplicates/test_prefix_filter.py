@@ -1,5 +1,6 @@
-"""Tests of candidates and verified pairs against plain sets, of boilerplate, which must add few candidates, and of the
-index of shared hashes."""
+"""Candidates and verified pairs compared with plain sets; few candidates despite boilerplate; the index of shared
+hashes.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def test_nothing_to_compare() -> None:
 
 def test_a_document_with_more_pairs_than_one_portion(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Candidates come in batches, those of one larger document together, even if it fills several batches.
+    Candidates come in batches. All candidates of one larger document come together, even if they fill several batches.
     """
     monkeypatch.setattr(prefix_filter, "PAIRS_AT_ONCE", 5)
     chance = random.Random(5)

@@ -112,7 +112,7 @@ def test_the_last_document_of_an_id_counts_in_any_number_of_processes() -> None:
 
 def test_numbers_of_words_out_of_range() -> None:
     """
-    A passage has at least two and at most 999 words.
+    A passage has 2 to 999 words.
     """
     for words in (1, 1000):
         with pytest.raises(ParameterError, match="2 to 999"), passages_among([], words):
@@ -141,7 +141,8 @@ def test_the_remaining_text_lacks_its_passages(own: list[str]) -> None:
     """
     The remaining text is the text without its passages, except for white space, and has no new words.
 
-    Words are compared without underscores at their ends: ICU counts these to the word or not by the script before them.
+    Words are compared without underscores at their ends: ICU counts these as part of the word or not, depending on the
+    script before them.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -57,7 +57,8 @@ def test_rank_of_a_value() -> None:
 
 def test_the_smallest_loss_belongs_to_the_best_document() -> None:
     """
-    The loss is the negative number of shingles or rank, infinite without a rank, and equal if the order decides.
+    The loss is the negative number of shingles or the negative rank, infinite without a rank, and equal for all
+    documents if the order decides.
     """
     sizes, ranks = np.array([3, 9, 5]), np.array([2.0, np.nan, 7.0])
     assert Keep("longest").losses(sizes, ranks).tolist() == [-3, -9, -5]

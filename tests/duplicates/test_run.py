@@ -81,8 +81,8 @@ def test_a_stopped_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("spanning_only", [False, True])
 def test_further_documents_are_compared_with_all_earlier_ones(tmp_path: Path, spanning_only: bool) -> None:
     """
-    Three days' documents in three runs give the pairs and clusters of a single run; --new selects the pairs of the last
-    day.
+    The documents of three days, in three runs, give the pairs and clusters of a single run; --new selects the pairs of
+    the last day.
     """
     pair_options = ask_pairs("jaccard", 50, 100)
     days = [DOCUMENTS[:150], DOCUMENTS[150:250], DOCUMENTS[250:]]

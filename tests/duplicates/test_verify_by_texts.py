@@ -74,7 +74,7 @@ def test_undecided_pairs_are_verified_by_texts(tmp_path: Path, monkeypatch: pyte
         store.index([Document("whole", " ".join(words)), near])
         with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as duplicates:
             (pair,) = duplicates.pairs()
-            # The first has 5,446 of the whole text's 5,996 shingles, and three more.
+            # The first text has 5,446 of the 5,996 shingles of the second, and three more.
             assert (pair.is_exact, pair.shares.jaccard) == (True, 5_446 / 5_999)
         monkeypatch.setattr(store.engine, "texts", lambda ids: {})
         with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as duplicates:

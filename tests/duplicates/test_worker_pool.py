@@ -1,4 +1,4 @@
-"""Tests of several processes that read documents, against one process."""
+"""Several processes that read documents, compared with one process."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_a_file_that_changes_before_the_copy_is_complete(tmp_path: Path, change:
 
 def test_a_changed_file_leaves_no_delete_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A list of the rows to delete does not fit a file that has changed, so it is not written either.
+    A list of the rows to delete is not written for a file that has changed, since it would name wrong rows.
     """
     file, listed = tmp_path / "rows.jsonl", tmp_path / "list"
     file.write_text("".join(json.dumps({"text": text}) + "\n" for text in (PAGE, NEAR)))
@@ -344,7 +344,8 @@ def test_a_cluster_has_one_type_in_a_file(tmp_path: Path, name: str) -> None:
 @pytest.mark.process
 def test_several_files_with_whole_numbers_as_ids(tmp_path: Path) -> None:
     """
-    A cluster of a row whose id is a text is a text, even if the kept row has a number; 64 bits are the most.
+    If the id of any row of a cluster is text, the cluster is text, even if the kept row has a number. A number beyond
+    64 bits counts as text.
     """
     folder = tmp_path / "in"
     folder.mkdir()
@@ -476,7 +477,7 @@ def test_unwritable_output_is_refused_before_the_search(data: Path, tmp_path: Pa
 
 def test_a_failed_run_leaves_no_folder(tmp_path: Path) -> None:
     """
-    If the disk takes no more, as here by a limit on the size of a file, neither the folder nor a part of it is left.
+    If the disk is full, simulated by a limit on the size of a file, neither the folder nor a part of it is left.
     """
     resource = pytest.importorskip("resource")
     file, out = tmp_path / "all.jsonl", tmp_path / "out"

@@ -87,7 +87,7 @@ def test_texts_of_other_types(a: Any, b: Any, message: str) -> None:
 
 
 def test_passages_are_a_sequence() -> None:
-    """The passages of a comparison equal the tuple of them, in whole and in part."""
+    """The passages of a comparison behave like a tuple, as a whole and in slices."""
     first, second = Passage((0, 15), (0, 15), 3), Passage((20, 33), (16, 29), 3)
     passages = compare(
         "the quick brown fox jumps over it", "the quick brown jumps over it", Scheme(shingle_size=3)
@@ -469,8 +469,8 @@ def test_a_text_is_indexed_once_for_several_comparisons(
     a: str, others: list[str], size: int, min_words: int, kept: int
 ) -> None:
     """
-    An indexed text has the same passages with each of several texts as by the plain rule, also if it forgets the
-    words of earlier texts.
+    An indexed text has the same passages with each of several texts as by the plain rule, even if it drops the words of
+    earlier texts.
     """
     scheme = Scheme(shingle_size=size)
     with pytest.MonkeyPatch.context() as patched:

@@ -189,7 +189,7 @@ def test_texts_are_consumed_with_the_results(workers: int, monkeypatch: pytest.M
 
 def test_progress_counts_texts() -> None:
     """
-    Progress is reported in this thread, rises, and ends with the number of texts.
+    Progress is reported in the calling thread, rises, and ends with the number of texts.
     """
     reports: list[int] = []
     with reporting(lambda _, done, __: reports.append(done)):

@@ -34,8 +34,8 @@ SCHEMES = st.integers(2, 12).flatmap(
 @given(FEW, SCHEMES)
 def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) -> None:
     """
-    The numbers are the smallest hashes of the windows, in order; two runs of words have the same hash exactly if they
-    are equal.
+    The numbers are the smallest hashes of the windows, in order. Two runs of words have the same hash if and only if
+    they are equal.
     """
     hashes = run_hashes(join(words), scheme).tolist()
     size = scheme.hashed_words
@@ -115,7 +115,8 @@ def test_lines_may_be_wrapped_anywhere(passage: str) -> None:
 
 def test_how_many_are_kept() -> None:
     """
-    For random words the share of kept hashes is 2 / (window + 1), within four standard deviations.
+    For random words, the number of kept hashes is the expected one, 2 / (window + 1) of all, within four standard
+    deviations.
     """
     chance = random.Random(1)
     winnowed_hashes = winnow(join([str(chance.random()) for _ in range(20_000)]), SCHEME).size

@@ -129,20 +129,19 @@ def declared_numbers(option: OptionField) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("operation", all_operations())
 def test_each_option_is_in_every_front_end(described: Described, operation: type[Any]) -> None:
     """
-    A front end lacks an option only for a declared reason, and has none that is declared to be absent.
+    An option is missing in a front end only for a declared reason, and absent where it is declared to be absent.
     """
     calls = CALLS[operation]
     names = {"cli": {parameter.name for parameter in calls.command.params}, "python": calls.python}
     names |= {front_end: {*schema} for front_end, schema in schemas(described, calls).items()}
     for front_end in (front_end for front_end in FRONT_ENDS if front_end in names):
-        # click keeps the name of the field as the parameter's name.
+        # On the command line, click uses the field's name as the parameter's name.
         declared = {
             (option.name if front_end == "cli" else option.name_in(front_end)): front_end in option.option.absent
             for option in options_of(operation)
         }
         assert {name for name, is_absent in declared.items() if not is_absent} - names[front_end] == set()
         if front_end in ("http", "mcp"):
-            # Tools and routes may have a page of their own.
             absent = {name for name, is_absent in declared.items() if is_absent}
             assert absent & names[front_end] == set()
     assert all(reason for option in options_of(operation) for reason in option.option.absent.values())
@@ -150,7 +149,7 @@ def test_each_option_is_in_every_front_end(described: Described, operation: type
 
 def test_every_operation_has_its_front_ends() -> None:
     """
-    Where an operation has no route or tool, each of its options says why.
+    If an operation has no route or no tool, each of its options has a reason for it.
     """
     assert CALLS.keys() == set(all_operations())
     for operation, calls in CALLS.items():
@@ -186,7 +185,7 @@ def test_defaults_and_bounds_are_equal(described: Described, operation: type[Any
 
 def test_declared_choices_equal_those_of_the_code() -> None:
     """
-    Parts of a text to leave out are declared for all front ends as the search knows them.
+    The declared choices for parts of a text to leave out equal the parts that the search knows.
     """
     (without,) = (option for option in options_of(SourcesOperation) if option.name == "without")
     assert set(without.choices) == {part.value for part in Exclusion}
@@ -283,7 +282,7 @@ def test_options_of_the_other_plan(store: Store, folder: str, option: dict[str, 
 
 def test_an_explanation_has_no_order(store: Store, folder: str) -> None:
     """
-    No front end takes an order, or one hit per cluster, for an explanation.
+    No front end accepts a sort order, or one hit per cluster, for `explain`.
     """
     assert whorl("explain", "word", "--store", folder, "--sort", "name").exit_code == 2
     client = TestClient(create_app(store))

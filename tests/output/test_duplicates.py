@@ -44,7 +44,7 @@ def written(pairs: list[Pair], form: str) -> str:
 
 def test_a_pair() -> None:
     """
-    Fractions are rounded down; an estimate has intervals, rounded outward.
+    Shares are rounded down; an estimate has intervals, rounded outward.
     """
     assert values(MatchedPair(ALIKE)) == {
         "a": "one", "b": "two", "jaccard": 0.428571, "a_in_b": 0.5, "b_in_a": 0.75, "exact": True,
@@ -58,7 +58,7 @@ def test_a_pair() -> None:
 @pytest.mark.parametrize("shared", [0, 1, 7, 19, 20])
 def test_a_line_is_what_the_values_of_a_pair_encode_to(shared: int) -> None:
     """
-    A line is the JSON of the pair's values to the byte, for any id.
+    A line is byte for byte the JSON of the pair's values, for any id.
     """
     for other in (TWO, ODD, Member("\u00fc\u65e5\u2028\\/\x7f", "", 20), Member("\ud800", "", 0)):
         for pair in (Pair.of_counts(TWO, other, shared, shared, shared), Pair.of_counts(TWO, other, shared, 0, 20)):
@@ -281,7 +281,8 @@ def documents(seed: int) -> list[Document]:
 @pytest.mark.parametrize("at_once", [7, 1 << 15])
 def test_lines_are_the_same_to_the_byte(new: bool, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Pairs and clusters are the same to the byte, with equal documents, all or only new ones, for any portion size.
+    The fast writers give pairs and clusters byte for byte like the plain ones, for all or only new documents, with
+    copies, and for any portion size.
     """
     monkeypatch.setattr(results, "_PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(results, "_MEMBERS_AT_ONCE", at_once)

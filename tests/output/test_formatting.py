@@ -87,7 +87,7 @@ def test_json_without_control_characters(values: dict[str, str]) -> None:
 )
 def test_numbers_with_their_noun(number: int, text: str) -> None:
     """
-    The noun is singular for 1, and thousands are separated.
+    The noun is singular for 1; large numbers have separators of thousands.
     """
     assert plural(number, "document") == text
 

@@ -98,7 +98,8 @@ def results() -> list[tuple[Any, dict[str, Any]]]:
 @pytest.mark.parametrize(("result", "expected"), results())
 def test_each_entry(result: Outer, expected: dict[str, Any]) -> None:
     """
-    Fields are in the order of their entries, a later entry replaces an earlier one, and absent is not null.
+    Fields are in the order of their entries. A later entry replaces an earlier one, and a missing field differs from
+    null.
     """
     answer = values(result)
     assert answer == expected
@@ -108,7 +109,7 @@ def test_each_entry(result: Outer, expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize("expected", [PLAIN, FULL])
 def test_the_described_type_has_these_fields(expected: dict[str, Any]) -> None:
     """
-    The type for the description accepts the JSON, and requires each field that is always there.
+    The described type accepts the JSON, and requires each field that every result has.
     """
     adapter = TypeAdapter(response_type(Outer))
     assert adapter.validate_python(expected, strict=True) == expected

@@ -154,7 +154,7 @@ def test_nothing_can_be_found_of_nothing() -> None:
 
 def test_plans_without_sketches() -> None:
     """
-    The promise of MinHash tokens is approximate, for all sizes, for some or for none.
+    With MinHash tokens only, the plan promises about the recall for all sizes, for some, or for none.
     """
     plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), Metric.A_IN_B, HALF, HALF, source_size=4)
     plan = replace(plan, min_should_match=2)

@@ -132,7 +132,7 @@ def test_the_recall_in_words() -> None:
 )
 def test_certainty_in_words(crowded: int, candidates: int, said: str) -> None:
     """
-    With indexed passages every document is found, and the exceptions are listed.
+    With indexed passages every document is found, apart from the listed exceptions.
     """
     certain = replace(example_attribution(), unread=candidates - 2, promise=Promise(Fraction(1, 2), 24, 20, crowded))
     assert recall_line(certain) == f"every document with a passage of 20 words is found{said}"

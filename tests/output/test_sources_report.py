@@ -178,7 +178,7 @@ def test_in_a_browser(browser: Browser, file: str, scheme: str, width: int) -> N
         page.locator("article:target .links a").first.click()
         assert page.evaluate("location.hash").startswith("#t2-")
         assert page.evaluate("window.ran") is None
-        # A report needs no marks of the current view, unlike whorl's own page.
+        # The page of a report has no navigation, so the check for a mark of the current view is skipped.
         problems = [problem for problem in page.evaluate(PROBLEMS) if not problem.startswith("where this is")]
         assert problems == []
         assert page.evaluate(CONTRAST) == []

@@ -33,7 +33,7 @@ def test_small_answers_stay() -> None:
 
 def test_inner_lists_go_first() -> None:
     """
-    Passages are cut before whole sources; each source keeps its first passages.
+    Lists inside other lists are shortened first: all sources stay, each with its first passages.
     """
     answer = {"sources": [{"id": name, "passages": [f"passage {number}" for number in range(500)]} for name in "ab"]}
     left_out = trim(answer, 4_000)

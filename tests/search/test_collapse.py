@@ -15,7 +15,7 @@ from whorl.search.prepared_search import search_collapsed
 
 
 class Counting:
-    """An engine with 5,000 hits in clusters of ten; it counts the searches."""
+    """An engine with 5,000 hits in clusters of ten, which counts the searches."""
 
     def __init__(self, size: int = 10) -> None:
         self.size, self.requests, self.labels = size, 0, self

@@ -72,7 +72,7 @@ def test_a_name_that_several_have(store: Store) -> None:
 
 def test_without_a_folder_no_file_is_read(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A store that was not given the user's folder, as that of a service, knows no file, and no path but those of ids.
+    A service's store has no user folder, so it reads no files, and looks paths up among the ids only.
     """
     store.engine.file_base(lambda: tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -157,7 +157,7 @@ def test_a_store_without_a_base(store: Store, tmp_path: Path) -> None:
 
 def test_the_base_moves_with_the_store(tmp_path: Path) -> None:
     """
-    A store inside its base keeps it when both are moved; one outside keeps the place of its base.
+    A store inside its base folder finds it after both were moved; a store outside remembers the folder's path.
     """
     project = tmp_path / "project"
     for place in (project / "store", tmp_path / "store"):
@@ -184,7 +184,8 @@ def test_deleting_takes_ids_first(store: Store) -> None:
 
 def test_ids_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    An id is the path from the base wherever one is, the whole path outside of it, and without a base the shortest path.
+    The id of a file is the path from the base folder, the whole path for a file outside of it, and without a base
+    folder the shortest path.
     """
     (tmp_path / "a/b").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a")

@@ -120,8 +120,8 @@ def test_fragments_are_parts_of_the_text(text: str, size: int, snippets: int, jo
 
 def test_long_texts_check_for_each_portion() -> None:
     """
-    Highlighting 20,000 matches among as many words checks for cancellation at least once for each 2,000, in the search
-    for the matches and in the choice of fragments.
+    Highlighting 20,000 matches checks for cancellation at least once for each 2,000 words, in the search for matches
+    and in the choice of fragments.
     """
     text, checks, of_words = "fox " * 20_000, Checks(), Checks()
     with new_request("", of_words):

@@ -117,7 +117,7 @@ def test_one_filter_is_a_filter(store: Store) -> None:
 
 def test_filters_do_not_hide_what_is_shared(store: Store) -> None:
     """
-    Shared tokens are those with the query's own source, whatever its filters name.
+    Shared tokens are counted with the source of the query, even if its filters name other sources.
     """
     page = store.search("FINGERPRINT:whole", filter=["FINGERPRINT:'copy 01'"], with_shared=True)
     alone = store.search("FINGERPRINT:whole", with_shared=True)
@@ -205,7 +205,7 @@ def test_fields_are_asked_for_where_a_clause_has_one(store: Store, engine: Watch
 
 def test_counts_are_of_what_the_query_finds(store: Store) -> None:
     """
-    Counts take a further filter, or a list of alternatives, and return its warnings.
+    Counts accept a further filter, or a list of alternatives, and have its warnings.
     """
     prepared = store.prepare("kind:copy", filter=["number:[3 TO 9]"])
     assert prepared.search(rows=0).total == 7

@@ -32,9 +32,9 @@ from whorl.service.credentials import Credentials
 from whorl.service.route_paths import DOCUMENTS, SEARCH, TICKETS
 
 _USER, _PASSWORD = "ann", "secret"
-#: Operations whose valid requests may still break rules between their parts, which a schema cannot express: labels
-#: given twice, an end before its start, two exclusive parameters, a query that matches everything, a quotation
-#: without a word, a level medium above the level high. The 400 names them.
+#: Operations whose valid requests may still break rules that a schema cannot express: labels given twice, an end before
+#: its start, two exclusive parameters, a query that matches everything, a quotation without a word, a level medium
+#: above the level high. The error (400) names them.
 _JUDGED = {SEARCH, DOCUMENTS, *(f"/api/v1/{name}" for name in ("search", "explain", "delete", "verify", "sources"))}
 _WORDS = st.text("abcdefghij ", min_size=1, max_size=12).filter(str.strip)
 

@@ -36,7 +36,7 @@ from whorl.service.app import create_app
 COUNT = 101_000
 #: Maximum processor time of one request (two texts and a few documents), in milliseconds.
 MOST = 2_000.0
-#: Number of requests between new stores, because requests add and delete documents.
+#: Number of requests until the store is replaced by a new one, because requests add and delete documents.
 _FILLED_EVERY = 2_000
 _ALFRESCO = "/alfresco/api/-default-/public"
 

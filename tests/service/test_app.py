@@ -22,7 +22,7 @@ def test_the_description_is_served(embedded_service: TestClient) -> None:
     described = embedded_service.get("/openapi.json").json()
     assert {"/api/v1/search", "/healthz", "/readyz"} <= set(described["paths"])
     assert "maximum" in json.dumps(described["paths"]["/api/v1/search"])
-    # Clients resolve it with the address of the description, which may be below a prefix.
+    # Clients resolve this relative address against that of the description, which may be below a prefix.
     assert [server["url"] for server in described["servers"]] == ["."]
 
 

@@ -106,8 +106,8 @@ def test_only_the_user_is_admitted(user: str, password: str) -> None:
 
 def test_keys_of_any_characters() -> None:
     """
-    A key may have any characters, although headers arrive as Latin-1; each of several keys works, and no part or list
-    of them does.
+    A key may have any characters, although headers arrive as Latin-1. Each of several keys works, but no part and no
+    list of them.
     """
     authenticator = Authenticator(Credentials(api_keys=("hörse", "日本")), Tickets())
     for key in ("hörse", "日本"):

@@ -76,7 +76,7 @@ def test_one_after_the_other(jobs: Jobs[str]) -> None:
 
 def test_no_more_wait_than_are_allowed(jobs: Jobs[str]) -> None:
     """
-    A job over the queue's limit is a 429 with the number; a cancelled job frees its place.
+    A job beyond the limit of the queue is a 429 with the limit; a cancelled job frees its place.
     """
     gate = Gate()
     started = [jobs.start(gate.work) for _ in range(MOST_WAITING)]
@@ -119,7 +119,7 @@ def test_a_cancelled_job_ends_at_its_next_report(jobs: Jobs[str]) -> None:
 
 def test_an_unwatched_job_is_cancelled(jobs: Jobs[str], clock: Clock) -> None:
     """
-    Each status request extends the life of a job; without any, it ends at its next report.
+    Each status request extends the life of a job. A job without any ends at its next progress report.
     """
     gate = Gate()
     job = jobs.start(gate.work)

@@ -66,7 +66,7 @@ def test_a_log_in_and_an_upload_are_posts() -> None:
 
 def test_bodies_with_texts(embedded_contracts: Store) -> None:
     """
-    All described routes whose bodies have a text or a file may have long bodies; other routes may not.
+    Exactly the described routes whose bodies have a text or a file accept long bodies.
     """
     description = create_app(embedded_contracts).openapi()
     models = description["components"]["schemas"]

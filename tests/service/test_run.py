@@ -179,7 +179,7 @@ def test_a_solr_that_hangs() -> None:
         assert [error["message"] for error in refused].count(
             "20 requests are waiting already; try again"
         ) == 60 - 4 - 20
-        # Four work at a time; few requests take over from them, since their time is up at the same moment.
+        # Four requests work at a time. Few others get their turn, since the time of all is up at the same moment.
         assert hung.connections <= 4 + 20 + 1
         # The four workers, the threads for /readyz and for the page, and the thread of the event loop.
         assert served.threads() <= 4 + 2 + 8 + 4

@@ -83,7 +83,7 @@ class Workers:
         return port in self.accepted()
 
     def accepted(self) -> dict[int, int]:
-        """Return the worker process of each open connection, by the client's port."""
+        """Return the worker process that has accepted each open connection, by the client's port."""
         ours = (self.served.port, _OPEN)
         inodes = {inode: remote for local, remote, state, inode in _sockets() if (local, state) == ours}
         holders = dict[int, int]()
@@ -158,7 +158,7 @@ def engines(request: pytest.FixtureRequest) -> Iterator[Workers]:
 @thorough
 def test_connections_are_distributed(workers: Workers) -> None:
     """
-    Of 64 connections that are opened at once, each worker accepts some.
+    If 64 connections are opened at once, each worker accepts some of them.
     """
     with contextlib.ExitStack() as opened:
         ports = {opened.enter_context(workers.served.connection()).getsockname()[1] for _ in range(64)}
@@ -347,7 +347,8 @@ def test_a_stop_finishes_accepted_requests(tmp_path: Path) -> None:
 @thorough
 def test_a_worker_that_is_killed_at_its_start_is_replaced(folder: Path) -> None:
     """
-    The supervisor notices at once that a worker died before it answered, not only when it would count as hung.
+    The supervisor notices at once that a worker died before it answered; it does not wait for the timeout of a hung
+    worker.
     """
     with working(folder) as service:
         supervisor = service.served.process.pid

@@ -1,4 +1,4 @@
-"""Tests of the tables of hits, of similar documents and of sources, and of the lines around the latter."""
+"""Tests of the tables of hits, similar documents and sources, and of the lines around the table of sources."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def rows(*hits: SimilarHit) -> list[list[str]]:
 
 def test_counted_shares_have_no_interval() -> None:
     """
-    Exact shares have no interval: texts of 40 and 80 shingles share 20: 20 of 100, of 40 and of 80, and a bar of the
-    score.
+    Exact shares have no interval. Texts of 40 and 80 shingles that share 20 have 20 of 100, of 40 and of 80; the bar
+    shows the score.
     """
     head, row = rows(SimilarHit(Hit("[b]x", "a name", 25.0), exact_estimate(40, 80, 20)))
     assert head == ["id", "name", "jaccard", "A", "in", "B", "B", "in", "A", "shingles"]
@@ -83,7 +83,7 @@ def test_counted_shares_have_no_interval() -> None:
 
 def test_estimates_have_the_ends_of_their_intervals() -> None:
     """
-    Estimates have intervals in whole percent, rounded outward, each share its own; sizes have separators of thousands.
+    Estimates have intervals in whole percent, rounded outward, for each share; sizes have separators of thousands.
     """
     low, high = Shares(0.301, 0.402, 0.503), Shares(0.359, 0.458, 0.557)
     estimate = Estimate(Shares(0.333, 0.444, 0.555), low, high, 10, 30, 1_000, 12_345, is_exact=False)
@@ -95,7 +95,8 @@ def test_estimates_have_the_ends_of_their_intervals() -> None:
 @pytest.mark.parametrize("width", [70, 80, 100, 120, 160])
 def test_a_narrow_table_keeps_ids_and_shares_whole(width: int, is_residual: bool) -> None:
     """
-    The bar and then the name give way, and shares without boilerplate go to a second line, but no number is cut.
+    In a narrow table the bar is dropped first, then the name, and shares without boilerplate go to a second line; no
+    number is cut.
     """
     low, high = Shares(0.301, 0.402, 0.503), Shares(0.359, 0.458, 0.557)
     estimate = Estimate(Shares(0.333, 0.444, 0.555), low, high, 10, 30, 1_000, 12_345, is_exact=False)

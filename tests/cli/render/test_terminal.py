@@ -119,7 +119,7 @@ def test_progress_is_shown_on_standard_error(
 
 def test_a_step_without_a_total_does_not_show_that_of_the_step_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    After 21 of 21 MB, 1,562 compared pairs have no total.
+    A step without a total, such as 1,562 compared pairs, does not show the total of the step before, 21 MB.
     """
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")

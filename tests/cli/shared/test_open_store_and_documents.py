@@ -14,7 +14,7 @@ from whorl.errors import ParameterError
 
 def test_files(folder: Path) -> None:
     """
-    A file is read; a folder, a missing file and a name that no file can have are None, and a binary file is an error.
+    A file is read. A folder, a missing file and a name that no file can have give None; a binary file is an error.
     """
     (folder / "a.txt").write_text("one two", encoding="utf-8")
     (folder / "binary").write_bytes(bytes(1000))
@@ -28,7 +28,8 @@ def test_files(folder: Path) -> None:
 
 def test_a_query_may_name_a_file(notes: Path) -> None:
     """
-    A FINGERPRINT of a path is the document, one of a file that the store lacks is its text, and a note says so.
+    A FINGERPRINT of a path means the document with this path. If the store lacks the file, its text is the source, and
+    a note says so.
     """
     assert search_json("FINGERPRINT:./notes/a.txt") | {"query": ""} == search_json("FINGERPRINT:notes/a.txt") | {
         "query": ""

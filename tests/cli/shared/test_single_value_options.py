@@ -29,7 +29,8 @@ from whorl.cli.shared.single_value_options import Command
 )
 def test_a_second_value_of_an_option_is_an_error(folder: Path, words: list[str]) -> None:
     """
-    An option that takes one value can be given once, in every command; otherwise, the first value would be ignored.
+    An option that takes one value can be given once, in every command; otherwise the first value would be ignored
+    silently.
     """
     result = whorl(*words)
     flag = max((word.partition("=")[0] for word in words if word.startswith("-")), key=len)

@@ -46,7 +46,7 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
 
 
 def members_in(rows: Any) -> set[Any]:
-    """Return id, name, size and key of each document in blocks."""
+    """Return id, name, size and key of each document in the rows of blocks."""
     from whorl.duplicates.spark.arrow_blocks import BlockMembers, sizes_in
 
     members = BlockMembers.from_rows(rows)

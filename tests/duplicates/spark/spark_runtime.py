@@ -32,7 +32,7 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # As in a job; otherwise each worker loads the compiled loops by itself.
+    # As in a job: the daemon loads the compiled loops once, instead of each worker by itself.
     "spark.python.daemon.module": "whorl.duplicates.spark.worker_daemon",
     # By default Spark waits 15 seconds for Python to fetch results, which is too short on a busy machine.
     "spark.python.authenticate.socketTimeout": "240s",
@@ -42,7 +42,7 @@ SETTINGS = {
     # Inferring constraints of long plans takes longer than a job on a handful of rows.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    # Otherwise each small file of a state becomes a partition, and so a task of each step.
+    # Otherwise each small file of a state becomes a partition, and each step needs a task for it.
     "spark.sql.files.minPartitionNum": "1",
     # Each aggregation and sort allocates a page, by default of 16 MB; for a handful of rows most of it stays empty.
     "spark.buffer.pageSize": "256k",

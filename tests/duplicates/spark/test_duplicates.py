@@ -103,16 +103,17 @@ def test_pairs_and_clusters_equal_the_local_search(
         assert clusters_of(duplicates.clusters(complete=True).collect()) == complete
 
 
-# `test_a_cluster_survives_the_loss_of_its_hubs` has no reference, and the other limit.
+# Without FULL, this case has a reference and the small limit; `test_a_cluster_survives_the_loss_of_its_hubs` covers the
+# case without a reference and with the large limit.
 @thorough
 @pytest.mark.parametrize(("known", "most_at_once"), [*product([0, 60], [0, 1 << 25])] if FULL else [(60, 0)])
 def test_a_hash_block_becomes_one_cluster_with_few_pairs(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, known: int, most_at_once: int
 ) -> None:
     """
-    If only clusters are needed, 90 near-copies are linked by far fewer than their 4,005 pairs, even if most are
-    reference documents without pairs among themselves, and another block has only reference documents; pages that share
-    a part with them, but are not similar, stay out.
+    If only clusters are needed, far fewer than their 4,005 pairs link 90 near-copies. Most of them are reference
+    documents, which make no pairs with each other. Another block of reference documents makes no cluster, and pages
+    that share a fifth with the near-copies are in none.
     """
     from whorl.duplicates.spark.duplicates import SparkDuplicates
 

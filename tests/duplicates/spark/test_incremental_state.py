@@ -49,7 +49,8 @@ def days() -> Iterator[Mapping[str, str | None]]:
     yield first
     changed = [name for name in list(first)[::4] if name in texts]
     second = {
-        # Unchanged; changed without an effect on the sketch; with the text of another document, or with a unique text.
+        # Unchanged; changed without an effect on the sketch; replaced by the text of another document, or by a unique
+        # text.
         **{name: texts[name] for name in list(first)[1::4] if name in texts},
         **{name: f"{texts[name]}." for name in list(first)[2::8] if name in texts},
         **{name: texts[ids[ids.index(name) - 1]] for name in changed[::2]},

@@ -44,5 +44,5 @@ def test_the_archive_is_sufficient(tmp_path: Path) -> None:
         "assert text_hashes('one two three four five six', Scheme()).size == 2\n"
         "assert not [each for each in sys.modules.values() if 'site-packages' in (getattr(each, '__file__', 0) or '')]"
     )
-    # -S hides the packages installed here, -I hides the environment variables of Python.
+    # -S hides the installed packages, -I the environment variables of Python.
     subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, cwd=tmp_path)

@@ -51,7 +51,7 @@ def test_candidates_equal_the_local_search(
 ) -> None:
     """
     Candidates and hash blocks equal those of one process, even if hashes make too many pairs and their documents are
-    postponed; and so do the verified pairs, counted or estimated, with all their numbers.
+    postponed. The verified pairs, counted or estimated, are equal in all numbers.
     """
     from whorl.duplicates.spark.prefix_filter import find_candidates as candidates_by_parts
     from whorl.duplicates.spark.verify import verify_candidates

@@ -208,8 +208,8 @@ def test_nested_columns(spark: SparkSession, tmp_path: Path, form: str, text: st
 
 def test_no_output_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
     """
-    An output folder is not replaced. The message says so of one with only Spark's unfinished files, which a job that is
-    still running would miss.
+    An output folder is not replaced. The message names an existing output, or a folder with only Spark's unfinished
+    files, which a running job may still need.
     """
     from whorl.cli.main import main
 

@@ -111,8 +111,9 @@ def test_a_new_copy_makes_its_copies_new() -> None:
 
 def test_a_later_run_replaces_changed_documents() -> None:
     """
-    A document with an unchanged text keeps its first run, and takes its new name; with another text, even of the same
-    words, it is new. Only sketches of new documents are new, and keys without documents are reported as removed.
+    A document with an unchanged text keeps its first run, and takes its new name. With another text, even one of the
+    same words, it counts as new. Only sketches of new documents are new, and keys without documents are reported as
+    removed.
     """
     text, other = "one two three four five six seven", "one two three four five six eight"
     first = [

@@ -22,7 +22,8 @@ CHARACTERS = "日本語文章人東京分词測試中国のをひらがなカタ
 
 def divided(segments: list[str], profile: str, kind: int = DIVIDED_WORD) -> tuple[list[list[int] | None], int]:
     """
-    Return the word ends of each segment, None for those left to the plain route, and the number of those.
+    Return the word ends of each segment, None for segments left to the plain route, and the number of segments left to
+    it.
     """
     from whorl.fingerprint.compiled.cjk_word_loops import divide
 

@@ -76,7 +76,8 @@ def test_the_border_of_a_window(filler: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_results_of_a_batch_equal_those_of_single_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    No shingle extends from one text into the next, wherever windows end and slow words occur.
+    No shingle extends from one text into the next, also at the end of a window, and next to words that the plain route
+    reads.
     """
     monkeypatch.setattr(kernel, "WINDOW", WINDOW)
     whole = [
@@ -225,8 +226,8 @@ def nobody_loads() -> None:
 @pytest.mark.parametrize("weights", [(1, 1, 1), (2, 2), (1, 5)])
 def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch, weights: tuple[int, ...]) -> None:
     """
-    A process that only searches loads the loops after the third search, the threshold here, and not before. A search
-    with a weight counts as several.
+    A process that only searches loads the loops after the third search, which is the threshold here. A search with a
+    weight counts as several.
     """
     kernel.Kernel()
     monkeypatch.setattr(kernel, "_compiled", Event())

@@ -50,7 +50,8 @@ def test_all_pairs_of_a_sample() -> None:
 @given(st.lists(st.tuples(counts, counts, counts, counts), min_size=1, max_size=20))
 def test_tails_of_any_law(laws: list[tuple[int, int, int, int]]) -> None:
     """
-    Tails are equal for any parameters, including extreme tails and none or all good or drawn.
+    Tails are equal for any parameters, including extreme tails and distributions where no hash or every hash is good or
+    drawn.
     """
     population = np.array([max(law[:3]) for law in laws])
     good, drawn, least = np.array([law[1:] for law in laws]).T

@@ -97,7 +97,7 @@ def test_soft_ends(profile: str, data: st.DataObject) -> None:
 @profiles
 def test_flags_by_hand(profile: str) -> None:
     """
-    Letters start words; a quote may be inside a word and needs care or a look at the next character; spaces end
+    Letters start words; a quote may be inside a word, and needs care or a look at the next character; spaces end
     buffers.
     """
     units = tables_for_loops(profile).units
@@ -118,7 +118,7 @@ def test_flags_by_hand(profile: str) -> None:
 @profiles
 def test_engines_by_hand(profile: str) -> None:
     """
-    Each unit has the engine of its dictionary, and marks for characters that the compiled loop leaves to the plain
+    Each UTF-16 unit has the engine of its dictionary, and a mark if the compiled loop leaves the character to the plain
     route.
     """
     engines = tables_for_loops(profile).engines

@@ -1,4 +1,4 @@
-"""Sample buckets with given places of their hashes, or with random hashes."""
+"""Sample buckets whose hashes are at given positions, or random."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 
 
 def at(*places: float | None) -> Buckets:
-    """Return buckets with hashes at the given places, 0 to 1 within their buckets; None is an empty bucket, which
-    repeats the first.
+    """
+    Return buckets with hashes at the given positions, from 0 to 1 within their buckets; None is an empty bucket,
+    which repeats the first hash.
     """
     width = (1 << 64) // len(places)
     hashes = [None if place is None else int((number + place) * width) for number, place in enumerate(places)]

@@ -44,7 +44,7 @@ def test_by_hand() -> None:
     assert overlaps.source_counts.tolist() == [2, 3]
     assert overlaps.counts.tolist() == [3, 3]
     assert overlaps.union_counts.tolist() == [4, 3]
-    # Of 4 buckets 3 are filled; the places are .25 + .25 + .75, and 1 for the empty one.
+    # 3 of 4 buckets are filled; their positions are .25 + .25 + .75, and 1 for the empty one.
     assert source.size == round(4 * 3 / 2.25)
     estimates, same = estimate_buckets(overlaps)
     assert (estimates.shares.a_in_b, estimates.shares.b_in_a, estimates.shares.jaccard) == (1 / 2, 1 / 3, 1 / 4)
@@ -134,7 +134,7 @@ def test_recall_of_the_judgement(metric: Metric, threshold: Fraction, source_siz
 
 def test_candidates_far_below_the_threshold_are_dropped() -> None:
     """
-    Documents 20 points below the threshold are dropped.
+    Documents with a similarity of 30 % are dropped at a threshold of 50 %.
     """
     judgements = []
     for seed in range(40):

@@ -57,7 +57,7 @@ def test_repeats_and_order_are_preserved(words: list[str]) -> None:
 @given(st.lists(texts | st.just([]), max_size=4), st.sampled_from([1, 3, 100, 512]))
 def test_distinct_minima_of_several_texts(several: list[list[str]], bucket_count: int) -> None:
     """
-    The distinct tokens of each text, in ascending order; a text without shingles has none.
+    The tokens of each text are the distinct minima in ascending order; a text without shingles has none.
     """
     scheme = Scheme(bucket_count=bucket_count)
     minima = [sorted({*full_minima(words, scheme)[:, 0].tolist()}) for words in several]
@@ -85,8 +85,8 @@ def test_distinct_minima_of_several_texts(several: list[list[str]], bucket_count
 )
 def test_exact_signatures_are_exact_under_every_scheme(scheme: Scheme, spelling: Spelling) -> None:
     """
-    Signatures marked as exact are exact for bucket borders within a unit, for several hash functions that each wrap
-    round, and for several hashes per bucket.
+    Signatures marked as exact are exact under every scheme: for bucket borders within a unit, for several hash
+    functions with rotation, and for several hashes per bucket.
     """
     exact = 0
     # A signature of 65,536 tokens takes a hundred times as long, so fewer texts of each length are enough.
@@ -175,7 +175,7 @@ def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> 
 def test_intervals_hold_for_every_token_encoding(spelling: Spelling | None, is_in_order: bool, least: float) -> None:
     """
     For pairs of sets of 20 to 20,000 hashes, with sizes up to ten times apart, the intervals contain the true shares in
-    95 of 100 cases, and sizes are right on average.
+    95 of 100 cases, and estimated sizes are right on average.
     """
     chance, holds, ratios = np.random.default_rng(5), list[bool](), list[float]()
     for _ in range(240):

@@ -66,7 +66,8 @@ def test_decoded_tokens_are_encoded_again(halves: list[tuple[int, int]], spellin
 @given(pairs, st.sampled_from(Spelling))
 def test_as_indexed_equals_encoding_and_decoding(halves: list[tuple[int, int]], spelling: Spelling) -> None:
     """
-    as_indexed gives the numbers of the spelled tokens: lone surrogates are lost, also two that meet between tokens.
+    as_indexed gives the numbers of the spelled tokens. Lone surrogates are lost, even if two of them become neighbours
+    across tokens.
     """
     hashes = np.array(halves, np.uint64).reshape(-1, 2)
     assert np.array_equal(as_indexed(hashes, spelling), read_tokens(spell(hashes, spelling), spelling))

@@ -91,8 +91,8 @@ def test_damaged_base64_gives_none() -> None:
 
 def test_bytes_as_documented() -> None:
     """
-    The bytes of two shingles with the 27-bit hashes 1 and 2**26 + 5 * 2**23: 16 and 8 of the 26 low bits are in planes,
-    the other two packed in sequence, 0 and 2; the high bits, 0 and 1, are at the positions 0 and 1 + 1.
+    The bytes of two shingles with the 27-bit hashes 1 and 2**26 + 5 * 2**23. 16 and 8 of the 26 low bits are in planes,
+    and the other two are packed in sequence: 0 and 2. The high bits, 0 and 1, are at the positions 0 and 1 + 1.
     """
     sketch = Sketch(SCHEME, 2, np.array([1, (1 << 26) + (5 << 23)], dtype=np.uint64))
     head = bytes([2, 27, 0, 26, 2, 0, 0, 0, 2, 0, 0, 0])
@@ -135,7 +135,7 @@ def test_contradictions_are_found(body: bytes) -> None:
     raw = body + crc32(body).to_bytes(4, "little")
     with pytest.raises(StoreError, match="contradicts itself"):
         decode(raw)
-    # Also together with a sketch of the same number of low bits.
+    # The same damage is found if an intact sketch with as many low bits is decoded with it.
     sound = encode(sketch_of(random_hashes(2), replace(SCHEME, bits=27)))
     for beside in ([raw], [sound, raw], [raw, raw]):
         with pytest.raises(StoreError, match="contradicts itself"):

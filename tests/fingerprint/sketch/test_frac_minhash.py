@@ -57,7 +57,7 @@ def plain_level(size: int, scheme: SketchScheme, k: int) -> int:
 @given(schemes, sizes)
 def test_levels(scheme: SketchScheme, size: int) -> None:
     """
-    A level is the smallest at which about k hashes are left, or about `cap` beyond the floor.
+    A level is the smallest at which about k hashes are left; beyond the floor, the smallest with about `cap`.
     """
     assert scheme.level(size) == plain_level(size, scheme, scheme.k)
     assert scheme.lookup_level(size) == plain_level(size, scheme, scheme.lookup_k)
@@ -112,7 +112,8 @@ def test_a_sketch_has_the_hashes_below_the_bound(numbers: list[int], scheme: Ske
 @given(st.lists(st.sets(st.integers(0, (1 << 64) - 1) | st.integers(0, 1 << 42), max_size=30), max_size=5), schemes)
 def test_look_up_numbers_of_several_documents(documents: list[set[int]], scheme: SketchScheme) -> None:
     """
-    Each document has the numbers that it has alone; also without hashes, or with hashes that differ in the last bits.
+    Documents of a batch have the numbers that they have alone, also without hashes, or if hashes differ in the last
+    bits only.
     """
     hashes = [np.array(sorted(own), np.uint64) for own in documents]
     sizes = np.array([own.size for own in hashes], np.int64)
@@ -143,8 +144,8 @@ def test_comparison_equals_plain_sets(own: list[int], others: list[list[int]]) -
 @given(st.lists(st.integers(0, 40), max_size=60), st.lists(st.lists(st.integers(0, 40), max_size=60), max_size=5))
 def test_equal_prefixes_are_counted_with_repeats(own: list[int], others: list[list[int]]) -> None:
     """
-    Four hashes each begin with the same 27 bits: the shared number is at least that of the shared shingles, and equals
-    the multiset intersection of the prefixes.
+    Each group of four hashes begins with the same 27 bits. The shared number is at least that of the shared shingles,
+    and equals the multiset intersection of the prefixes.
     """
     pool = np.array([(number // 4 << 40) + number % 4 for number in range(41)], dtype=np.uint64)
     source, *hits = (sketch_of(pool[np.array(part, dtype=np.intp)], SCHEME) for part in (own, *others))
@@ -158,8 +159,8 @@ def test_equal_prefixes_are_counted_with_repeats(own: list[int], others: list[li
 @pytest.mark.slow
 def test_accidental_matches_have_the_documented_rate() -> None:
     """
-    Two disjoint sets of 200,000 hashes have the expected number of accidental matches: n / 2**bits of those below the
-    bound, 37 of 25,000.
+    Two disjoint sets of 200,000 hashes have the expected number of accidental matches: n / 2**bits of the hashes below
+    the bound, 37 of 25,000.
     """
     hashes = np.unique(random_hashes(400_000, seed=3))
     parts = np.split(np.random.default_rng(1).permutation(hashes), [200_000])
@@ -229,7 +230,8 @@ def test_other_schemes_are_refused() -> None:
 @given(st.sampled_from([24, 27, 30, 40, 60, 64]), st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=30))
 def test_tokens_are_the_bits_in_letters(bits: int, numbers: list[int]) -> None:
     """
-    A token has six bits per letter from the top, sorted as the numbers and as distinct.
+    A token has six bits per letter from the top. Tokens sort like their numbers, and different numbers have different
+    tokens.
     """
     scheme = SketchScheme(bits=bits)
     letters = ".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"

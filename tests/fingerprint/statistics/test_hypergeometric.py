@@ -50,14 +50,15 @@ def test_by_hand() -> None:
     Of 5 cards 2 are red and 2 are drawn: both are red in 1 of 10 hands, at least one is red in 7.
     """
     assert upper_tail(5, 2, 2, [0, 1, 2, 3]).tolist() == pytest.approx([1, 0.7, 0.1, 0], abs=1e-15)
-    # At most 0, 1 or 2 red cards are at least 2, 1 or 0 of the 3 others.
+    # At most 0, 1 or 2 red cards means at least 2, 1 or 0 of the 3 others.
     assert upper_tail(5, 3, 2, [3, 2, 1, 0]).tolist() == pytest.approx([0, 0.3, 0.9, 1], abs=1e-15)
 
 
 @given(draws(), st.integers(0, 301))
 def test_hypergeometric_equals_the_plain_sum(numbers: tuple[int, int, int], least: int) -> None:
     """
-    Both tails have a relative error of at most 1e-10, for any size: at most n good ones are at least drawn - n others.
+    Both tails have a relative error of at most 1e-10, for any size. The lower tail is the upper tail of the other
+    hashes: at most n good ones drawn means at least drawn - n others.
     """
     expected = plain_upper_tail(*numbers, least)
     assert float(upper_tail(*numbers, least)) == pytest.approx(float(expected), rel=1e-10, abs=1e-300)
@@ -162,7 +163,7 @@ def test_equal_probability_is_enough() -> None:
 @given(draws(2000), st.integers(0, 5), st.fractions(Fraction(1, 100), 1, max_denominator=100))
 def test_least_good(numbers: tuple[int, int, int], least: int, recall: Fraction) -> None:
     """
-    One good one fewer does not satisfy the recall.
+    The number of good ones reaches the recall, and one fewer does not.
     """
     population, _, drawn = numbers
     least = min(least, population)

@@ -40,8 +40,8 @@ def interval(size: int, shared: list[int], drawn: int, confidence: float = CONFI
 
 def test_by_hand() -> None:
     """
-    5 of 10 are drawn, 2 of them good: with 2 good ones in all, both are drawn in 56 of 252 cases; with 8 good ones, at
-    least 3 are drawn.
+    5 of 10 are drawn, and 2 of them are good. If 2 of the 10 are good, both are drawn in 56 of 252 cases; if 8 are
+    good, at least 3 are always drawn.
     """
     # With 7 good ones, 2 of 5 drawn are good in 21 of 252 cases.
     assert interval(10, [2], 5) == [(2, 7)]
@@ -66,7 +66,7 @@ def test_nothing_drawn_allows_any_overlap() -> None:
 @given(st.data())
 def test_interval_ends_equal_an_exhaustive_search(data: st.DataObject) -> None:
     """
-    The ends equal those found by trying all overlaps, for any number of rows and any distance from the first guess.
+    The ends equal those found by trying all overlaps, for any number of rows.
     """
     total, rows = data.draw(st.integers(1, 400)), data.draw(st.integers(1, 12))
     confidence = data.draw(st.sampled_from([0.05, CONFIDENCE, 0.9999]))
@@ -75,7 +75,7 @@ def test_interval_ends_equal_an_exhaustive_search(data: st.DataObject) -> None:
         lambda m: st.tuples(st.just(m), st.integers(0, m))
     )
     drawn, shared = np.array(data.draw(st.lists(counts, min_size=rows, max_size=rows))).T
-    # Drawn hashes that are not shared are outside the overlap.
+    # Hashes that are drawn and not shared cannot be in the overlap.
     most = (total - drawn + shared) // 2 if is_union else total - drawn + shared
     most = np.maximum(most, shared)
     ends = overlap_interval(np.full(rows, total), np.full(rows, is_union), drawn, shared, most, confidence)
@@ -85,15 +85,14 @@ def test_interval_ends_equal_an_exhaustive_search(data: st.DataObject) -> None:
         population = total - tried if is_union else np.full(tried.shape, total)
         can_be_so_few = upper_tail(population, population - tried, drawn[row], drawn[row] - shared[row]) > tail
         can_be_so_many = upper_tail(population, tried, drawn[row], shared[row]) > tail
-        # The ends count as possible if no other overlap is.
+        # If no overlap is possible, the interval has the last ones tried as its ends.
         assert least == next(iter(tried[can_be_so_many]), most[row])
         assert largest == max(least, next(iter(tried[can_be_so_few][::-1]), shared[row]))
 
 
 def test_an_end_with_exactly_the_tail_probability() -> None:
     """
-    With 195 good ones of 200, a single draw is not good with probability 5 / 200, exactly the tail outside a 95 %
-    interval.
+    If 195 of 200 are good, a single draw is bad with probability 5 / 200, exactly the tail outside a 95 % interval.
     """
     total, drawn, shared, most = np.array([[200], [1], [0], [199]])
     ends = overlap_interval(total, np.array([False]), drawn, shared, most, CONFIDENCE)
@@ -139,8 +138,8 @@ def likelihood(a: int, b: int, overlap: int, shared: int, ours: int, theirs: int
 @given(st.data())
 def test_estimate_is_the_likeliest(data: st.DataObject) -> None:
     """
-    The estimate has the maximum likelihood of all overlaps, unless the interval, from another distribution, excludes
-    it.
+    The estimate is the overlap with the maximum likelihood, unless the interval, which uses another distribution,
+    excludes it.
     """
     a, b, level = data.draw(st.integers(1, 30)), data.draw(st.integers(1, 30)), data.draw(st.integers(1, 3))
     shared = data.draw(st.integers(0, min(a, b)))
@@ -254,8 +253,8 @@ def test_complete_sketches_are_judged_exactly(
 
 def test_judged_by_hand() -> None:
     """
-    A source and a hit have 20 shingles each and 10 hashes in their sketches: for a threshold of 100 % all 10 must be
-    shared, for half of the source 3 or more.
+    A source and a hit have 20 shingles each and 10 hashes in their sketches. For a threshold of 100 %, all 10 must be
+    shared; for half of the source, 3 or more.
     """
     shared = np.array([10, 9, 3, 2])
     same = np.ones_like(shared)
@@ -279,7 +278,7 @@ def test_sizes_that_cannot_be_pairs_are_dropped() -> None:
 
 def test_choice_of_the_law() -> None:
     """
-    A hit within the source that is smaller is judged by its own hashes, any other by the source's.
+    A hit that lies within the source and is smaller is judged by its own hashes, any other by the source's.
     """
     sizes, source_counts, counts = np.array([50, 100, 200]), np.array([10, 11, 12]), np.array([5, 9, 20])
     for metric in METRICS:

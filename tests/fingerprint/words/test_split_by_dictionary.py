@@ -116,7 +116,7 @@ def test_small_dictionaries(form: tuple[bool, tuple[int, ...]], words: dict[str,
     for text in map("".join, product("abc", repeat=4)):
         actual, prefix = trie.words(trie.units(text), 0, len(text))
         assert actual == [(size, words[text[:size]]) for size in range(1, 5) if text[:size] in words]
-        # Reading continues until no word can match, including the failing unit.
+        # Reading stops at the first unit that no word continues with; this unit counts as read.
         begun = [size for size in range(1, 5) if any(word.startswith(text[:size]) for word in words)]
         longest = max(map(len, (word for word in words if text.startswith(word))), default=0)
         is_last = len(begun) == longest and not any(

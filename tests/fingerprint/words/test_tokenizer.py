@@ -46,7 +46,7 @@ long_text = st.builds(
 @given(text=st.text(st.one_of(st.sampled_from("ﷺﷲßŉﬃ㌖𝅗𝅥"), st.characters()), max_size=40))
 def test_folding_adds_no_more_characters_than_announced(profile: str, text: str) -> None:
     """
-    An index may reject a text by this number, so it must not be below the real growth of any text.
+    The announced growth must not be below the real one, because an index may reject a text by this number.
     """
     growth = folding_growth(text, profile)
     assert sum(map(len, tokens(text, profile))) <= len(text) + growth
@@ -156,7 +156,7 @@ def folded(text: str, profile: str) -> list[str]:
     """Return the folded text at the positions of the words."""
     fold = segmenter_of(profile).default.fold
     written = [text[start:end] for start, end in spans(text, profile).tolist()]
-    # Lucene treats two adjacent halves of a surrogate pair as one character.
+    # Lucene treats a high and a low surrogate next to each other as one character.
     return [fold(token.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")) for token in written]
 
 

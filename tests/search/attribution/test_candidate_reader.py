@@ -67,8 +67,8 @@ def runs(text: list[str]) -> set[tuple[str, ...]]:
 def test_no_origin_is_missed(tmp_path: Path, seed: int) -> None:
     """
     For texts composed of 2 to 15 documents, in a store with families of near-copies, the sources cover every run of 20
-    words that any document has. Every origin with a run that no other document has is therefore a source or adds
-    nothing; no limit is reached.
+    words that any document has. So every origin with a run that no other document has is a source, or its words are in
+    other sources; no limit is reached.
     """
     chance = random.Random(seed)
     texts = [copy for _ in range(2) for copy in family(chance, 250)] + [words(chance, 300) for _ in range(100)]

@@ -294,8 +294,8 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_stated_passage_length(store: Store) -> None:
     """
-    The search states the length in words of the shortest passage that it certainly finds. It promises no shorter one:
-    the 30 words that no document has are searched for shorter passages, the other 100 are not.
+    The search states the length in words of the shortest passage that it certainly finds. It promises nothing shorter,
+    even if it looks for shorter passages in words that no document has.
     """
     text = " ".join(words(random.Random(35), 130))
     store.index([Document("copy", " ".join(text.split()[:100]))])

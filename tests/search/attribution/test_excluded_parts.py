@@ -59,7 +59,7 @@ def test_references(heading: str, behind: str) -> None:
 
 def test_words_in_them() -> None:
     """
-    excluded_words marks whole words by their positions.
+    mask_excluded_words marks whole words by their positions.
     """
     text = 'one "two three" four\nReferences\nfive'
     is_excluded = mask_excluded_words(text, words_of(text, Scheme()), BOTH)
@@ -85,7 +85,7 @@ def test_marks_that_nothing_closes_are_looked_for_once() -> None:
 
 def test_no_such_part() -> None:
     """
-    The error lists the valid names.
+    The error lists the valid names of parts.
     """
     assert exclusion_named("quotations") is exclusion_named(Exclusion.QUOTATIONS) is Exclusion.QUOTATIONS
     with pytest.raises(ParameterError, match="must be one of quotations, references, got 'footnotes'"):

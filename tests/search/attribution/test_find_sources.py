@@ -101,7 +101,7 @@ def test_parts_that_are_left_out(store: Store) -> None:
     whole = find_sources(store.engine, text)
     assert [(source.id, source.words) for source in whole.sources] == [("moby", 39), ("pride", 23)]
     assert (whole.words, whole.counted_words, whole.excluded_words) == (68, 68, 0)
-    # Moby-Dick keeps the words below the heading.
+    # Words after the heading "References" are not left out, so Moby-Dick keeps them.
     quoted = find_sources(store.engine, text, SourcesOperation(without=("quotations",)))
     assert [(source.id, source.words) for source in quoted.sources] == [("pride", 23), ("moby", 12)]
     assert (quoted.counted_words, quoted.excluded_words, quoted.covered_words) == (41, 27, 35)
@@ -228,8 +228,8 @@ def test_a_cancelled_request_ends(store: Store) -> None:
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 12), st.sampled_from([0, 3, 8]))
 def test_phrases_tell_of_every_run(is_open: list[bool], run: int, proven: int) -> None:
     """
-    Every run of words with an open one contains a whole phrase, or every such run with the words of a hash that are not
-    open.
+    Every run of words that has an open word contains a whole phrase of the search. With passage hashes of `proven`
+    words, this is required only of runs that also contain `proven` words in a row that are not open.
     """
     starts, length = phrases_at(ranges_of(np.array(is_open)), run, proven)
     for first in range(len(is_open)):
@@ -305,7 +305,7 @@ def test_a_source_with_a_phrase_of_the_remaining_words(tmp_path: Path) -> None:
 
 def test_passages_alone_find_sources_of_long_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Where passage hashes find every passage that counts, no other passages are searched by phrases.
+    If passage hashes find every passage that counts, no phrases are searched.
     """
     chance = random.Random(16)
     passage = words(chance, 30)

@@ -74,7 +74,7 @@ def test_level_is_that_of_the_largest_threshold_reached(
     engine: EmbeddedEngine, medium: float, high: float, level: str
 ) -> None:
     """
-    Half of the text stands in the other document: 30 of 60 words.
+    30 of 60 words, half of the text, are in the other document.
     """
     attribution = find_sources(engine, TEXT, SourcesOperation(medium=medium, high=high), own_id="whole")
     assert (attribution.coverage, attribution.level) == (0.5, level)

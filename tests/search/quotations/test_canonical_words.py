@@ -1,4 +1,4 @@
-"""What is equal in an exact quotation and what is not, and where words stand in the text."""
+"""What an exact quotation ignores and what it compares, and the positions of words in the text."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ TEXTS = st.text(st.sampled_from([*"aB1é漢กか'’-–.,:/!%*_[](\n \u00ad\u2
 @given(TEXTS)
 def test_places_hold_their_words(text: str) -> None:
     """
-    The range of each word, taken alone, has the word's letters and digits, and ranges ascend.
+    The range of each word alone has the word's letters and digits, and ranges are in ascending order.
     """
     whole = CanonicalText(text)
     end = 0

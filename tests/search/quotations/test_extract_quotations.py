@@ -51,7 +51,7 @@ def test_marks(text: str, quote: str) -> None:
 @pytest.mark.parametrize("text", ['a 5" pipe and a 7" one', "the boys’ rooms and the girls’ rooms", "a > b\n", 'one "'])
 def test_no_quotations(text: str) -> None:
     """
-    Inches, apostrophes, a sign inside a line, and a mark without its other are no quotations.
+    Inches, apostrophes, a sign inside a line, and a single quotation mark are no quotations.
     """
     assert quotes(text) == []
 
@@ -196,7 +196,7 @@ def test_json_objects(text: str, quotes: list[str]) -> None:
 )
 def test_broken_json(text: str, place: str) -> None:
     """
-    An error in quotations as JSON shows the line and the column.
+    An error in quotations as JSON has the line and the column.
     """
     with pytest.raises(ParameterError, match=place):
         quotations_in_json(text)

@@ -99,7 +99,7 @@ def test_footnote_marks_after_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("quote", "source", "verdict", "ids"), CASES)
 def test_verdicts(store: Store, quote: str, source: str | None, verdict: str, ids: list[str]) -> None:
     """
-    Each kind of quotation has its verdict, and its places hold the words of the document.
+    A quotation gets its verdict, and its places contain the words of the document.
     """
     quotation = judged(store, quote, source)
     assert (quotation.verdict.value, [place.id for place in quotation.places]) == (verdict, ids)
@@ -153,7 +153,7 @@ SPELLED = [
 @pytest.mark.parametrize(("texts", "quote", "holder"), SPELLED)
 def test_an_exact_quotation_is_found(tmp_path: Path, texts: list[str], quote: str, holder: int) -> None:
     """
-    An exact quotation is found if the index has other words, or if many documents differ only in a sign.
+    An exact quotation is found even if the index splits words differently, or if many documents differ only in a sign.
     """
     with open_store(tmp_path / "store") as store:
         store.index([Document(str(number), text) for number, text in enumerate(texts)])
@@ -199,7 +199,8 @@ def test_few_of_many_holders_are_read(tmp_path: Path) -> None:
 
 def test_a_quotation_of_another_document_than_the_named_one(tmp_path: Path) -> None:
     """
-    A quotation that another document has word for word is misattributed, not stitched of the named one's parts.
+    A quotation that another document has word for word is misattributed, even if it could be stitched from parts of the
+    named document.
     """
     words = LEASE.split()
     parts = words[:10], words[20:30]

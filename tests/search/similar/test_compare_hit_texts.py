@@ -43,7 +43,7 @@ def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypat
 @pytest.mark.slow
 def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A hit whose text was not fetched because of the limit counts as not read, not as one without a stored text.
+    A hit whose text was not read because of the limit is counted as not read, not as a document without a stored text.
     """
     monkeypatch.setattr(compare_hit_texts, "MOST_READ_FOR_PAGE", 13)
     page = store.similar("whole", metric="jaccard", threshold=20, exact=True, rows=30)

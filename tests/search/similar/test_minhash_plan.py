@@ -19,8 +19,8 @@ HALF, MOST = Fraction(1, 2), Fraction(9, 10)
 
 def test_plan_asks_what_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A plan takes the tokens with the smallest places within their buckets, up to the budget; all tokens if small
-    documents are wanted.
+    A plan takes the tokens with the smallest positions within their buckets, up to the budget; it takes all tokens if
+    small documents are wanted.
     """
     monkeypatch.setattr(minhash_plan, "BUDGET", 100)
     source, _ = pair(5000, 5000, 100, 0)
@@ -45,9 +45,9 @@ def test_plan_asks_what_survives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_plan_by_hand() -> None:
     """
-    Four tokens at the beginning of their buckets, which no other shingle displaces. If two of four shingles are shared,
-    two tokens always match. If four of eight are shared, as with a document of four, none of four tokens matches in 1
-    of 70 cases, and one in 16.
+    Four tokens are so small in their buckets that no other shingle displaces them. If two of four shingles are shared,
+    two tokens always match. If four of eight are shared, as with a document of four, no token matches in 1 of 70 cases,
+    and one in 16.
     """
     source = at(0.0, 0.0, 0.0, 0.0)
     all_known = make_minhash_plan(source, Metric.JACCARD, HALF, HALF, source_size=4)

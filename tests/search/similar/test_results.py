@@ -187,7 +187,7 @@ def test_shares_are_those_of_the_shingles(engine: EmbeddedEngine) -> None:
 
 def test_tokens_tell_roughly(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Without sketches the true shares lie in an interval around the likeliest ones.
+    Without sketches, the shares have wide intervals that contain the true shares.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     measured = measure(Sources(engine, {}), "half", ["whole", "half", "far"])

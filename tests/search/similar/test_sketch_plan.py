@@ -69,8 +69,8 @@ def first_recall(plan: SketchPlan, branch: Branch, size: int) -> float:
 @pytest.mark.parametrize("phases", [1, 2])
 def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None:
     """
-    The promised recall holds for every threshold and recall, at the ends and in the middle of every branch; a filter by
-    the branch's minimum loses none of it.
+    The promised recall holds for every threshold and recall, for the largest, smallest and middle sizes of every
+    branch. The branch's minimum excludes no document that the search would accept.
     """
     source = source_of(size)
     promised = 0
@@ -99,8 +99,8 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
 @pytest.mark.parametrize("size", [20, 500, 20_000])
 def test_costs_change_no_promise(size: int, metric: Metric) -> None:
     """
-    With expensive look-ups a plan uses fewer. Everything promised without costs is also promised with them; each of two
-    plans may use half of the first phase's part of the misses, a fifth.
+    With expensive look-ups, a plan uses fewer of them. It keeps every promise of the plan without costs: each of two
+    plans still misses at most a tenth of the documents that may be missed.
     """
     source, held, look_ups = source_of(size), 0, [0, 0]
     for threshold in THRESHOLDS:
@@ -127,7 +127,7 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
     if metric is Metric.B_IN_A:
         assert look_ups[0] == look_ups[1]
     elif metric is Metric.CONTAINMENT:
-        # The branches of the reverse share cannot use fewer.
+        # For containment, the branches of the reverse share cannot use fewer look-ups.
         assert look_ups[0] <= look_ups[1]
     else:
         assert look_ups[0] < look_ups[1] / (1 if size == 20 else 2)
@@ -443,8 +443,8 @@ LEFT = text_sketch(" ".join(words(random.Random(3), 84)), Scheme(), SketchScheme
 
 def test_the_part_that_makes_a_candidate() -> None:
     """
-    The minimum is the threshold; for documents within the source it is twenty shingles or a quarter of the uncommon
-    ones.
+    The minimum share of the source is the threshold. For documents within the source, it is 20 shingles or a quarter of
+    the uncommon ones, whichever is smaller.
     """
     half = Fraction(1, 2)
     assert part_of_source(Metric.JACCARD, half, 1_000) == part_of_source(Metric.A_IN_B, half, 3) == half
@@ -458,8 +458,8 @@ def test_the_part_that_makes_a_candidate() -> None:
 )
 def test_promises_without_common_text(metric: Metric, threshold: int, least: int, promised: bool) -> None:
     """
-    With 80 uncommon shingles a hit must reach the threshold; a document whose uncommon part lies within the source may
-    have fewer than the minimum, so nothing is promised.
+    With 80 uncommon shingles, a hit must share at least 40 at a threshold of 50 %. A document whose uncommon part lies
+    within the source may share fewer than the minimum of 20, so nothing is promised.
     """
     share, recall = Fraction(threshold, 100), Fraction(95, 100)
     part = part_of_source(metric, share, LEFT.size)

@@ -41,7 +41,8 @@ def test_ends() -> None:
 
 def test_around() -> None:
     """
-    Before and after cover the values outside the steps; they include the ends if no step does, or if `outer` is set.
+    Before and after count the values outside the steps. They include the first and last bound if no step does, or if
+    `outer` is set.
     """
     *_, before, after, between = steps(FacetRange(field="f", start="0", end="8", gap="4", other=["all"]))
     assert before.high is not None
@@ -59,7 +60,7 @@ def test_around() -> None:
 
 def test_dates() -> None:
     """
-    Date steps follow the calendar; a gap without a sign is positive.
+    Date steps follow the calendar; a gap without a sign means plus.
     """
     years = labels(start="2019-01-31", end="2019-03-01", gap="+1MONTH")
     assert years == [
@@ -281,7 +282,7 @@ def test_the_most_frequent_number_of_two_types(tmp_path: Path) -> None:
 
 def test_a_late_page_of_numbers_of_two_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A page of values may begin after the number of values that are requested to merge integers and floats.
+    A page may begin beyond the number of values that are requested to merge integers and floats.
     """
     monkeypatch.setattr("whorl.service.alfresco.facets.MOST_VALUES", 2)
     with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:

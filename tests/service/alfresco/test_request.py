@@ -48,7 +48,7 @@ def test_names_and_defaults() -> None:
 @pytest.mark.parametrize("nothing", [{"limits": []}, {"limits": {}}, {"limits": {"facets": []}}, {"isMore": False}])
 def test_empty_unsupported_parts_are_ignored(nothing: dict[str, Any]) -> None:
     """
-    Empty or false parts that whorl does not support equal absent parts.
+    Empty or false parts that whorl does not support are treated as missing.
     """
     assert Example.model_validate(nothing) == Example()
 

@@ -19,8 +19,8 @@ from whorl.service.credentials import Credentials
 from whorl.service.route_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
-#: Queries for the lease, for its renewal (which has seven eighths of it), and for the minutes (which quote one of its
-#: clauses).
+#: Queries for the lease, for its renewal (which contains seven eighths of it), and for the minutes (which quote one of
+#: its clauses).
 ANY = "FINGERPRINT:lease"
 BASICS = {
     "id",
@@ -169,7 +169,7 @@ def test_shares_are_those_of_one_source(service: TestClient, query: str) -> None
 
 def test_paging(service: TestClient) -> None:
     """
-    The pagination has five numbers, also if the client sends text; the default is a hundred hits.
+    The pagination has five numbers. Clients may send numbers as text, and the default is a hundred hits.
     """
     first = search(service, ANY, paging={"maxItems": "2", "skipCount": "0"})
     assert first["pagination"] == {"count": 2, "hasMoreItems": True, "totalItems": 3, "skipCount": 0, "maxItems": 2}
@@ -251,7 +251,7 @@ def test_filters(service: TestClient) -> None:
 
 def test_facet_queries(service: TestClient) -> None:
     """
-    A facet query counts its matches among all filtered hits, whatever the page.
+    A facet query counts its matches among all filtered hits, not only on the page.
     """
     facets = [{"query": "pages:[1 TO 1]", "label": "short"}, {"query": "cm:title:*"}]
     parts = {"facetQueries": facets, "paging": {"maxItems": 1}}
@@ -330,7 +330,7 @@ def test_templates_and_defaults(service: TestClient) -> None:
 
 def test_parts_that_ask_for_nothing(service: TestClient) -> None:
     """
-    Null, empty and default parts equal absent ones; languages and enumerations ignore case.
+    Null, empty and default parts are treated as missing; languages and enumerations ignore case.
     """
     nothing: dict[str, Any] = {
         **dict.fromkeys(("paging", "fields", "highlight", "spellcheck", "limits", "defaults")),
@@ -407,7 +407,7 @@ def test_names_of_whorl_toml(embedded_contracts: Store) -> None:
 
 def test_properties_without_a_place_stay_properties(service: TestClient, contracts: Store) -> None:
     """
-    An invalid date, and a content type without a size, stay among the properties.
+    An invalid date, and a content type without a size, do not become parts of the entry, and stay among the properties.
     """
     # Use `cm:creator`, not `creator`: a store keeps the fields that it has had, and other tests query `creator`.
     odd = {"created": "last spring", "mimetype": "text/html", "cm:creator": "bob"}

@@ -226,7 +226,8 @@ def test_why_the_time_is_up() -> None:
 @pytest.mark.process
 def test_a_deadline_is_one_requests(store: Store) -> None:
     """
-    Requests on one connection each have the full time: a body in parts does not pass its deadline to the next request.
+    Each request on a connection has the full time; a body that arrives in parts does not pass its deadline to the next
+    request.
     """
     held = Held(store)
     held.released.set()

@@ -79,7 +79,7 @@ def test_depth_is_bounded() -> None:
 
 def test_the_count_stops_at_the_limit() -> None:
     """
-    The first part over the limit is refused, whatever follows.
+    The first part that exceeds the limit is refused, whatever follows.
     """
     meter = JsonMeter("a body here", 10)
     meter.feed(b"[1,2,3,4,5,6,7,8,9,10")
@@ -89,7 +89,7 @@ def test_the_count_stops_at_the_limit() -> None:
 
 def test_bodies_that_are_too_long(store: Store) -> None:
     """
-    A body that is too long is a 413; a line that is too long is refused alone.
+    A body that is too long is a 413. A line that is too long is refused, and the other lines are stored.
     """
     with limited(store, max_search_bytes=40, max_text_bytes=50, max_line_bytes=60) as service:
         assert service.post(SEARCH, json={"query": {"query": "*"}}).status_code == 200
@@ -146,7 +146,7 @@ def test_slow_bodies_are_refused(parts: list[tuple[float, int]], response: str) 
 
 def test_a_client_does_not_pay_for_a_busy_service() -> None:
     """
-    A part that arrived in time counts as in time even if the process reads it late; later silence counts as silence.
+    A part that arrived in time is accepted even if the busy process reads it late. Silence after it still counts.
     """
 
     async def read() -> list[str]:

@@ -63,7 +63,8 @@ def test_two_lengths_are_refused(start: str, framed: str) -> None:
 
 def test_chunks_of_an_old_client_are_refused(framed: str) -> None:
     """
-    Chunks in HTTP/1.0 are refused: HTTP/1.0 has none, so a proxy of this version sees another end.
+    Chunks in HTTP/1.0 are refused. HTTP/1.0 does not define them, so a proxy of this version would see a different end
+    of the request.
     """
     answer = answer_to(framed, request("POST /api/v1/search", version="1.0"))
     assert answer.startswith(b"HTTP/1.1 400 ")
@@ -168,8 +169,8 @@ def signed_in(request: pytest.FixtureRequest, store: Store) -> Iterator[TestClie
 )
 def test_pages_of_other_sites(signed_in: TestClient, origin: str, site: str, is_admitted: bool) -> None:
     """
-    Requests for data must come from this site or an allowed one, because browsers add the user's credentials; the page
-    itself can be linked from anywhere, and programs send no site.
+    Requests for data must come from this site or an allowed one, because browsers add the user's credentials. The page
+    itself can be linked from anywhere, and programs, which send no site, are admitted.
     """
     values = {"Host": "localhost:8000", "Origin": origin, "Sec-Fetch-Site": site}
     headers = {name: value for name, value in values.items() if value}
@@ -288,7 +289,7 @@ def test_a_ticket_is_validated_and_ended(asking: TestClient, ticket: str) -> Non
 
 def test_a_password_is_no_ticket(asking: TestClient) -> None:
     """
-    A ticket's routes answer a password with 400, like Alfresco.
+    A password in a request about tickets is a 400, as in Alfresco.
     """
     headers = {"Authorization": basic(f"{USER}:{PASSWORD}")}
     for method in ("GET", "DELETE"):

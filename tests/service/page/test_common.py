@@ -24,17 +24,17 @@ def test_common_text_is_marked(browser: Browser, own_store: Store) -> None:
     )
     with listening(create_app(own_store)) as address, opened(browser, f"{address}/#document?id=doc+a") as page:
         say = page.locator("#document-hits > li").first.locator(".say").first
-        # 96 of the 126 shingles of five words are the form's; four more begin in it.
+        # 96 of the 126 shingles of five words are in the form alone; four more begin in it.
         expect(say).to_have_text("76.1% of doc a is in this document, without common text 0.0%")
         page.get_by_role("link", name="Compare with doc b").first.click()
-        # Up to twelve words at either end of a common run go unrecognised.
+        # Up to twelve words at either end of common text are not recognised.
         expect(page.locator("#text-a mark.common")).to_have_text(
             ["form4 " + form.partition(" form4 ")[2].partition(" form90")[0]]
         )
         expect(page.locator("#shares .rest").first).to_have_text("0.0% if common text is left out")
         expect(page.locator("#common-told")).to_contain_text("Grey is common text: more than")
         expect(page.locator("#common-told")).to_contain_text("It is 86 words of A and 86 words of B.")
-        # Common text alone does not colour the map of passages: only the uncertain edges of the form do.
+        # In the map of passages, common text has no colour; only the uncertain ends of the form have.
         columns = page.locator("#strip-a path").get_attribute("d") or ""
         assert 0 < columns.count("M") < 400 * 30 / 130
 
@@ -49,8 +49,8 @@ def expect_in_address(page: Page, end: str, selector: str, text: str) -> None:
 
 def test_common_text_counts_for_nothing(browser: Browser, own_store: Store) -> None:
     """
-    With common text ignored, the thresholds of a document's view, of a search and of duplicates apply to the rest, and
-    the address has the option.
+    With common text ignored, the thresholds of a document's view, of a search and of duplicates apply to the remaining
+    text, and the address keeps the option.
     """
     form = " ".join(f"form{number}" for number in range(100))
     own = {letter: " ".join(f"own{letter}{number}" for number in range(30)) for letter in "abcdefghijkl"}
@@ -62,8 +62,8 @@ def test_common_text_counts_for_nothing(browser: Browser, own_store: Store) -> N
         page.locator("#document-common").check()
         expect_in_address(page, "id=doc+a&common=without", "#document-similar", "1 document shares content with it")
         say = page.locator("#document-hits .say").first
-        # The last of the 26 shingles of the words filled in differs; both documents have four more that begin in the
-        # form.
+        # Only the last of the 26 shingles of the filled-in words differs; both documents have four more that begin in
+        # the form.
         expect(say).to_have_text(re.compile(r"^9\d\.\d% of doc a is in this document, with common text 99\.2%$"))
         page.goto(f"{address}/#search?q=FINGERPRINT%3A%22doc+a%22_20_95")
         expect(page.locator("#found-told")).to_have_text("12 documents")

@@ -122,7 +122,7 @@ def test_the_sliders_rewrite_the_query(page: Page) -> None:
 
 def test_one_percent_is_one_percent(page: Page, url: str) -> None:
     """
-    A slider at its lowest end means one percent; a bare 1 in the query would mean the whole text.
+    The lowest position of a slider means one percent; a bare 1 in the query would mean the whole text.
     """
     with page.expect_request("**/api/v1/similar") as sent:
         page.goto(f"{url}#document?id=minutes&least=1")
@@ -329,8 +329,8 @@ def test_words(page: Page) -> None:
 
 def test_all_words_are_required(page: Page) -> None:
     """
-    A hit has all words and quoted phrases. If no document has, hits have some of them, and words that most documents
-    have find nothing by themselves.
+    A hit has all words and quoted phrases. If no document has all, hits have some of them; words that most documents
+    have do not make a hit alone.
     """
     ask(page, "landlord roof?")
     expect(page.locator("#found-told")).to_have_text("3 documents")

@@ -54,7 +54,7 @@ def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
     expect(page.locator("#sources-told")).to_have_text("61.2% of your text is in 3 documents")
     expect(page.locator("#sources-how")).to_contain_text("90 of 147 words; the longest passage has 29 words.")
     expect(page.locator("#sources .say b")).to_have_text(["36.7%", "19.7%", "36.0%"])
-    # The renewal counts only for words that no source above it has.
+    # Words of the renewal count only if no source above it has them.
     expect(page.locator("#sources blockquote").last).to_contain_text("rent of 1,520")
     assert page.locator("#sources-text").evaluate("box => box.textContent") == LETTER
     (mark,) = page.locator("#sources-text mark.s1").all()
@@ -156,7 +156,8 @@ def test_a_source_is_left_out(page: Page) -> None:
 
 def test_sources_have_numbers(page: Page) -> None:
     """
-    Each passage of the text has the number of its source, also for readers who do not see colours; it is not copied.
+    Each passage of the text has the number of its source, also for users who do not see colours; copied text does not
+    have it.
     """
     paste(page, LETTER)
     tree = page.context.new_cdp_session(page).send

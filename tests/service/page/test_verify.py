@@ -48,7 +48,7 @@ def test_a_pasted_answer(page: Page, shots: Path) -> None:
 
 def test_every_sentence(page: Page) -> None:
     """
-    Every sentence can be checked; Back goes to the quotations alone; a dropped file replaces the text.
+    Every sentence can be checked; Back returns to the quotations; a dropped file replaces the text.
     """
     open_view(page)
     paste(page, "The landlord keeps the structure. It is so.")

@@ -248,8 +248,9 @@ def test_a_fresh_result_is_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def held(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TestClient, threading.Event]]:
-    """A client of a service whose searches for duplicates wait and report progress until an event is set or they are
-    cancelled; and the event.
+    """
+    A client of a service whose searches for duplicates wait and report progress, and an event. The searches end
+    when the event is set or they are cancelled.
     """
     let = threading.Event()
 

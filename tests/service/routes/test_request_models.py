@@ -52,7 +52,7 @@ def test_unknown_parameters_are_refused(model: type[RequestBody]) -> None:
 )
 def test_no_type_stands_in_for_another(client: TestClient, path: str, body: dict[str, Any], said: str) -> None:
     """
-    No type replaces another in a body; in an address every value is text.
+    In a body, a value of another type is refused, not converted; in an address, every value is text.
     """
     answer = client.post(f"/api/v1/{path}", json=body)
     assert answer.status_code == 400

@@ -241,7 +241,7 @@ def test_without_common_text(embedded_service: TestClient) -> None:
 
 def test_invalid_requests_are_refused(embedded_service: TestClient) -> None:
     """
-    No source, two sources, a missing source, or too many documents are errors.
+    No source, two sources, a missing source, too many documents, and frequencies without passages are errors.
     """
     for wrong, status in (
         ({"documents": []}, 400),

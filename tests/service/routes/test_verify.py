@@ -14,7 +14,7 @@ QUOTE = FIRST[4:43]
 
 def test_verdicts(client: TestClient) -> None:
     """
-    The quotations stand in a text, or are given with their sources.
+    Quotations are extracted from a text, or given as a list with their sources.
     """
     values = client.post("/api/v1/verify", json={"text": f"It says “{QUOTE}”."}).json()
     assert [(quotation["quote"], quotation["verdict"]) for quotation in values["quotations"]] == [(QUOTE, "exact")]
