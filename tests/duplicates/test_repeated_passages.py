@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from whorl.cli.main import main
 from whorl.duplicates import DuplicatesOptions, passages_among
-from whorl.duplicates.pieces import group_by_document, without_ranges
 from whorl.duplicates.results import Cluster
+from whorl.duplicates.split_documents import group_by_document, without_ranges
 from whorl.errors import ParameterError
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.model import Document

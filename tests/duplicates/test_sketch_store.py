@@ -51,9 +51,9 @@ def entry(document_id: str, *numbers: int, worth: float | None = None, date: flo
 def put(
     store: PersistentSketchStore | TemporarySketchStore, entries: Sequence[Entry], mark: str | None = None
 ) -> list[str]:
-    ids, names, sketches, worths, dates = map(list, zip(*entries, strict=True))
+    ids, names, sketches, ranks, dates = map(list, zip(*entries, strict=True))
     batch = SketchBatch.from_sketches(ids, names, sketches, store.scheme)
-    batch = replace(batch, worths=np.array(worths, np.float64), dates=np.array(dates, np.float64))
+    batch = replace(batch, ranks=np.array(ranks, np.float64), dates=np.array(dates, np.float64))
     return store.put(batch, [sketch_digest(made) for made in sketches], mark)
 
 

@@ -44,7 +44,7 @@ def test_sketches_of_a_batch_equal_those_of_single_texts(scheme: SketchScheme) -
         for a in range(len(batch)):
             for b in range(len(batch)):
                 assert (made.keys[a] == made.keys[b]) == (expected[a] == expected[b])
-        assert np.isnan(made.worths).all()
+        assert np.isnan(made.ranks).all()
 
 
 def test_parts_of_a_collection_have_different_hashes() -> None:
@@ -63,8 +63,8 @@ def test_parts_of_a_collection_have_different_hashes() -> None:
     assert sets[0] == sets[2]
     assert not sets[0] & sets[1]
     assert not sets[0] & sets[3]
-    assert made.worths[:3].tolist() == [0, 1, 2]
-    assert np.isnan(made.worths[3])
+    assert made.ranks[:3].tolist() == [0, 1, 2]
+    assert np.isnan(made.ranks[3])
     assert made.keys[0] == made.keys[2] != made.keys[1]
 
 

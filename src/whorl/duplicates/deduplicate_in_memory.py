@@ -236,12 +236,12 @@ def deduplicate(
     documents = (Document(str(row), text) for row, text in enumerate(read))
     with duplicates_among(documents, options) as duplicates:
         pairs, firsts, sizes = arrays_of(duplicates)
-    worths = np.array([policy.rank_of(value) for value in ranks or ()], np.float64)
-    losses = policy.losses(sizes, worths)
+    numbers = np.array([policy.rank_of(value) for value in ranks or ()], np.float64)
+    losses = policy.losses(sizes, numbers)
     if ranks is not None:
         if read and np.isinf(losses).all():
             raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")
-        unread = (value for value, worth in zip(ranks, worths, strict=True) if np.isnan(worth))
+        unread = (value for value, number in zip(ranks, numbers, strict=True) if np.isnan(number))
         _warn_of(
             f"{found.count:,} text{' has' if found.count == 1 else 's have'} no {found.sought} that can be read {found}"
             for found in UnreadValues.of_column(policy.column, policy.sought, unread)

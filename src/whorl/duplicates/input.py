@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from whorl.duplicates.options import DuplicatesOptions, Granularity
-from whorl.duplicates.pieces import pieces_of
 from whorl.duplicates.retention import seconds_of
 from whorl.duplicates.sketching import no_date
+from whorl.duplicates.split_documents import pieces_of
 from whorl.errors import DocumentError, ParameterError, shorten_repr
 from whorl.ingest.files import (
     FoundFile,

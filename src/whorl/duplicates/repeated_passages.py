@@ -28,12 +28,12 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, chunks, group_equals, run_starts, zip_with_results
 from whorl.duplicates.options import DuplicatesOptions
-from whorl.duplicates.pieces import passage_id
 from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_arrays import HASH, Numbers
 from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore
-from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, bits_of_group, group_of
+from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, group_hash_mask, group_of
+from whorl.duplicates.split_documents import passage_id
 from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import Outputs, TextHashes, hash_texts
@@ -61,7 +61,7 @@ def passages_among(
     *,
     reference: Iterable[Document] = (),
     on_repeated: Callable[[str], None] = lambda document_id: None,
-) -> Iterator[Passages]:
+) -> Iterator[RepeatedPassages]:
     """Find the passages that documents repeat.
 
     Args:
@@ -89,7 +89,7 @@ def passages_among(
         stored = store.read_sketches()
         stream = _WordStream(stored, words)
         sources = _sources(stream, folder, reference_only=options.reference_only)
-        yield Passages(store, stored, stream, _cover_windows(stream, sources), options.scheme)
+        yield RepeatedPassages(store, stored, stream, _cover_windows(stream, sources), options.scheme)
 
 
 def _read_words(
@@ -109,7 +109,7 @@ def _batch_of_words(within: str | None, together: Sequence[tuple[Document, TextH
     counts = np.array([len(own.starts) - 1 for own in words])
     columns, sizes = [], []
     for document, own in zip(documents, np.split(word_hashes(words), np.cumsum(counts)[:-1]), strict=True):
-        own ^= bits_of_group(group_of(document, within))
+        own ^= group_hash_mask(group_of(document, within))
         raw = document.text.encode()
         text = np.frombuffer(raw + bytes(-len(raw) % HASH.itemsize), HASH).astype(np.uint64, copy=False)
         columns += [own, np.array([len(raw)], np.uint64), text]
@@ -118,7 +118,7 @@ def _batch_of_words(within: str | None, together: Sequence[tuple[Document, TextH
     return SketchBatch(
         ids=[document.id for document in documents],
         names=[document.name for document in documents],
-        worths=nothing,
+        ranks=nothing,
         dates=nothing,
         sizes=counts,
         starts=np.cumsum(sizes, dtype=np.int64) - sizes,
@@ -284,7 +284,7 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> Numbers:
     return np.array(ranges, np.int64).reshape(-1, 3)
 
 
-class Passages:
+class RepeatedPassages:
     """Result of the search: repeated passages as pairs or clusters. Usable only while the folder of texts exists."""
 
     def __init__(

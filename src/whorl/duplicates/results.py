@@ -431,8 +431,8 @@ class Duplicates:
             for begin in range(0, indices.size, _MEMBERS_AT_ONCE):
                 portion = indices[begin : begin + _MEMBERS_AT_ONCE].tolist()
                 members = self.members(portion)
-                worths = (_rank(members[index], keep) for index in portion)
-                losses[begin : begin + len(portion)] = [math.inf if worth is None else -worth for worth in worths]
+                ranks = (_rank(members[index], keep) for index in portion)
+                losses[begin : begin + len(portion)] = [math.inf if rank is None else -rank for rank in ranks]
         if new:
             losses[~self._is_new[indices]] = -math.inf
         # Documents with equal texts all get the best rank among them.
@@ -554,13 +554,13 @@ def principal(members: Sequence[Member], keep: Keep) -> int:
     staying = next((at for at, member in enumerate(members) if member.stays), None)
     if staying is not None or keep.by == "first":
         return staying or 0
-    worths = [_rank(member, keep) for member in members]
-    if all(worth is None for worth in worths):
+    ranks = [_rank(member, keep) for member in members]
+    if all(rank is None for rank in ranks):
         raise ParameterError(
             f"the {keep.by} of {members[0].id!r} and {len(members) - 1} more is unknown; name another "
             f"column (--keep {keep.by}:COLUMN), or keep the first or the longest"
         )
-    known = [-math.inf if worth is None else worth for worth in worths]
+    known = [-math.inf if rank is None else rank for rank in ranks]
     return known.index(max(known))
 
 

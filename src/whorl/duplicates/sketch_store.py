@@ -240,7 +240,7 @@ class PersistentSketchStore:
             for size, start, count in set(ranges)
         }
         # SQLite stores NaN, an unknown rank or date, as NULL.
-        columns = (batch.ids, batch.names, batch.worths.tolist(), batch.dates.tolist(), digests)
+        columns = (batch.ids, batch.names, batch.ranks.tolist(), batch.dates.tolist(), digests)
         rows = {row[0]: (*row, *stored[of], scan) for *row, of in zip(*columns, ranges, strict=True)}
         known = self._select_in_batches("SELECT id, scan FROM document WHERE id IN ({})", list(rows))
         repeated = [document_id for document_id, last_scan in known if last_scan == scan]
@@ -453,7 +453,7 @@ class TemporarySketchStore:
                 write_all(self._file, batch.hashes)
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
-        values = np.stack([batch.worths, batch.dates])
+        values = np.stack([batch.ranks, batch.dates])
         # Usually, all values are NaN. A broadcast array then stores them in almost no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
@@ -488,11 +488,11 @@ class TemporarySketchStore:
             is_any = any(values.strides[-1] for values in self._values)
             joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, len(self._ids)))
             self._values = [joined]
-        worths, dates = (
+        ranks, dates = (
             [None if math.isnan(value) else value for value in column.tolist()]
             for column in self._values[0][:, list(numbers)]
         )
-        columns = self._ids.read_strings(numbers), self._names.read_strings(numbers), worths, dates
+        columns = self._ids.read_strings(numbers), self._names.read_strings(numbers), ranks, dates
         return dict(zip(numbers, zip(*columns, strict=True), strict=True))
 
     # Methods of `PersistentSketchStore` that a temporary store does not need.
@@ -579,7 +579,7 @@ class IdFile(_StringFile):
         self._count = self._searched = 0
         self._next_search = _FIRST_SEARCH
         #: Python's hash of each id.
-        self._identities = [np.empty(0, np.int64)]
+        self._id_hashes = [np.empty(0, np.int64)]
 
     def __len__(self) -> int:
         return self._count
@@ -591,7 +591,7 @@ class IdFile(_StringFile):
         returns the remaining repeated ids.
         """
         self.extend(ids)
-        self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        self._id_hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
         self._count += len(ids)
         if self._count < self._next_search:
             return []
@@ -621,12 +621,12 @@ class IdFile(_StringFile):
 
         The result may also have ids that occur only once, because their hash equals the hash of another id.
         """
-        identities = np.concatenate(self._identities)
-        ascending = np.sort(identities)
+        id_hashes = np.concatenate(self._id_hashes)
+        ascending = np.sort(id_hashes)
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]
         occurrences: dict[str, list[int]] = {}
         if repeated.size:
-            indices = np.flatnonzero(find_sorted(repeated, identities)[1]).tolist()
+            indices = np.flatnonzero(find_sorted(repeated, id_hashes)[1]).tolist()
             # Two different ids may have one hash, so compare the ids themselves.
             for index, document_id in zip(indices, self.read_strings(indices), strict=True):
                 occurrences.setdefault(document_id, []).append(index)

@@ -29,7 +29,7 @@ class SketchBatch:
     """A batch of documents and their sketches, in columns.
 
     Args:
-        worths: Rank according to the retention policy; larger is better; float64, NaN if unknown.
+        ranks: Rank according to the retention policy; larger is better; float64, NaN if unknown.
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
         sizes: Number of distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
@@ -40,7 +40,7 @@ class SketchBatch:
 
     ids: list[str]
     names: list[str]
-    worths: npt.NDArray[np.float64]
+    ranks: npt.NDArray[np.float64]
     dates: npt.NDArray[np.float64]
     sizes: Numbers
     starts: Numbers
@@ -114,7 +114,7 @@ class Sketching:
         return SketchBatch(
             ids=[document.id for document in documents],
             names=[document.name for document in documents],
-            worths=values[0],
+            ranks=values[0],
             dates=values[1],
             sizes=batch.sizes[text_indices],
             starts=(np.cumsum(counts) - counts)[text_indices],
@@ -165,7 +165,7 @@ def group_of(document: Document, within: str | None) -> str:
     return "\0".join(str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in values)
 
 
-def bits_of_group(group: str) -> np.uint64:
+def group_hash_mask(group: str) -> np.uint64:
     """Return the bits to flip in all hashes of a group (see `group_of`), so that different groups share no hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(group.encode(), digest_size=8).digest()) if group else 0)
 
@@ -176,7 +176,7 @@ def _separate_groups(batch: HashBatch, groups: Sequence[str]) -> None:
     for group, end, size in zip(groups, ends.tolist(), batch.sizes.tolist(), strict=True):
         if group:
             own = batch.hashes[end - size : end]
-            own ^= bits_of_group(group)
+            own ^= group_hash_mask(group)
             own.sort()
 
 

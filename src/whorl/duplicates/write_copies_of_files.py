@@ -14,8 +14,8 @@ from typing import IO
 
 from whorl.duplicates.input import InputReader, require_free_columns
 from whorl.duplicates.options import Granularity
-from whorl.duplicates.pieces import group_by_document, remove_pieces, without_ranges
 from whorl.duplicates.results import Cluster
+from whorl.duplicates.split_documents import group_by_document, remove_pieces, without_ranges
 from whorl.errors import DocumentError, ParameterError
 from whorl.file_lock import lock_file
 from whorl.fingerprint.statistics.metric import Metric
@@ -37,11 +37,11 @@ from whorl.ingest.rows.protocol import (
 #: and Jaccard similarity to the kept document.
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of the columns of ADDED for a row outside clusters.
-_UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
+_OUTSIDE_CLUSTERS = {"cluster": None, "is_principal": True, "similarity": None}
 #: Metadata files of Hugging Face's library.
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
 #: Entries of Hugging Face's metadata files that are wrong for a copy with fewer rows.
-_OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
+_STALE_METADATA = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 #: File that marks an unfinished folder, which the next run may replace. The run locks it.
 _UNFINISHED = ".whorl-unfinished"
 #: Advice for a file that cannot be copied.
@@ -180,7 +180,7 @@ def write_filtered(
                     problem = Problem(str(found.file), str(error), None)
                     if all(known.where != problem.where for known in reading.problems):
                         reading.problems.append(problem)
-            _write_notes(reading.files, partial, with_columns=with_columns)
+            _write_metadata_files(reading.files, partial, with_columns=with_columns)
             reading.require_unchanged()
             lock.close()
             if target.exists():
@@ -345,7 +345,7 @@ class _OutputWriter:
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}
         require_free_columns(found.file, row.values, ADDED)
-        added = self._decisions.added_columns.get(document.id, _UNIQUE)
+        added = self._decisions.added_columns.get(document.id, _OUTSIDE_CLUSTERS)
         has_whole_numbers = self._added.get("cluster") is int and not self._has_text_ids
         if has_whole_numbers and added["cluster"]:
             # Give the cluster the type of the file's ids, so that users can compare the two.
@@ -362,7 +362,7 @@ def _is_whole_number(document_id: str) -> bool:
     return str(number) == document_id and _SMALLEST <= number <= _LARGEST
 
 
-def _write_notes(files: Sequence[FoundFile], target: Path, *, with_columns: bool) -> None:
+def _write_metadata_files(files: Sequence[FoundFile], target: Path, *, with_columns: bool) -> None:
     seen: set[Path] = set()
     for found in files:
         if not isinstance(found.file, Path):
@@ -375,21 +375,21 @@ def _write_notes(files: Sequence[FoundFile], target: Path, *, with_columns: bool
             names = {file.name for file in folder.iterdir()}
             # Skip files that are not metadata: an input file may have one of these names.
             for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
-                if note := _read_note(folder / name):
-                    (target / inside / name).write_text(_adapt_note(note, with_columns=with_columns), "utf-8")
+                if metadata := _read_metadata(folder / name):
+                    (target / inside / name).write_text(_adapt_metadata(metadata, with_columns=with_columns), "utf-8")
 
 
-def _read_note(file: Path) -> dict[str, object]:
+def _read_metadata(file: Path) -> dict[str, object]:
     try:
-        note = json.loads(file.read_text("utf-8"))
+        metadata = json.loads(file.read_text("utf-8"))
     except ValueError:
         return {}
-    return note if isinstance(note, dict) else {}
+    return metadata if isinstance(metadata, dict) else {}
 
 
-def _adapt_note(note: dict[str, object], *, with_columns: bool) -> str:
-    is_of_parts = list(note) == ["splits"]
-    entries = {name: value for name, value in note.items() if is_of_parts or name not in _OF_ALL_ROWS}
+def _adapt_metadata(metadata: dict[str, object], *, with_columns: bool) -> str:
+    is_of_parts = list(metadata) == ["splits"]
+    entries = {name: value for name, value in metadata.items() if is_of_parts or name not in _STALE_METADATA}
     if with_columns:
         entries.pop("features", None)
     if "_fingerprint" in entries:

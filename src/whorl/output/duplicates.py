@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
-from whorl.duplicates.pieces import span_of
 from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.results import (
     Cluster,
@@ -29,6 +28,7 @@ from whorl.duplicates.results import (
     Version,
 )
 from whorl.duplicates.retention import Keep, UnreadValues
+from whorl.duplicates.split_documents import span_of
 from whorl.duplicates.write_cluster_labels import LabelCounts
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.formatting import cell, percent, plural, printable, title_of, without_controls

@@ -29,9 +29,9 @@ pytestmark = QUIET
 def members_of(keys: list[int], ids: list[str], names: list[str], runs: list[int], digests: list[int]) -> Any:
     from whorl.duplicates.spark.arrow_blocks import BlockMembers, text_digests
 
-    worths = np.arange(len(keys), dtype=np.float64)
+    ranks = np.arange(len(keys), dtype=np.float64)
     return BlockMembers(
-        np.array(keys, np.int64), text_digests(ids), ids, names, worths, np.array(runs, np.uint32),
+        np.array(keys, np.int64), text_digests(ids), ids, names, ranks, np.array(runs, np.uint32),
         np.array(digests, np.uint64),
     )  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
             key = int(documents.keys[place])
             assert int(parts.parts_of(np.array([key]) if key in sketches else text_digests([document_id]))[0]) == part
             assert sizes[place] == (sketches[key][0] if key in sketches else 0)
-            columns = (documents.worths, documents.runs, documents.digests)
+            columns = (documents.ranks, documents.runs, documents.digests)
             actual[document_id] = (key, documents.names[place], *(int(column[place]) for column in columns))
         wanted = own.keys[::3]
         rows = pa.table({"part": [part], "keys": [np.concatenate([wanted[::-1], wanted]).tobytes()]})

@@ -86,11 +86,11 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     from whorl.duplicates.spark.clusters import CLUSTER_MEMBERS, _cluster_partition
 
     names = ("id", "size", "key", "root", "loss", "run")
-    sizes, worths = np.array([row[1] for row in rows], np.int64), np.array([row[4] for row in rows], np.float64)
+    sizes, ranks = np.array([row[1] for row in rows], np.int64), np.array([row[4] for row in rows], np.float64)
     stays = np.array([row[5] < before for row in rows], np.bool_)
     named = [
         {"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True)), "loss": loss}
-        for row, loss in zip(rows, np.where(stays, -math.inf, keep.losses(sizes, worths)).tolist(), strict=True)
+        for row, loss in zip(rows, np.where(stays, -math.inf, keep.losses(sizes, ranks)).tolist(), strict=True)
     ]
     table = pa.Table.from_pylist(named, arrow_schema(CLUSTER_MEMBERS))
     parts = Partitioning.with_count(3)

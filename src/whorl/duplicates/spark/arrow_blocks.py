@@ -222,12 +222,12 @@ def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, bits: 
     return columns
 
 
-def repeat_values(batches: Iterable[pa.RecordBatch], name: str, other: str) -> Numbers:
-    """Repeat each row's value of column `name`: once for each byte that the row has in the binary column `other`."""
+def repeat_values(batches: Iterable[pa.RecordBatch], name: str, counted_column: str) -> Numbers:
+    """Repeat each row's value of column `name`, once for each byte of the row's value in `counted_column`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
-        counts.append(np.array([*map(len, batch[other].to_pylist())], np.int64))
+        counts.append(np.array([*map(len, batch[counted_column].to_pylist())], np.int64))
     return np.repeat(np.concatenate(values), np.concatenate(counts))
 
 
@@ -310,7 +310,7 @@ class BlockMembers:
     Args:
         keys: Document keys. A document that is too short to compare has a key, but no sketch in the block.
         identities: 64-bit hashes of the ids.
-        worths: Ranks according to the retention policy; NaN if unknown.
+        ranks: Ranks according to the retention policy; NaN if unknown. Their column in stored blocks is `worths`.
         runs: Number of the run that read each document; 0 for reference documents.
         digests: 64-bit digests of the texts; 0 if no later run needs them.
     """
@@ -319,7 +319,7 @@ class BlockMembers:
     identities: npt.NDArray[np.uint64]
     ids: Sequence[str]
     names: Sequence[str]
-    worths: npt.NDArray[np.float64]
+    ranks: npt.NDArray[np.float64]
     runs: npt.NDArray[np.uint32]
     digests: npt.NDArray[np.uint64]
 
@@ -327,12 +327,12 @@ class BlockMembers:
     def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> BlockMembers:
         """Decode rows of MEMBERS; return each distinct pair of id and key once."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
-        keys, identities, worths, runs, digests = decode_columns(batches, "members identities worths runs digests")
+        keys, identities, ranks, runs, digests = decode_columns(batches, "members identities worths runs digests")
         ids, names_of = (
             [text for batch in batches for raw in batch[name].to_pylist() if raw for text in orjson.loads(raw)]
             for name in ("ids", "names")
         )
-        whole = cls(keys, identities, ids, names_of, worths, runs, digests)
+        whole = cls(keys, identities, ids, names_of, ranks, runs, digests)
         order = np.lexsort((identities, keys))
         starts = run_starts(keys[order], identities[order])
         if starts.size == order.size:
@@ -348,7 +348,7 @@ class BlockMembers:
     def select(self, indices: Numbers) -> BlockMembers:
         at = indices.tolist()
         ids, names = ([texts[index] for index in at] for texts in (self.ids, self.names))
-        numbers = self.worths[indices], self.runs[indices], self.digests[indices]
+        numbers = self.ranks[indices], self.runs[indices], self.digests[indices]
         return BlockMembers(self.keys[indices], self.identities[indices], ids, names, *numbers)
 
 
@@ -377,7 +377,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         "identities": make_binary_column(own.identities, first, last),
         "ids": pa.array([orjson.dumps(own.ids[begin:end]) for begin, end in ranges], pa.binary()),
         "names": pa.array([orjson.dumps(own.names[begin:end]) for begin, end in ranges], pa.binary()),
-        "worths": make_binary_column(own.worths, first, last),
+        "worths": make_binary_column(own.ranks, first, last),
         "runs": make_binary_column(own.runs, first, last),
         "digests": make_binary_column(own.digests, first, last),
         "problem_id": no_text,

@@ -320,7 +320,7 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Ba
     if chosen.size:
         listed = members.select(chosen)
         stays = listed.runs < before
-        losses = np.where(stays, -np.inf, keep.losses(sizes[chosen], listed.worths))
+        losses = np.where(stays, -np.inf, keep.losses(sizes[chosen], listed.ranks))
         columns = (
             *(listed.ids, listed.names, sizes[chosen], listed.keys, root_of[chosen], losses),
             *(listed.runs.astype(np.int64), stays),

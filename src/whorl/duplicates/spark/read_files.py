@@ -26,7 +26,7 @@ from whorl.model import documents_of as documents_of_columns
 #: Input formats with their file name suffixes.
 INPUT_FORMATS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
-_PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
+_COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Column that describes the position of a row without an id, and number of characters of the row's line or text in this
 #: description.
 _PLACE, _SHOWN = "whorl_place", 60
@@ -119,7 +119,7 @@ def _path() -> Column:
 
 def _format_of(path: str) -> str:
     name = PurePosixPath(path.rstrip("/"))
-    suffix = PurePosixPath(name.stem).suffix if name.suffix.lower() in _PACKED else name.suffix
+    suffix = PurePosixPath(name.stem).suffix if name.suffix.lower() in _COMPRESSED_SUFFIXES else name.suffix
     return next((form for form, suffixes in INPUT_FORMATS.items() if suffix.lower() in suffixes), "text")
 
 

@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class JobSummary:
     """Numbers of documents that a job read and wrote, for its final message.
 
     Args:
@@ -57,7 +57,7 @@ class Summary:
     unread: Sequence[UnreadValues] = ()
 
 
-def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSession | None = None) -> Summary:
+def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSession | None = None) -> JobSummary:
     """Find the near-duplicates among documents that Spark reads, and write them to a folder.
 
     Args:
@@ -140,7 +140,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         unread = search.find_unread_values()
         search.save_state()
         search.release()
-        return Summary(documents, too_short, search.repeated, unfit, problems, written, left, unread)
+        return JobSummary(documents, too_short, search.repeated, unfit, problems, written, left, unread)
 
 
 def _session() -> SparkSession:
@@ -211,7 +211,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def summary_lines(summary: Summary, output: str, *, clusters: bool) -> list[str]:
+def summary_lines(summary: JobSummary, output: str, *, clusters: bool) -> list[str]:
     rows = "documents in clusters" if clusters else "pairs"
     lines = [f"{summary.documents:,} documents, {summary.written:,} {rows} written to {output}"]
     if summary.left is not None:

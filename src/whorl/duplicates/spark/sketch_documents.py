@@ -224,8 +224,8 @@ def _block_rows_of(
     sketched = [made for made, *_ in several]
     runs, digests = (np.concatenate([sketch_batch[at] for sketch_batch in several]) for at in (1, 2))
     ids, names = ([value for made in sketched for value in getattr(made, name)] for name in ("ids", "names"))
-    sizes, counts, keys, worths = (
-        np.concatenate([getattr(made, name) for made in sketched]) for name in ("sizes", "counts", "keys", "worths")
+    sizes, counts, keys, ranks = (
+        np.concatenate([getattr(made, name) for made in sketched]) for name in ("sizes", "counts", "keys", "ranks")
     )
     offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
     starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
@@ -235,7 +235,7 @@ def _block_rows_of(
     chosen = chosen[sizes[chosen] > 0]
     sketches = Sketches(scheme, sizes, starts, counts, np.concatenate([made.hashes for made in sketched]))
     block = Block(keys[chosen], sketches.select(chosen), runs[chosen] >= since)
-    return block_rows(block, BlockMembers(keys, text_digests(ids), ids, names, worths, runs, digests), parts)
+    return block_rows(block, BlockMembers(keys, text_digests(ids), ids, names, ranks, runs, digests), parts)
 
 
 def _divide_again(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:

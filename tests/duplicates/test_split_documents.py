@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.duplicates.options import Granularity
-from whorl.duplicates.pieces import pieces, pieces_of, remove_pieces
+from whorl.duplicates.split_documents import pieces, pieces_of, remove_pieces
 from whorl.errors import DocumentError
 from whorl.model import Document
 
