@@ -14,7 +14,8 @@ Inputs and results:
 
 Document        a text with an id, a name and properties; Stored, its stored fields; Indexed, the numbers of documents
                 in an indexing run, with IndexOptions
-Hit, Page       the results of a search, sorted by Order; Kind, the type of a field's values
+Hit, Page       the results of a search, sorted by Order; Kind, the type of a field's values;
+                DocumentCount, the result of a count
 Similar         the results of a search for similar documents, each a SimilarHit, with SimilarOptions; SketchPlan,
                 Branch, ResidualPlan and MinHashPlan, its search plans
 Attribution     the documents that a text comes from, each a TextSource, with a Promise of the recall; SourcesOptions;
@@ -131,6 +132,7 @@ if TYPE_CHECKING:
     from whorl.hamming.simhash import simhashes as simhashes
     from whorl.ingest.store_documents import IndexOptions as IndexOptions
     from whorl.model import Document as Document
+    from whorl.model import DocumentCount as DocumentCount
     from whorl.model import Hit as Hit
     from whorl.model import Indexed as Indexed
     from whorl.model import Order as Order

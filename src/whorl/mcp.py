@@ -490,7 +490,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         def delete_documents(ids: list[str] | None = None, *, options: DeleteOperation) -> dict[str, Any]:
             """Delete documents for good, by their ids or by a query."""
             matched = store.delete_chosen(ids, options)
-            return {"matched": matched, "deleted": 0 if options.dry_run else matched}
+            warnings = {"warnings": [*matched.warnings]} if matched.warnings else {}
+            return {"matched": matched, "deleted": 0 if options.dry_run else matched, **warnings}
 
     return server
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from whorl.errors import DocumentError, shorten_repr
 from whorl.fingerprint.shingling import well_formed
@@ -297,11 +297,15 @@ class Page:
         total: Number of matching documents; if hits are collapsed, the number of hits after collapsing.
         source_tokens: Number of the source's tokens, if shared tokens were requested and the query has one source.
         is_total_exact: False if there may be more hits than `total`, because not every candidate of a FINGERPRINT was
-            verified.
+            verified, or because the index lacks documents.
+        outdated: Number of hits in `total` that were replaced or deleted after the index was written, and may not match
+            any more; None if the index is up to date.
         matches: Number of matching documents before collapsing; None if hits are not collapsed.
     """
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("total", "total_is_exact=is_total_exact", "warnings", "matches?", "hits")
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+        *("total", "total_is_exact=is_total_exact", "outdated?", "warnings", "matches?", "hits"),
+    )
 
     total: int
     hits: tuple[Hit, ...]
@@ -309,6 +313,24 @@ class Page:
     source_tokens: int | None = None
     is_total_exact: bool = True
     matches: int | None = None
+    outdated: int | None = None
+
+
+class DocumentCount(int):
+    """Number of documents that match a query.
+
+    Attributes:
+        is_exact: False if there may be more, because the index lacks documents.
+        warnings: Says how many documents the index lacks, and why.
+    """
+
+    is_exact: bool
+    warnings: tuple[str, ...]
+
+    def __new__(cls, number: int, warnings: tuple[str, ...] = ()) -> Self:
+        count = super().__new__(cls, number)
+        count.is_exact, count.warnings = not warnings, warnings
+        return count
 
 
 @dataclass(frozen=True, slots=True)

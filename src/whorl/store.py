@@ -27,7 +27,7 @@ from whorl.errors import (
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, metric_named
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.model import Document, Hit, Indexed, Page, Stored
+from whorl.model import Document, DocumentCount, Hit, Indexed, Page, Stored
 from whorl.operations import (
     MAX_ROWS,
     CompareOperation,
@@ -410,6 +410,7 @@ class Store:
         """
         require_bool("everything", everything)
         self._require_documents(query)
+        require_current_index(self.engine, "the documents to delete")
         matches = self.count(query)
         if matches and not everything and matches >= self.engine.count():
             raise ParameterError(
@@ -441,8 +442,8 @@ class Store:
             require_time()
             plan = BoundPlan(Bool(must=(matches.root, reader.bound_filter(ids_after(hits[-1].id)).root)))
 
-    def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> int:
-        """Delete documents by their ids or by a query, or only count them; return their number.
+    def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> DocumentCount:
+        """Delete documents by their ids or by a query, or only count them, as `count` does; return their number.
 
         Unlike in `delete`, `ids` must be ids, not names or paths: a remote client may delete an id that no longer
         exists, and a document that has this id as its name must stay.
@@ -454,11 +455,12 @@ class Store:
             raise ParameterError("name documents by their ids, or by a query")
         if options.query is None:
             wanted = list_references(ids or ())
-            return len(self.engine.documents(wanted)) if options.dry_run else self.engine.delete(set(wanted))
+            deletes = self.engine.delete
+            return DocumentCount(len(self.engine.documents(wanted)) if options.dry_run else deletes(set(wanted)))
         if options.dry_run:
             self._require_documents(options.query)
             return self.count(options.query)
-        return self.delete_matching(options.query, everything=options.everything)
+        return DocumentCount(self.delete_matching(options.query, everything=options.everything))
 
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of the document that a reference names; None if it has no signature."""
@@ -525,16 +527,27 @@ class Store:
             raise self.references.unknown_document_error(reference)
         return stored
 
-    def count(self, query: str | None = None) -> int:
+    def count(self, query: str | None = None) -> DocumentCount:
         """Return the number of documents in the store, or of the documents that a query matches.
+
+        Documents that this process is adding are made searchable first. If the index lacks documents of another
+        process, or could not be written, the result is a lower bound, and has a warning.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
         """
         if query is None:
-            return self.engine.count()
-        require_current_index(self.engine, "the number of documents")
-        return self.engine.search(self._bound(query), start=0, rows=0).total
+            return DocumentCount(self.engine.count())
+        lag = self.engine.index_lag()
+        if lag and lag.is_pending and not lag.is_elsewhere:
+            self.engine.refresh()
+            lag = self.engine.index_lag()
+        plan = self._bound(query)
+        total = self.engine.search(plan, start=0, rows=0).total
+        if lag is None:
+            return DocumentCount(total)
+        least = max(0, total - self.engine.count_outdated(plan))
+        return DocumentCount(least, (f"{lag}; this answer leaves them out",))
 
     def close(self) -> None:
         self.engine.close()

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from tests.service.limited import PATIENCE_SECONDS, limited, refused
 from tests.service.served import Hung
-from whorl import Store, open_store, parse
+from whorl import DocumentCount, Store, open_store, parse
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -73,7 +73,7 @@ class Failing(Store):
         super().__init__(store.engine)
         self.error = error
 
-    def count(self, query: str | None = None) -> int:
+    def count(self, query: str | None = None) -> DocumentCount:
         raise self.error
 
 

@@ -104,4 +104,5 @@ def show_page(query: str, prepared: PreparedQuery, options: SearchOperation, *, 
     total = plural(page.total, "document")
     if page.matches is not None:
         total += f" and {plural(page.matches - page.total, 'near-copy', 'near-copies')}"
-    click.echo(f"{'' if page.is_total_exact else 'at least '}{total}{shown}")
+    bound = "" if page.is_total_exact else "about " if page.outdated else "at least "
+    click.echo(f"{bound}{total}{shown}")

@@ -126,7 +126,8 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
             print_notes([f"the store has no document {format_names(missing, _LISTED)}"])
         count = opened.delete_chosen({*known.values()} if ids else None, options)
     if options.dry_run:
-        click.echo(f"{plural(count, 'document')} would be deleted")
+        print_notes(count.warnings)
+        click.echo(f"{'' if count.is_exact else 'at least '}{plural(count, 'document')} would be deleted")
     elif ids:
         click.echo(f"{count:,} of {len(ids):,} documents deleted")
     else:

@@ -277,10 +277,12 @@ class IndexLag:
     Args:
         changes: Number of stored or deleted documents; a document that was stored twice counts twice.
         is_pending: Whether a writer is at work and will add them; otherwise, the index could not be written.
+        is_elsewhere: Whether that writer belongs to another process or engine, so that `refresh` would wait for it.
     """
 
     changes: int
     is_pending: bool
+    is_elsewhere: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         changes = f"{self.changes:,} stored or deleted {'document is' if self.changes == 1 else 'documents are'}"
@@ -457,6 +459,10 @@ class Engine(Protocol):
     def index_lag(self) -> IndexLag | None:
         """Return the stored changes that the index lacks; None if it lacks none, as on every server."""
         return None
+
+    def count_outdated(self, plan: BoundPlan) -> int:
+        """Return the number of a plan's hits that were replaced or deleted after the index was written."""
+        return 0
 
     def gaps(self, by: LookUp) -> tuple[str, ...]:
         """Return warnings about documents that a search misses, each with a remedy.

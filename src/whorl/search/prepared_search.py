@@ -312,7 +312,8 @@ class PreparedQuery:
         if warnings:
             page = replace(page, warnings=(*page.warnings, *warnings))
         if gaps or not (self._calibrated is None or self._calibrated.is_whole):
-            page = replace(page, is_total_exact=False)
+            outdated = self.engine.count_outdated(self.bound) if gaps else 0
+            page = replace(page, is_total_exact=False, outdated=outdated or None)
         return self._with_shared(page) if with_shared and page.hits and self._calibrated is None else page
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:

@@ -8,7 +8,8 @@ import pytest
 
 from whorl import Document
 from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded.engine import EmbeddedEngine, WriterRegister
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.store_files import WriterRegister
 from whorl.engine.embedded.store_index import StoreIndexWriter
 from whorl.errors import StoreError
 from whorl.store import Store

@@ -13,8 +13,10 @@ from tests.engine.embedded.stores import matching_ids, opened
 from whorl import Document, Store, StoreError
 from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.engine.protocol import IndexLag
+from whorl.operations import DeleteOperation
 from whorl.search.quotations.results import Verdict
 
+LEFT_OUT = "this answer leaves them out"
 MISSING = "40 stored or deleted documents are missing from the index"
 
 
@@ -45,14 +47,17 @@ def test_commands_warn(answers, command):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("command", ["delete --query", "delete --dry-run"])
-def test_documents_are_not_chosen_by_an_incomplete_index(answers, command):
+def test_documents_are_not_deleted_by_an_incomplete_index(answers):
     """
-    Deleting and counting by a query is refused.
+    Deleting by a query is refused; a dry run says that more documents may match.
     """
-    status, output = answers[0][command]
+    status, output = answers[0]["delete --query"]
     assert status == 1
     assert MISSING in output
+    status, output = answers[0]["delete --dry-run"]
+    assert status == 0
+    assert MISSING in output
+    assert "at least 0 documents would be deleted" in output
 
 
 @pytest.mark.process
@@ -116,14 +121,47 @@ def test_a_search_beside_a_writer_counts_what_it_misses(path):
 
 def test_a_count_includes_documents_that_wait_for_their_commit(path):
     """
-    A count by a query makes them searchable first; if another process adds them, it fails instead of leaving them out.
+    A count by a query makes them searchable first; if another process adds them, it warns and does not wait.
+    """
+    with opened(path) as engine, opened(path) as other:
+        engine.index([Document("a", "the tenant")])
+        count = Store(other).count("tenant")
+        assert (count, count.is_exact, count.warnings) == (0, False, (f"{engine.index_lag()}; {LEFT_OUT}",))
+        for store in (Store(engine), Store(other)):
+            count = store.count("tenant")
+            assert (count, count.is_exact, count.warnings) == (1, True, ())
+
+
+@pytest.mark.parametrize("query", ["tenant", "FINGERPRINT:source"])
+def test_a_count_beside_a_writer_is_a_lower_bound(path, query):
+    """
+    Documents that another process has replaced or deleted are not counted; a search says how many of its hits are
+    such documents.
+    """
+    text = "the tenant keeps the garden and the fence in good order at all times"
+    with opened(path) as engine, opened(path) as other:
+        store = Store(other)
+        engine.index([Document(name, text) for name in "abcd"])
+        engine.refresh()
+        engine.index([Document("a", "a landlord"), Document("b", "a landlord"), Document("e", "a landlord")])
+        page = store.search(query, source=text if query.endswith("source") else None)
+        assert (page.total, page.is_total_exact, page.outdated) == (4, False, 2)
+        assert store.count("tenant") == 2
+        engine.refresh()
+        page = store.search("tenant")
+        assert (page.total, page.is_total_exact, page.outdated) == (2, True, None)
+
+
+def test_a_deletion_by_a_query_waits_for_a_writer(path):
+    """
+    While another process writes, a deletion by a query fails, and a dry run counts with a warning.
     """
     with opened(path) as engine, opened(path, wait_seconds=0.1) as other:
         engine.index([Document("a", "the tenant")])
         with pytest.raises(StoreError, match="another process"):
-            Store(other).count("tenant")
-        assert Store(engine).count("tenant") == 1
-        assert Store(other).count("tenant") == 1
+            Store(other).delete_matching("tenant")
+        count = Store(other).delete_chosen(None, DeleteOperation(query="tenant", dry_run=True))
+        assert (count, count.is_exact) == (0, False)
 
 
 def test_a_comparison_does_not_wait_for_a_writer(path):

@@ -338,6 +338,19 @@ def test_deleting_many_documents(contracts: Store) -> None:
             assert deleted(**wrong)[0] == 400
 
 
+def test_a_dry_run_beside_a_writer_warns(tmp_path: Path) -> None:
+    """
+    While another process writes, more documents may match than a dry run counts.
+    """
+    with open_store(tmp_path / "store") as store, open_store(tmp_path / "store") as other:
+        store.engine.index([Document("a", "the tenant")])
+        with TestClient(create_app(other)) as service:
+            answer = service.post("/api/v1/delete", json={"query": "tenant", "dry_run": True}).json()
+        (warning,) = answer.pop("warnings")
+        assert "this answer leaves them out" in warning
+        assert answer == {"matched": 0, "deleted": 0}
+
+
 def test_deletes_take_ids_only(contracts: Store) -> None:
     """
     A client that deletes an id deletes no other document: not one of this name, DBID, or nearly this id.

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -37,6 +37,7 @@ from whorl.engine.embedded.store_files import (
     IndexBrokenError,
     OtherIndexError,
     WriteLock,
+    WriterRegister,
     busy_message,
     file_base,
     folder_size,
@@ -727,7 +728,13 @@ class EmbeddedEngine(Engine):
     def index_lag(self) -> IndexLag | None:
         self._require_usable()
         self._follow_index()
-        return self._lag.measure()
+        lag = self._lag.measure()
+        if lag is None or not lag.is_pending:
+            return lag
+        return replace(lag, is_elsewhere=self._writer is None and not self._writers.are_registered())
+
+    def count_outdated(self, plan: BoundPlan) -> int:
+        return self._with_repair(lambda: self._runner.count_outdated(self._require_tokens(plan)))
 
     def verify(self) -> bool:
         self._usable_records.verify()
@@ -790,37 +797,6 @@ def _needs_texts(leaf: BoundLeaf) -> bool:
     if isinstance(leaf, WordClause):
         return leaf.field in (None, "content")
     return isinstance(leaf, SharedTokens | SharedBands | SketchTokens)
-
-
-class WriterRegister:
-    """Lists the threads that write or wait to write, so that one commit serves all of them (group commit)."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._registered: set[object] = set()
-
-    @contextmanager
-    def register_thread(self) -> Iterator[None]:
-        """List the current thread as a writer during the `with` block."""
-        ticket = object()
-        # Ctrl-C may come at any moment. If the ticket stayed in the list, `wait_for_current` would wait for ever.
-        try:
-            with self._changed:
-                self._registered.add(ticket)
-            yield
-        finally:
-            with self._changed:
-                self._registered.discard(ticket)
-                self._changed.notify_all()
-
-    def wait_for_current(self) -> None:
-        """Wait for the writers registered so far.
-
-        The caller must not hold a lock that these writers need, and must not be registered itself.
-        """
-        with self._changed:
-            first = frozenset(self._registered)
-            self._changed.wait_for(lambda: self._registered.isdisjoint(first))
 
 
 class LagMonitor:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from tantivy import Query
+from tantivy import Occur, Query
 
 from whorl.arrays_and_batches import batches, find_sorted, sort_distinct
 from whorl.engine.embedded.database import Head, RecordDatabase, SketchedDocument
@@ -87,6 +87,19 @@ class PlanRunner:
         else:
             total, hits = self._read_page(plan, start, rows, self._records.heads)
         return Page(total, tuple(Hit(head.id, head.name, score) for head, score in hits), plan.warnings)
+
+    def count_outdated(self, plan: BoundPlan) -> int:
+        """Return the number of hits that were replaced or deleted after the index was written."""
+        reached = self._index.read_applied_numbers()
+        changed = None if reached is None else self._records.find_changed_since(reached[0])
+        if changed is None:
+            return self.page(plan, 0, 0, ()).total
+        if has_only_tokens(plan.root):
+            numbers = match_tokens(plan.root, self._index.tokens()).numbers
+            return int(np.isin(numbers, list(changed)).sum())
+        among = Query.term_set_query(SCHEMA, "id", list(set(changed.values())))
+        both = Query.boolean_query([(Occur.Must, self._translate(plan).query), (Occur.Must, among)])
+        return self._index.text_index.matches(both, 0, 0, is_ranked=False)[0]
 
     def candidates(self, plan: BoundPlan, start: int, rows: int) -> Candidates:
         snapshot = self._index.tokens()

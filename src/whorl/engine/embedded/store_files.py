@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -179,6 +180,40 @@ class WriteLock:
             with sqlite_errors(self._path):
                 self._held.close()
             self._held = None
+
+
+class WriterRegister:
+    """Lists the threads that write or wait to write, so that one commit serves all of them (group commit)."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._registered: set[object] = set()
+
+    @contextmanager
+    def register_thread(self) -> Iterator[None]:
+        """List the current thread as a writer during the `with` block."""
+        ticket = object()
+        # Ctrl-C may come at any moment. If the ticket stayed in the list, `wait_for_current` would wait for ever.
+        try:
+            with self._changed:
+                self._registered.add(ticket)
+            yield
+        finally:
+            with self._changed:
+                self._registered.discard(ticket)
+                self._changed.notify_all()
+
+    def are_registered(self) -> bool:
+        return bool(self._registered)
+
+    def wait_for_current(self) -> None:
+        """Wait for the writers registered so far.
+
+        The caller must not hold a lock that these writers need, and must not be registered itself.
+        """
+        with self._changed:
+            first = frozenset(self._registered)
+            self._changed.wait_for(lambda: self._registered.isdisjoint(first))
 
 
 def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:

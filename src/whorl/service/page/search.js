@@ -282,7 +282,7 @@ function showFound(page, named = null, links = new Map()) {
   const isNamed = named && !page.hits.some((hit) => hit.id === named.id);
   const total = page.total + (isNamed ? 1 : 0);
   byId("found-told").textContent = total
-    ? `${page.total_is_exact ? "" : "At least "}${counted(total, "document")}` : "No document";
+    ? `${page.total_is_exact ? "" : page.outdated ? "About " : "At least "}${counted(total, "document")}` : "No document";
   byId("found-how").textContent = how(page, total);
   warn(byId("found-warnings"), page.warnings, links);
   if (isNamed) {

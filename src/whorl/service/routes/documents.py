@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, NotRequired, TypeAlias
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import Field
@@ -104,9 +104,13 @@ class Deleted(TypedDict):
 
 
 class DeletedOf(Deleted):
-    """Number of documents that match the request, and number of deleted documents."""
+    """Number of documents that match the request, and number of deleted documents.
+
+    With `warnings`, more documents may match.
+    """
 
     matched: int
+    warnings: NotRequired[list[str]]
 
 
 @body_of(DeleteOperation)
@@ -244,7 +248,8 @@ def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_r
         require_writable(is_read_only=is_read_only)
         options = options_in(request, DeleteOperation)
         matched = store.delete_chosen(request.ids, options)
-        return {"matched": matched, "deleted": 0 if options.dry_run else matched}
+        answer: DeletedOf = {"matched": int(matched), "deleted": 0 if options.dry_run else matched}
+        return {**answer, "warnings": [*matched.warnings]} if matched.warnings else answer
 
     @router.post("/text", summary="Read a file")
     def read_file(request: FileRequest) -> FileText:
