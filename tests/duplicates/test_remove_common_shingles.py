@@ -20,6 +20,7 @@ from whorl.duplicates.remove_common_shingles import BoilerplateOptions, ask_comm
 from whorl.duplicates.run import duplicates_among, duplicates_in
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.statistics.metric import Shares
 
 PAIR_OPTIONS = ask_pairs("jaccard", 60, 100)
 
@@ -82,6 +83,20 @@ def test_common_text_makes_no_duplicates() -> None:
             both, either = of[pair.a.id] & of[pair.b.id], of[pair.a.id] | of[pair.b.id]
             assert actual is not None
             assert actual.jaccard == (len(both) / len(either) if either else 0)
+            of_one = [len(both) / len(of[member.id]) if of[member.id] else 0 for member in (pair.a, pair.b)]
+            assert [actual.a_in_b, actual.b_in_a] == of_one
+
+
+def test_shares_of_a_copy_before_the_other_document() -> None:
+    """
+    If a copy of B comes before A, all shares of the pair belong to the documents in the order of the pair.
+    """
+    text = "one two three four five six seven eight nine ten"
+    documents = [Document("x", text), Document("y", f"{text} eleven twelve"), Document("z", text)]
+    options = DuplicatesOptions(PAIR_OPTIONS, common=BoilerplateOptions(None, ("no word of these documents",)))
+    with duplicates_among(documents, options) as duplicates:
+        shares = {(pair.a.id, pair.b.id): pair.residual for pair in duplicates.pairs()}
+    assert shares == {("x", "y"): Shares(0.75, 1, 0.75), ("x", "z"): Shares(1, 1, 1), ("y", "z"): Shares(0.75, 0.75, 1)}
 
 
 def test_pairs_by_residual_shingles_equal_a_plain_comparison() -> None:

@@ -256,12 +256,17 @@ class Duplicates:
     def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, new: bool = False) -> Iterator[Pair]:
         for batch in self._sort_by_similarity(pairs, firsts):
             residual_shares = self._residual_shares(batch.a, batch.b)
-            counts = (column.tolist() for column in (batch.shared, batch.low, batch.high))
-            shared = [*zip(*counts, residual_shares, strict=True)]
+            shared, low, high = (column.tolist() for column in (batch.shared, batch.low, batch.high))
             for a, b, rows in self._expand_copies(batch, new=new):
                 known = self.members(np.unique(np.concatenate([a, b])).tolist())
-                for one, other, row in zip(a.tolist(), b.tolist(), rows.tolist(), strict=True):
-                    yield Pair.of_counts(known[one], known[other], *shared[row])
+                # A copy of the second document can come before the first document.
+                is_turned = self._firsts[a] != batch.a[rows]
+                columns = (a.tolist(), b.tolist(), rows.tolist(), is_turned.tolist())
+                for one, other, row, turned in zip(*columns, strict=True):
+                    residual = residual_shares[row]
+                    if residual is not None and turned:
+                        residual = residual.of_turned_pair()
+                    yield Pair.of_counts(known[one], known[other], shared[row], low[row], high[row], residual)
 
     def _residual_shares(self, a: Numbers, b: Numbers) -> list[Shares | None]:
         if self.residual is None:
