@@ -35,7 +35,7 @@ from whorl.duplicates.write_copies_of_files import (
 )
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import FoundFile
-from whorl.ingest.rows.arrow import Parquet
+from whorl.ingest.rows.arrow import ParquetFormat
 from whorl.ingest.rows.protocol import Added, Decide, RowColumns, RowFormat, UnreadRowsError
 
 WORDS = [f"w{at}" for at in range(60)]
@@ -804,7 +804,7 @@ def test_a_damaged_parquet_file_is_written_up_to_its_error(tmp_path: Path) -> No
     assert written == read == pq.ParquetFile(tmp_path / "out" / file.name).metadata.num_rows > 1000
 
 
-class _DyingFormat(Parquet):
+class _DyingFormat(ParquetFormat):
     """Parquet whose reader dies after it has written most of the copy."""
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
@@ -821,7 +821,7 @@ def test_a_cut_off_copy_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name in ("a.parquet", "b.parquet"):
         write_table(pa.table({"text": [PAGE, NEAR, OTHER]}), tmp_path / name)
     reading = InputReader([str(tmp_path / name) for name in ("a.parquet", "b.parquet")])
-    formats = [_DyingFormat(), Parquet()]
+    formats = [_DyingFormat(), ParquetFormat()]
 
     def format_of_input(found: FoundFile, *_: object) -> RowFormat:
         return formats["b" in found.file.name]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.sampling import thorough
 from whorl.errors import DocumentError
-from whorl.ingest.rows.arrow import Arrow, Parquet, _count_nested_values
+from whorl.ingest.rows.arrow import ArrowFormat, ParquetFormat, _count_nested_values
 from whorl.ingest.rows.compression import open_compressed
 from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError
 
@@ -55,7 +55,9 @@ def test_a_large_dictionary_is_written_once(ordered: bool) -> None:
     pq.write_table(table, source)
     size = source.tell()
     source.seek(0)
-    Parquet().rewrite(source, out, RowColumns(), lambda rows: [{} if row.number % 2 else None for row in rows], {})
+    ParquetFormat().rewrite(
+        source, out, RowColumns(), lambda rows: [{} if row.number % 2 else None for row in rows], {}
+    )
     written = pq.ParquetFile(io.BytesIO(out.getvalue()))
     assert (written.metadata.num_row_groups, written.schema_arrow) == (1, pq.ParquetFile(source).schema_arrow)
     assert out.tell() < size * 0.7
@@ -78,7 +80,7 @@ def test_dictionaries_of_row_groups_differ(ordered: bool, index: pa.DataType) ->
             column = dictionary_column([*range(99, -1, -1), *[None] * 5], texts, ordered=ordered)
             writer.write_table(pa.table({"text": column.cast(kind)}))
     source.seek(0)
-    Parquet().rewrite(source, out, RowColumns(), lambda rows: [{} for row in rows], {})
+    ParquetFormat().rewrite(source, out, RowColumns(), lambda rows: [{} for row in rows], {})
     read, written = pq.ParquetFile(source), pq.ParquetFile(io.BytesIO(out.getvalue()))
     assert written.schema_arrow == read.schema_arrow
     assert written.read().to_pylist() == read.read().to_pylist()
@@ -95,7 +97,7 @@ def test_small_dictionaries_stay_whole() -> None:
     source, out = io.BytesIO(), io.BytesIO()
     pq.write_table(pa.table({"text": dictionary_column([0, 2], ["a", "b", "c"], ordered=False)}), source)
     source.seek(0)
-    Parquet().rewrite(source, out, RowColumns(), lambda rows: [None, {}], {})
+    ParquetFormat().rewrite(source, out, RowColumns(), lambda rows: [None, {}], {})
     assert pq.ParquetFile(out).read().column("text").chunk(0).dictionary.to_pylist() == ["a", "b", "c"]
 
 
@@ -108,7 +110,7 @@ def test_types_stay(compression: str) -> None:
     pq.write_table(TABLE, source, compression=compression, row_group_size=700)
     source.seek(0)
     columns = RowColumns(properties=frozenset())
-    Parquet().rewrite(source, out, columns, lambda rows: [{} if row.number % 2 else None for row in rows], {})
+    ParquetFormat().rewrite(source, out, columns, lambda rows: [{} if row.number % 2 else None for row in rows], {})
     written = pq.ParquetFile(io.BytesIO(out.getvalue()))
     assert written.schema_arrow.equals(pq.ParquetFile(source).schema_arrow, check_metadata=True)
     assert written.metadata.row_group(0).column(0).compression == {"none": "UNCOMPRESSED"}.get(
@@ -126,7 +128,7 @@ def test_columns_are_added_behind() -> None:
     with pa.ipc.new_stream(source, SCHEMA) as writer:
         writer.write_table(TABLE)
     source.seek(0)
-    Arrow(is_stream=True).rewrite(
+    ArrowFormat(is_stream=True).rewrite(
         source, out, RowColumns(), lambda rows: [{"lang": str(row.number)} for row in rows], {"lang": str}
     )
     table = pa.ipc.open_stream(io.BytesIO(out.getvalue())).read_all()
@@ -142,7 +144,7 @@ def test_added_columns_keep_the_index_of_pandas() -> None:
     source, out = io.BytesIO(), io.BytesIO()
     pq.write_table(pa.table({"id": ["a"], "text": ["b"]}).replace_schema_metadata(metadata), source)
     source.seek(0)
-    Parquet().rewrite(source, out, RowColumns(), lambda rows: [{"cluster": "a"} for _ in rows], {"cluster": str})
+    ParquetFormat().rewrite(source, out, RowColumns(), lambda rows: [{"cluster": "a"} for _ in rows], {"cluster": str})
     schema = pq.ParquetFile(out).schema_arrow
     assert schema.names == ["id", "text", "cluster"]
     assert schema.metadata == {b"pandas": metadata[b"pandas"]}
@@ -156,7 +158,7 @@ def test_a_value_that_is_no_text_costs_its_row() -> None:
     source = io.BytesIO()
     pq.write_table(pa.table({"text": broken}), source)
     source.seek(0)
-    rows = [row.values for row in Parquet().rows(source, RowColumns())]
+    rows = [row.values for row in ParquetFormat().rows(source, RowColumns())]
     assert rows[0] == rows[2] == {"text": "fine"}
     assert isinstance(rows[1], DocumentError)
 
@@ -172,7 +174,9 @@ def test_a_file_that_is_broken_within() -> None:
     raw[at : at + 60] = b"\xff" * 60
     numbers: list[int] = []
     with pytest.raises(UnreadRowsError, match="this Parquet cannot be read, or not completely"):
-        numbers.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), RowColumns(properties=frozenset())))
+        numbers.extend(
+            row.number for row in ParquetFormat().rows(io.BytesIO(bytes(raw)), RowColumns(properties=frozenset()))
+        )
 
 
 @pytest.mark.slow
@@ -186,7 +190,7 @@ def test_a_large_group_takes_little_memory() -> None:
     size = table.nbytes
     del table
     before, most = pa.total_allocated_bytes(), 0
-    for _ in Parquet().rows(source, RowColumns()):
+    for _ in ParquetFormat().rows(source, RowColumns()):
         most = max(most, pa.total_allocated_bytes() - before)
     assert size > 50_000_000
     assert most < size / 4
@@ -203,7 +207,7 @@ def test_values_that_lie_outside_of_their_batch(is_stream: bool) -> None:
     with (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(out, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays([pa.array(["a", "b"]), damaged], schema=schema))
     with pytest.raises(UnreadRowsError, match="this Arrow cannot be read"):
-        list(Arrow(is_stream=is_stream).rows(io.BytesIO(out.getvalue()), RowColumns()))
+        list(ArrowFormat(is_stream=is_stream).rows(io.BytesIO(out.getvalue()), RowColumns()))
 
 
 def test_text_of_another_encoding_in_a_sound_file() -> None:
@@ -215,7 +219,7 @@ def test_text_of_another_encoding_in_a_sound_file() -> None:
     out, schema = io.BytesIO(), pa.schema([("text", pa.string())])
     with pa.ipc.new_stream(out, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays([texts], schema=schema))
-    rows = list(Arrow(is_stream=True).rows(io.BytesIO(out.getvalue()), RowColumns()))
+    rows = list(ArrowFormat(is_stream=True).rows(io.BytesIO(out.getvalue()), RowColumns()))
     assert rows[0].values == {"text": "ok"}
     assert isinstance(rows[1].values, DocumentError)
 
@@ -240,7 +244,7 @@ def test_a_length_beyond_all_memory(compression: str | None, said: int, tmp_path
             opening as opened,
             pytest.raises(UnreadRowsError, match=r"this Arrow cannot be read.* more memory than a file may take"),
         ):
-            list(Arrow(is_stream=True).rows(opened, RowColumns()))
+            list(ArrowFormat(is_stream=True).rows(opened, RowColumns()))
 
 
 @thorough
@@ -252,7 +256,7 @@ def test_lists_count_by_their_values() -> None:
     content = io.BytesIO()
     pq.write_table(pa.table({"text": ["a b c d e f"] * 2_000, "numbers": lists}), content)
     assert len(content.getvalue()) < 100_000
-    groups = Parquet().groups(content, RowColumns(properties=None))
+    groups = ParquetFormat().groups(content, RowColumns(properties=None))
     rows: list[int] = []
     with pytest.raises(UnreadRowsError, match=r"200 times its size and more than 1,000,000,000 bytes"):
         rows.extend(len(group) for _, group in groups)

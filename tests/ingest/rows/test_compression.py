@@ -7,7 +7,7 @@ import io
 import pytest
 import zstandard
 
-from whorl.ingest.rows.compression import Packed, open_compressed, packing_of
+from whorl.ingest.rows.compression import CompressedFormat, open_compressed, packing_of
 from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError
 from whorl.ingest.rows.text_rows import JsonLinesFormat
 
@@ -39,9 +39,11 @@ def test_a_repacked_file_has_the_same_compression(module: str) -> None:
     empty = __import__(module).compress(b'{"text": "a"}\n')
     out = io.BytesIO()
     assert packing_of(empty) == module
-    Packed(JsonLinesFormat(), module).rewrite(io.BytesIO(empty), out, RowColumns(), lambda rows: [{} for _ in rows], {})
+    CompressedFormat(JsonLinesFormat(), module).rewrite(
+        io.BytesIO(empty), out, RowColumns(), lambda rows: [{} for _ in rows], {}
+    )
     assert packing_of(out.getvalue()) == module
-    rows = Packed(JsonLinesFormat(), module).rows(io.BytesIO(out.getvalue()), RowColumns())
+    rows = CompressedFormat(JsonLinesFormat(), module).rows(io.BytesIO(out.getvalue()), RowColumns())
     assert [row.values for row in rows] == [{"text": "a"}]
 
 
@@ -51,7 +53,7 @@ def test_rows_before_a_cut_are_read(module: str) -> None:
     About half of the lines are read from the first half of a file.
     """
     packed = __import__(module).compress(b"".join(b'{"text": "%d"}\n' % hash((at, at)) for at in range(30_000)))
-    rows = Packed(JsonLinesFormat(), module).rows(io.BytesIO(packed[: len(packed) // 2]), RowColumns())
+    rows = CompressedFormat(JsonLinesFormat(), module).rows(io.BytesIO(packed[: len(packed) // 2]), RowColumns())
     count = 0
     with pytest.raises(UnreadRowsError):
         for count, _ in enumerate(rows, start=1):  # noqa: B007 - the last one counts

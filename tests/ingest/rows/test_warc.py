@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.protocol import Row, RowColumns, UnreadRowsError
-from whorl.ingest.rows.warc import Warc
+from whorl.ingest.rows.warc import WarcFormat
 
 
 def record(kind: str, content_type: str, content: bytes) -> bytes:
@@ -52,7 +52,7 @@ def text_of(raw: bytes, file: PurePath) -> str:
 
 
 def read(content: bytes, *, is_packed: bool) -> list[Row]:
-    return list(Warc(text_of, is_packed=is_packed).rows(io.BytesIO(content), RowColumns()))
+    return list(WarcFormat(text_of, is_packed=is_packed).rows(io.BytesIO(content), RowColumns()))
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
@@ -84,7 +84,7 @@ def test_remaining_records_are_unchanged(is_packed: bool) -> None:
     def decide(rows: Sequence[Row]) -> list[dict[str, object] | None]:
         return [None if row.number == 3 else {} for row in rows]
 
-    Warc(text_of, is_packed=is_packed).rewrite(io.BytesIO(content), out, RowColumns(), decide, {})
+    WarcFormat(text_of, is_packed=is_packed).rewrite(io.BytesIO(content), out, RowColumns(), decide, {})
     written = out.getvalue()
     if is_packed:
         # Each record is a separate gzip member, because some readers seek to the offset of a record.
@@ -94,7 +94,7 @@ def test_remaining_records_are_unchanged(is_packed: bool) -> None:
         written = gzip.decompress(written)
     assert written == b"".join(RECORDS[:2] + RECORDS[3:])
     with pytest.raises(DocumentError, match="no columns"):
-        Warc(text_of, is_packed=False).rewrite(io.BytesIO(content), out, RowColumns(), decide, {"cluster": str})
+        WarcFormat(text_of, is_packed=False).rewrite(io.BytesIO(content), out, RowColumns(), decide, {"cluster": str})
 
 
 def test_unreadable_pages_and_archives_are_errors() -> None:
@@ -105,7 +105,7 @@ def test_unreadable_pages_and_archives_are_errors() -> None:
     def refuse(raw: bytes, file: PurePath) -> str:
         raise DocumentError("no text")
 
-    rows = list(Warc(refuse, is_packed=False).rows(io.BytesIO(archive(is_packed=False)), RowColumns()))
+    rows = list(WarcFormat(refuse, is_packed=False).rows(io.BytesIO(archive(is_packed=False)), RowColumns()))
     assert [str(row.values) for row in rows] == ["no text"] * 3
     with pytest.raises(UnreadRowsError, match="this web archive"):
         read(RECORDS[0] + b"garbage\r\n" * 9, is_packed=False)

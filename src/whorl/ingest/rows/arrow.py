@@ -51,7 +51,7 @@ _MOST_SMALL_ROWS = 250_000
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
-class _Columnar(RowFormat):
+class _ColumnarFormat(RowFormat):
     """Base class of the formats Parquet and Arrow, which store columns and are read in batches of rows."""
 
     name: str
@@ -81,7 +81,7 @@ class _Columnar(RowFormat):
         raise NotImplementedError
 
 
-class Parquet(_Columnar):
+class ParquetFormat(_ColumnarFormat):
     """Format of Parquet files.
 
     The files are read page by page, so that the memory does not depend on the size of row groups.
@@ -191,7 +191,7 @@ def _without_unused(column: pa.DictionaryArray) -> pa.DictionaryArray:
     return _encode(indices, column.dictionary.take(used), column.type)
 
 
-class Arrow(_Columnar):
+class ArrowFormat(_ColumnarFormat):
     """Format of Arrow files and streams, such as Hugging Face's data sets on disk.
 
     A stream has no index at its end.

@@ -140,7 +140,7 @@ class _Zstandard(ReadableStream):
         return self._expansion.size
 
 
-class Packed(RowFormat):
+class CompressedFormat(RowFormat):
     """Format of a compressed file whose content has the format `inner`."""
 
     def __init__(self, inner: RowFormat, module: str) -> None:

@@ -13,7 +13,7 @@ from typing import IO
 
 from whorl.errors import DocumentError
 from whorl.ingest.file_limits import limit_memory
-from whorl.ingest.rows.compression import Packed, open_compressed, packing_of
+from whorl.ingest.rows.compression import CompressedFormat, open_compressed, packing_of
 from whorl.ingest.rows.protocol import Extract, File, RowColumns, RowFormat, UnreadRowsError
 from whorl.ingest.rows.reader_client import ConfinedFormat
 from whorl.ingest.rows.text_rows import (
@@ -137,7 +137,7 @@ def _detect_in_packed(
         raise UnreadRowsError(
             "this is compressed, and of such files JSON, tables, Arrow's streams and web archives are read; unpack it"
         )
-    return Packed(inner, module)
+    return CompressedFormat(inner, module)
 
 
 def _plain(
@@ -149,9 +149,9 @@ def _plain(
             raise UnreadRowsError(f"this is {name}, which is not read; make Parquet or JSON lines of it")
     if head.startswith(_COLUMNAR):
         _require("pyarrow", "Parquet" if head.startswith(_PARQUET) else "Arrow")
-        from whorl.ingest.rows.arrow import Arrow, Parquet
+        from whorl.ingest.rows.arrow import ArrowFormat, ParquetFormat
 
-        return Parquet() if head.startswith(_PARQUET) else Arrow(is_stream=head.startswith(_ARROW_STREAM))
+        return ParquetFormat() if head.startswith(_PARQUET) else ArrowFormat(is_stream=head.startswith(_ARROW_STREAM))
     if head.startswith(_WARC):
         return _warc(extract, is_packed=False)
     if suffix in _JSON_LINES or (head.removeprefix(_MARK).startswith(b"{") and is_row(_first_line(opened), columns)):
@@ -187,9 +187,9 @@ def _first_line(opened: IO[bytes]) -> bytes:
 
 def _warc(extract: Extract, *, is_packed: bool) -> RowFormat:
     _require("warcio", "WARC")
-    from whorl.ingest.rows.warc import Warc
+    from whorl.ingest.rows.warc import WarcFormat
 
-    return Warc(extract, is_packed=is_packed)
+    return WarcFormat(extract, is_packed=is_packed)
 
 
 def _require(library: str, name: str) -> None:

@@ -45,7 +45,7 @@ _GZIP = b"\x1f\x8b"
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
 
-class Warc(RowFormat):
+class WarcFormat(RowFormat):
     """Web archives; each page is a document with its record's id. `.warc.gz` compresses each record separately."""
 
     takes_columns = False
