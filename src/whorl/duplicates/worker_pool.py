@@ -23,7 +23,7 @@ from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import MakeSketches, SketchBatch
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.kernel import kernel_if_ready, return_kernel
-from whorl.fingerprint.fingerprint_texts import processors
+from whorl.fingerprint.fingerprint_texts import processor_count
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document, documents_only
 from whorl.request_context import require_time
@@ -43,7 +43,7 @@ _LARGE = 32_000_000
 
 def worthwhile_workers(size: int) -> int:
     """Return the number of processes for `size` bytes: one for small inputs, otherwise one per available core."""
-    return processors() if size >= _LARGE else 1
+    return processor_count() if size >= _LARGE else 1
 
 
 def check_documents(documents: Iterable[Document]) -> Iterable[Document]:

@@ -120,7 +120,7 @@ class HashBatch(NamedTuple):
     sizes: npt.NDArray[np.int64]
 
 
-class Sized(NamedTuple):
+class SizedTokens(NamedTuple):
     """The tokens of a text with all 128 bits (high and low halves), and the number of its distinct shingles."""
 
     halves: npt.NDArray[np.uint64]
@@ -165,10 +165,10 @@ def signatures_of(
 
 def sized_signatures_of(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
-) -> Iterator[Sized]:
+) -> Iterator[SizedTokens]:
     """Return each text's tokens with all 128 bits and its number of distinct shingles, like `signatures_of`."""
     results = hash_texts(texts, scheme, Outputs.MINIMA | Outputs.HASHES, workers=workers)
-    return (Sized(result.minima, result.hashes.size) for result in results)
+    return (SizedTokens(result.minima, result.hashes.size) for result in results)
 
 
 def fingerprints(
@@ -222,7 +222,7 @@ def hash_texts(
             scheme,
             lambda kernel, batch: _hash_in_loops(kernel, batch, outputs),
             lambda batch: (_hash_plainly(text, scheme, outputs) for text in batch),
-            workers or processors(),
+            workers or processor_count(),
         )
     )
 
@@ -391,7 +391,7 @@ def _run_in_threads(
                 future.cancel()
 
 
-def processors() -> int:
+def processor_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -111,7 +111,9 @@ class PassageScheme:
 
 def winnow(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     """Return the hashes of a text that winnowing keeps, ascending and distinct; empty for a short text."""
-    return sort_distinct([_passage_hashes(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
+    return sort_distinct(
+        [_passage_hashes(_best_in_windows(np.minimum, run_hashes(words, scheme), scheme.window), scheme)]
+    )
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
@@ -143,7 +145,7 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
         return np.empty(0, np.uint64), np.empty((0, 2), np.int64)
     hashes = hashes_of_runs(word_hashes([words]), scheme.hashed_words)
     places = np.arange(hashes.size)
-    smallest = _across(lambda a, b: np.where(hashes[b] < hashes[a], b, a), places, scheme.window)
+    smallest = _best_in_windows(lambda a, b: np.where(hashes[b] < hashes[a], b, a), places, scheme.window)
     # The smallest hash of a window never precedes the smallest hash of an earlier window. So `smallest` ascends.
     first, end = np.searchsorted(smallest, places), np.searchsorted(smallest, places, side="right")
     return _passage_hashes(hashes, scheme), np.stack(
@@ -173,14 +175,14 @@ def window_minima(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDAr
     if not is_window.size:
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
-    smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
+    smallest = np.where(is_window, _best_in_windows(np.minimum, hashes, window), np.uint64(0))
     # A hash is the minimum of a window if and only if it equals the largest minimum of all windows that contain it.
     padding = np.zeros(window - 1, np.uint64)
-    around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
+    around = _best_in_windows(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)
 
 
-def _across(
+def _best_in_windows(
     best: Callable[[npt.NDArray[_T], npt.NDArray[_T]], npt.NDArray[_T]], elements: npt.NDArray[_T], window: int
 ) -> npt.NDArray[_T]:
     """Return the best element of each window of `window` elements; an empty array if there are fewer elements.

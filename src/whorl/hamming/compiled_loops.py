@@ -59,7 +59,7 @@ def _prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
-def _ones(typing: Any, bits: Any) -> Any:
+def _popcount(typing: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
@@ -170,7 +170,7 @@ def find(
                         near &= near - uint64(1)
                         is_new = True
                         for earlier in range(table):
-                            if _ones((code ^ query) & masks[earlier]) <= radius:
+                            if _popcount((code ^ query) & masks[earlier]) <= radius:
                                 is_new = False
                         if is_new:
                             if total == output.size:

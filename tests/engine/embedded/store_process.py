@@ -78,7 +78,7 @@ def crash(path: Path, point: str, when: str, first: str) -> None:
         "commit": (store_index.StoreIndexWriter, "commit"),
         "close": (store_index.StoreIndexWriter, "close"),
         "build": (store_index.StoreIndex, "build"),
-        "remove": (store_index, "remove"),
+        "remove": (store_index, "delete_path"),
         "rename": (Path, "rename"),
     }[point]
     original: Callable[..., Any] = getattr(owner, name)

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.engine.embedded.database import NumberedDocument
-from whorl.engine.embedded.prepare_documents import WORDS_ANALYZER, DocumentPreparation, IndexEntry, fill
+from whorl.engine.embedded.prepare_documents import (
+    WORDS_ANALYZER,
+    DocumentPreparation,
+    IndexEntry,
+    fill_tantivy_document,
+)
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import BETWEEN_WORDS, join_terms, presence_term, value_term, word_term
 from whorl.engine.protocol import MinHashPart
@@ -74,7 +79,7 @@ NO_TOKENS = DocumentTokens(0, ())
 
 def filled(entry: IndexEntry) -> dict[str, list[object]]:
     document = tantivy.Document()
-    fill(document, "a", 7, entry)
+    fill_tantivy_document(document, "a", 7, entry)
     return dict(document.to_dict())
 
 

@@ -43,7 +43,7 @@ from whorl.engine.embedded.store_files import (
     folder_size,
     index_failure_message,
     is_read_only,
-    mirror,
+    link_index_files,
     prepare_folder,
 )
 from whorl.engine.embedded.store_index import StoreIndex, StoreIndexWriter
@@ -151,7 +151,7 @@ class EmbeddedEngine(Engine):
             folder, self._is_read_only = self.path, is_read_only(self.path)
             if self._is_read_only:
                 folder = Path(opened.enter_context(TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True)))
-                mirror(self.path, folder)
+                link_index_files(self.path, folder)
             self._lock = WriteLock(folder / LOCK)
             opened.callback(self._lock.release)
             if not has_store:

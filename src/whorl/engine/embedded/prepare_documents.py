@@ -203,7 +203,7 @@ def words_field(field: str) -> str:
     return field if field in OWN_FIELDS else _OTHER_WORDS
 
 
-def fill(document: tantivy.Document, document_id: str, number: int, entry: IndexEntry) -> None:
+def fill_tantivy_document(document: tantivy.Document, document_id: str, number: int, entry: IndexEntry) -> None:
     document.add_text("id", document_id)
     document.add_unsigned("number", number)
     for name, words in entry.values:

@@ -99,7 +99,7 @@ def folder_size(path: Path) -> int:
     return total
 
 
-def mirror(path: Path, copy: Path) -> None:
+def link_index_files(path: Path, copy: Path) -> None:
     """Create a folder with links to the index files of a read-only store, because tantivy must write to its folder."""
     try:
         for part in (path / INDEX).glob("*/"):
@@ -111,7 +111,7 @@ def mirror(path: Path, copy: Path) -> None:
         raise StoreError(f"{path} cannot be read without writing to it: {error}") from error
 
 
-def remove(path: Path) -> None:
+def delete_path(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from whorl.engine.embedded.prepare_documents import LAYOUT, Change
 from whorl.engine.embedded.segmented_token_index import ReadMinHash, TokenIndex, TokenSnapshot
-from whorl.engine.embedded.store_files import IndexBrokenError, index_errors, remove
+from whorl.engine.embedded.store_files import IndexBrokenError, delete_path, index_errors
 from whorl.engine.embedded.text_index import ReadEntries, TextIndex, TextIndexWriter
 
 _TOKENS = "tokens"
@@ -75,7 +75,7 @@ class StoreIndex:
         aside = self._folder.with_name(self._folder.name + ".new")
         tokens = TokenIndex(aside / _TOKENS, self._store_id, self._token_bits)
         with index_errors(self._folder):
-            remove(aside)
+            delete_path(aside)
             tokens.make()
         try:
             writer = StoreIndexWriter(aside, TextIndexWriter(aside, self._store_id), tokens)
@@ -90,11 +90,11 @@ class StoreIndex:
                 raise
             tokens.wait()
             with index_errors(self._folder):
-                remove(self._folder)
+                delete_path(self._folder)
                 aside.rename(self._folder)
         finally:
             with suppress(OSError):
-                remove(aside)
+                delete_path(aside)
 
     def close(self) -> None:
         self.text_index.close()

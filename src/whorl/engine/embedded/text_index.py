@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import tantivy
 from tantivy import Occur, Query
 
-from whorl.engine.embedded.prepare_documents import SCHEMA, WORDS_ANALYZER, Change, fill
+from whorl.engine.embedded.prepare_documents import SCHEMA, WORDS_ANALYZER, Change, fill_tantivy_document
 from whorl.engine.embedded.store_files import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
 from whorl.request_context import require_time, timely
 
@@ -343,7 +343,7 @@ class TextIndexWriter:
             writer.delete_documents_by_query(_bytes_query("changed", change.id))
             document.add_bytes("changed", change.id.encode())
         if change.entry is not None:
-            fill(document, change.id, change.number, change.entry)
+            fill_tantivy_document(document, change.id, change.number, change.entry)
         if self._part == _RECENT or change.entry is not None:
             writer.add_document(document)
 

@@ -28,7 +28,7 @@ from whorl.engine.configured_fields import (
 )
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, escape_field_names, term_vectors, texts
-from whorl.engine.solr.document_fields import coverage
+from whorl.engine.solr.document_fields import count_coverage
 from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import (
     MINHASH,
@@ -396,7 +396,7 @@ def _sketches(client: SolrClient, collection: SolrCollection, *, has_text: bool)
         )
         return
     name = collection.sketch_schemes
-    covered = coverage(client, name, collection.searchable_text)
+    covered = count_coverage(client, name, collection.searchable_text)
     yield Finding.ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
     unsketched = covered.without_any_sketch(name)

@@ -160,9 +160,9 @@ def original_values(field: str, by_kind: FieldsByKind, document: Json) -> tuple[
         document: Fields of the document, including the fields that `fields_of_types` returns.
     """
     keywords = by_kind.get(Kind.KEYWORD, field)
-    texts = {*listed(document.get(keywords))} if keywords != field else set()
+    texts = {*as_list(document.get(keywords))} if keywords != field else set()
     values = []
-    for text in listed(document[field]):
+    for text in as_list(document[field]):
         value = _number_or_text(text, by_kind, document)
         if value is not text and text in texts:
             texts.remove(text)
@@ -178,12 +178,12 @@ def _number_or_text(value: PropertyValue, by_kind: FieldsByKind, document: Json)
         for kind, read in _READERS.items():
             with suppress(ValueError, KeyError):
                 number, own = read(value), by_kind[kind]
-                if is_certain or (text_of_value(number) == value and number in listed(document.get(own))):
+                if is_certain or (text_of_value(number) == value and number in as_list(document.get(own))):
                     return number
     return value
 
 
-def listed(values: Any) -> Sequence[Any]:
+def as_list(values: Any) -> Sequence[Any]:
     """Return the values of a field; Solr returns a single value without a list."""
     return values if isinstance(values, list) else () if values is None else (values,)
 
@@ -327,7 +327,7 @@ def token_warnings(
     return (f"{lacking:,} of {documents:,} documents have no fingerprint in {name!r} and cannot be found so; {remedy}",)
 
 
-def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
+def count_coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
     """Count the documents by the scheme of their sketches. The collection must have the four fields of a sketch.
 
     If the text field is searchable (`text`), `Coverage.without` does not count documents without a text.

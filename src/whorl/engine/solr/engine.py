@@ -53,7 +53,7 @@ from whorl.engine.solr.client import (
 )
 from whorl.engine.solr.document_fields import (
     as_typed,
-    coverage,
+    count_coverage,
     fields_of,
     fields_of_types,
     find_used_names,
@@ -143,7 +143,7 @@ class SolrEngine(ServerEngine):
         self._configured = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = self._until_refresh(
-            lambda: coverage(client, self.collection.sketch_schemes, self.collection.searchable_text)
+            lambda: count_coverage(client, self.collection.sketch_schemes, self.collection.searchable_text)
         )
         self._token_warnings = self._until_refresh(self._token_warnings_now)
         self._without_tokens = self._until_refresh(self._without_tokens_now, _TOKENS_SECONDS)

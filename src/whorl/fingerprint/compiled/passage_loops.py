@@ -101,7 +101,7 @@ def _find_anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
             at += 1
             continue
         start, place = at, places[first[a[at]]]
-        end = at + _agreement(a, at, b, place)
+        end = at + _common_prefix_length(a, at, b, place)
         while start and place and a[start - 1] == b[place - 1]:
             start -= 1
             place -= 1
@@ -161,17 +161,17 @@ def _longest(a: Any, at: int, b: Any, places: Any, low: int, high: int, expected
             after += 1
         else:
             break
-        own = _agreement(a, at, b, place)
+        own = _common_prefix_length(a, at, b, place)
         if own > length:
             best, length = place, own
-    own = _agreement(a, at, b, places[low])
+    own = _common_prefix_length(a, at, b, places[low])
     if own > length:
         best, length = places[low], own
     return best, length
 
 
 @loop
-def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
+def _common_prefix_length(a: Any, at: int, b: Any, place: int) -> Any:
     length = 0
     while at + length < a.size and place + length < b.size and a[at + length] == b[place + length]:
         length += 1

@@ -467,7 +467,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
     Source: MinHashFilter.incrementToken.
     """
-    kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
+    kind = _BucketMinima if scheme.hash_set_size == 1 else _SeveralMinima
     functions = [kind(scheme, number) for number in range(scheme.hash_count)]
     # Only one piece of a long text's hashes is in memory at a time.
     for piece in murmur:
@@ -498,7 +498,7 @@ def distinct_minima(
     return hashes[is_minimum], counts_in_groups(is_minimum, sizes)
 
 
-class _Smallest:
+class _BucketMinima:
     """Collects the smallest hash of each bucket for one hash function, from pieces of a long text."""
 
     def __init__(self, scheme: Scheme, number: int) -> None:
@@ -522,7 +522,7 @@ class _Smallest:
         return rotate(smallest, filled) if self.scheme.rotation and filled.size else smallest[filled]
 
 
-class _SmallestSeveral:
+class _SeveralMinima:
     """Collects the smallest hashes of each bucket for one hash function, like Lucene's FixedSizeTreeSet.
 
     If a full set gets a hash that is smaller than its largest member, Lucene first drops this member, and then checks

@@ -86,7 +86,7 @@ class Dictionaries:
 
     def _make_engine(self, number: int) -> BreakEngine:
         if number == HANGUL:
-            return _Undivided()
+            return _UndividedHangul()
         name = {THAI: "thaidict", LAO: "laodict", KHMER: "khmerdict", BURMESE: "burmesedict", CJK: "cjdict"}[number]
         trie = load_trie(self.tables.about["dictionaries"][name])
         if number == CJK:
@@ -95,7 +95,7 @@ class Dictionaries:
         return LookAhead(trie, self.tables, shortest=4 if number in (THAI, KHMER) else 2)
 
 
-class _Undivided:
+class _UndividedHangul:
     """Engine for Hangul, which stays undivided, as in ICU: its dictionary has no Hangul words."""
 
     def breaks(self, span: str) -> list[int]:
