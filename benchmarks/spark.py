@@ -39,11 +39,11 @@ from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching
 from whorl.duplicates.spark.clusters import components
+from whorl.duplicates.spark.compare_sketches import verify_candidates
 from whorl.duplicates.spark.prefix_filter import find_candidates
 from whorl.duplicates.spark.read_files import parts_of, read
 from whorl.duplicates.spark.run import SETTINGS, run
 from whorl.duplicates.spark.sketch_documents import load_documents
-from whorl.duplicates.spark.verify import verify_candidates
 from whorl.operations import DuplicatesOperation
 
 ROOT = Path(__file__).parents[1]

@@ -53,8 +53,8 @@ def test_candidates_equal_the_local_search(
     Candidates and hash blocks equal those of one process, even if hashes make too many pairs and their documents are
     postponed. The verified pairs, counted or estimated, are equal in all numbers.
     """
+    from whorl.duplicates.spark.compare_sketches import verify_candidates
     from whorl.duplicates.spark.prefix_filter import find_candidates as candidates_by_parts
-    from whorl.duplicates.spark.verify import verify_candidates
 
     sets = alike_sets(random.Random(2))
     made = {
@@ -121,8 +121,8 @@ def test_one_worker_finds_the_remaining_pairs(spark: SparkSession, spanning_only
     The pairs that one worker finds among postponed documents equal those of the distributed search in all numbers; with
     `spanning_only`, fewer pairs connect the same components.
     """
+    from whorl.duplicates.spark.compare_sketches import verify_candidates
     from whorl.duplicates.spark.prefix_filter import find_candidates as candidates_by_parts
-    from whorl.duplicates.spark.verify import verify_candidates
 
     made = {
         sketch_key(sketch): sketch

@@ -45,8 +45,8 @@ from whorl.duplicates.spark.arrow_blocks import (
     rows_by_part,
     whole_numbers,
 )
+from whorl.duplicates.spark.compare_sketches import measure_overlaps
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
-from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a member of a cluster. Each copy of a document is a member. `key` identifies the member's text, `root` its
 #: cluster, and `run` the run that read it. `loss` is the member's loss according to the retention policy

@@ -39,11 +39,11 @@ from whorl.duplicates.spark.clusters import (
     member_by_member,
     with_shares,
 )
+from whorl.duplicates.spark.compare_sketches import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.read_files import parts_of
 from whorl.duplicates.spark.sketch_documents import STAYS, RunNumber, load_documents
-from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.errors import ParameterError
 
 #: Number of pivots to choose from a hash block (the documents that share one frequent hash). Pivots are compared with

@@ -27,8 +27,8 @@ from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.run import FILES_SCHEME, description_of_options
 from whorl.duplicates.spark.arrow_blocks import BLOCKS
 from whorl.duplicates.spark.clusters import components
+from whorl.duplicates.spark.compare_sketches import PAIRS
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments, RunNumber
-from whorl.duplicates.spark.verify import PAIRS
 from whorl.errors import ParameterError, StoreError
 
 _FORMAT = 1

@@ -53,8 +53,8 @@ from whorl.duplicates.spark.arrow_blocks import (
     rows_by_part,
     whole_numbers,
 )
+from whorl.duplicates.spark.compare_sketches import PAIRS, pair_rows
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
-from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 COUNTS = "part int, source long, levels binary, tokens binary, document_counts binary, flags binary"

@@ -33,7 +33,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         rows_by_part,
         sketch_row,
     )
-    from whorl.duplicates.spark.verify import _compare_received, _select_sketches
+    from whorl.duplicates.spark.compare_sketches import _compare_received, _select_sketches
 
     chance = random.Random(seed)
     sets = [family for family in families(chance, 3, 400) if family]
