@@ -28,8 +28,8 @@ _ASKED = """
 import gc, sys, time
 from whorl import open_store
 from whorl.search.similar import sketch_plan
-from whorl.search.similar import search as similar_search
-kept = [each for each in (similar_search._plan, sketch_plan._branches) if hasattr(each, "cache_clear")]
+from whorl.search.similar import find_similar
+kept = [each for each in (find_similar._plan, sketch_plan._branches) if hasattr(each, "cache_clear")]
 with open_store(sys.argv[1], create=False) as store:
     gc.disable()
     for line in sys.stdin:

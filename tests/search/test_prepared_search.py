@@ -19,7 +19,7 @@ from whorl.operations import QueryPlan
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import BoundPlan, MatchAll
 from whorl.search.prepared_search import Filter, PreparedQuery, bound_filter, engine_facets
-from whorl.search.similar import search as similar_search
+from whorl.search.similar import find_similar
 
 #: Short enough for a complete sketch, so that all numbers are exact.
 WORDS = 60
@@ -132,8 +132,8 @@ def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.
     whole = store.search("FINGERPRINT:whole_20", plan="calibrated")
     assert (whole.is_total_exact, whole.total) == (True, COPIES + 1)
     assert whole.warnings == ("somebody writes",)
-    monkeypatch.setattr(similar_search, "MOST_VERIFIED", 4)
-    monkeypatch.setattr(similar_search, "CANDIDATES_AT_ONCE", 2)
+    monkeypatch.setattr(find_similar, "MOST_VERIFIED", 4)
+    monkeypatch.setattr(find_similar, "CANDIDATES_AT_ONCE", 2)
     page = store.search("FINGERPRINT:whole_20 AND kind:copy", plan="calibrated")
     assert not page.is_total_exact
     assert page.total < COPIES

@@ -47,8 +47,8 @@ from whorl.search.similar.fetch_query_sources import Sources
 if TYPE_CHECKING:
     from whorl.search.boilerplate import BoilerplateDetector
     from whorl.search.highlighting import Highlights, Marking, Snippet
+    from whorl.search.similar.find_similar import CalibratedFingerprints
     from whorl.search.similar.results import Explanation, Measured
-    from whorl.search.similar.search import CalibratedFingerprints
 
 #: Types of values that a field can be sorted by, in order of preference. Integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
@@ -270,7 +270,7 @@ class PreparedQuery:
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:
-            from whorl.search.similar.search import CalibratedFingerprints
+            from whorl.search.similar.find_similar import CalibratedFingerprints
 
             self._calibrated = CalibratedFingerprints(sources, metric, ignored)
 

@@ -13,9 +13,9 @@ from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.prepared_search import QueryReader
 from whorl.search.similar.compare_hit_texts import compare_without_common
 from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.find_similar import ChangedSourceError, find_similar, look_ups, search_without
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import Similar, SimilarPlan
-from whorl.search.similar.search import ChangedSourceError, find_similar, look_ups, search_without
 
 
 class PreparedSimilar:

@@ -14,7 +14,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.solr.engine import _CACHED_SKETCHES
 from whorl.errors import UnknownDocumentError
 from whorl.request_context import new_request
-from whorl.search.similar.search import MOST_OF_FIRST_QUERY
+from whorl.search.similar.find_similar import MOST_OF_FIRST_QUERY
 
 WORDS = [f"word{number}" for number in range(40)]
 

@@ -133,8 +133,8 @@ def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.
     """
     A warning counts the parts of the text with more candidates than are read.
     """
-    monkeypatch.setattr("whorl.search.similar.search.CANDIDATES_AT_ONCE", 3)
-    monkeypatch.setattr("whorl.search.similar.search.MOST_OF_FIRST_QUERY", 3)
+    monkeypatch.setattr("whorl.search.similar.find_similar.CANDIDATES_AT_ONCE", 3)
+    monkeypatch.setattr("whorl.search.similar.find_similar.MOST_OF_FIRST_QUERY", 3)
     text = " ".join(words(random.Random(8), 60))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abcde"])

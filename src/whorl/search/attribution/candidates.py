@@ -40,9 +40,9 @@ from whorl.search.attribution.candidate_reader import Candidate
 from whorl.search.attribution.cover import NO_RANGES, Numbers, ranges_by_owner
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.find_similar import look_ups, search_for
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.search import look_ups, search_for
 from whorl.search.similar.sketch_plan import SketchPlan, smallest_promised_share
 
 #: Number of shingles in a window, and maximum number of windows of a text; long texts get larger windows.

@@ -22,8 +22,15 @@ from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens, Words
 from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.find_similar import (
+    MOST_OF_FIRST_QUERY,
+    MOST_VERIFIED,
+    SketchSearch,
+    phrases_of,
+    search_for,
+    verify,
+)
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.search import MOST_OF_FIRST_QUERY, MOST_VERIFIED, SketchSearch, phrases_of, search_for, verify
 
 DOCUMENTS = family_documents(25, seed=5, longest=60)
 SHINGLES = {document.id: shingles(document.text) for document in DOCUMENTS}

@@ -13,8 +13,8 @@ from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.find_similar import MinHashSearch, search_for, verify
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.search import MinHashSearch, search_for, verify
 
 
 def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ from whorl.output.json_conversion import values
 from whorl.output.search import describe_promise, plan_lines
 from whorl.request_context import new_request
 from whorl.search.boilerplate import BoilerplateDetector
-from whorl.search.similar import search as similar_search
-from whorl.search.similar.search import _hashes_without_common
+from whorl.search.similar import find_similar
+from whorl.search.similar.find_similar import _hashes_without_common
 from whorl.search.similar.sketch_plan import ResidualPlan
 
 CHANCE = random.Random(71)
@@ -168,12 +168,12 @@ def test_more_than_can_be_read(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     """
     If not all candidates can be read, those with most in common are, and the total is marked as projected.
     """
-    monkeypatch.setattr(similar_search, "MOST_READ_WITHOUT_COMMON", 1)
+    monkeypatch.setattr(find_similar, "MOST_READ_WITHOUT_COMMON", 1)
     page = store.similar("02-0", threshold=20, common_above=LINE, ignore_common=True)
     assert [hit.hit.id for hit in page.found] == ["02-1"]
     assert not page.is_total_exact
     assert any("the total is projected" in warning for warning in page.warnings)
-    monkeypatch.setattr(similar_search, "MOST_READ_WITHOUT_COMMON", 0)
+    monkeypatch.setattr(find_similar, "MOST_READ_WITHOUT_COMMON", 0)
     nothing = store.similar("02-0", threshold=20, common_above=LINE, ignore_common=True)
     assert (nothing.total, nothing.is_total_exact) == (0, False)
 

@@ -11,7 +11,7 @@ from whorl import Document, Page, Similar, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.shingling import Scheme
-from whorl.search.similar import search as similar_search
+from whorl.search.similar import find_similar
 
 
 def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monke
     A candidate that appears on two pages because of concurrent writes is one hit.
     """
     monkeypatch.setattr(Watched, "reads_candidates_later", lambda *_: False)
-    monkeypatch.setattr(similar_search, "CANDIDATES_AT_ONCE", 7)
+    monkeypatch.setattr(find_similar, "CANDIDATES_AT_ONCE", 7)
     quiet = store.similar("whole", threshold=20, rows=100)
     engine.shifted = True
     page = store.similar("whole", threshold=20, rows=100)
@@ -57,8 +57,8 @@ def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.Mon
     Only the best candidates are verified; the total is projected from them, with a warning.
     """
     everything = store.similar("whole", threshold=30, rows=100)
-    monkeypatch.setattr(similar_search, "MOST_VERIFIED", 4)
-    monkeypatch.setattr(similar_search, "CANDIDATES_AT_ONCE", 2)
+    monkeypatch.setattr(find_similar, "MOST_VERIFIED", 4)
+    monkeypatch.setattr(find_similar, "CANDIDATES_AT_ONCE", 2)
     page = store.similar("whole", threshold=30, rows=100)
     assert page.candidates == everything.candidates > 4
     assert not page.is_total_exact
