@@ -39,7 +39,7 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(thread_ranges, "_LEAST_THREAD_WORK", least)
-            patch.setattr(prefix_filter, "is_fast", lambda amount, answer=is_fast: answer)
+            patch.setattr(prefix_filter, "is_compiled_faster", lambda amount, answer=is_fast: answer)
             patch.setattr(prefix_filter, "_PART_BITS", 4)
             patch.setattr(prefix_filter, "_BUFFER_ENTRIES", 7)
             patch.setattr(prefix_filter, "HASHES_AT_ONCE", 200)
@@ -55,6 +55,6 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
     keys = []
     for is_fast in (False, True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(prefix_filter, "is_fast", lambda amount, answer=is_fast: answer)
+            patch.setattr(prefix_filter, "is_compiled_faster", lambda amount, answer=is_fast: answer)
             keys.append([part.tolist() for part in prefix_filter._prefix_keys(fast, lengths, member_bits)])
     assert keys[0] == keys[1]

@@ -204,7 +204,7 @@ def test_documents_that_share_too_little_are_pruned(monkeypatch: pytest.MonkeyPa
         return copy_hashes(own, *given)
 
     monkeypatch.setattr(Sketches, "copy_hashes", counting)
-    monkeypatch.setattr(prefix_filter, "is_fast", lambda amount: False)
+    monkeypatch.setattr(prefix_filter, "is_compiled_faster", lambda amount: False)
     chance = random.Random(3)
     common = numbers(chance, 20)
     sketches = sketches_of([common | numbers(chance, 40) for _ in range(200)])
@@ -221,7 +221,7 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
     """
     if not kernel.is_available():
         pytest.skip("numba is not installed (whorl[fast])")
-    monkeypatch.setattr(prefix_filter, "is_fast", lambda amount: True)
+    monkeypatch.setattr(prefix_filter, "is_compiled_faster", lambda amount: True)
     monkeypatch.setattr(prefix_filter, "HASHES_AT_ONCE", 200)
     in_memory = sketches_of(families(random.Random(8), 60, 60))
     in_memory.hashes.tofile(tmp_path / "hashes")

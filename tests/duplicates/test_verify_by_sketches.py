@@ -31,7 +31,7 @@ def test_overlaps_equal_a_comparison_of_two_sketches(is_fast: bool, monkeypatch:
     if is_fast and not kernel.is_available():
         pytest.skip("numba is not installed (whorl[fast])")
     monkeypatch.setattr(kernel, "is_available", lambda: is_fast)
-    monkeypatch.setattr(verify_by_sketches, "LARGE", 0)
+    monkeypatch.setattr(verify_by_sketches, "LEAST_FOR_COMPILED", 0)
     sketches = sketches_of(families(random.Random(2), 12, 2_000), SMALL)
     a, b = every_two(len(sketches))
     a, b = np.r_[a, b], np.r_[b, a]

@@ -42,7 +42,7 @@ from whorl.arrays_and_batches import indices_of_ranges, run_starts
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.thread_ranges import run_in_threads, split_evenly
-from whorl.duplicates.verify_by_sketches import is_fast
+from whorl.duplicates.verify_by_sketches import is_compiled_faster
 from whorl.request_context import require_time
 
 Hashes = npt.NDArray[np.uint64]
@@ -238,7 +238,7 @@ def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], membe
     `prefixes` has the lengths of each member's index prefix and probe prefix.
     """
     keys, frequency, is_indexable = tokens.entries
-    if is_fast(keys.size):
+    if is_compiled_faster(keys.size):
         from whorl.duplicates import compiled_prefix_filter
 
         is_indexed, is_probed = np.empty(keys.size, np.bool_), np.empty(keys.size, np.bool_)
@@ -327,7 +327,7 @@ def index_tokens(
     """
     total = int(members.lengths.count_used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // HASHES_AT_ONCE)))
-    sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
+    sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_compiled_faster(total))
     portions: list[TokenEntries] = []
     for number in range(1, ranges + 1):
         require_time()

@@ -21,7 +21,7 @@ from whorl.request_context import require_time
 #: Verification may cause this fraction of the allowed misses; the candidate search may cause the other misses.
 _SHARE_OF_MISSES = Fraction(4, 5)
 #: Minimum number of pairs or hashes for which the compiled loops save more time than importing numba takes.
-LARGE = 20_000
+LEAST_FOR_COMPILED = 20_000
 #: Number of pairs to compare between two checks of the deadline: at most a second of work.
 _AT_ONCE = 1 << 19
 
@@ -49,7 +49,7 @@ def overlaps(
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.count_at_level(a, levels), sketches.count_at_level(b, levels)
-    if is_fast(a.size):
+    if is_compiled_faster(a.size):
         least = np.zeros_like(levels) if needed is None else np.where(levels == 0, needed, 0)
         shared = _shared_by_merging(sketches, a, b, counts_a, counts_b, least, workers)
     else:
@@ -57,9 +57,9 @@ def overlaps(
     return PairOverlaps(levels, counts_a, counts_b, shared)
 
 
-def is_fast(amount: int) -> bool:
+def is_compiled_faster(amount: int) -> bool:
     """Check whether the compiled loops are available and faster for this number of pairs or hashes."""
-    return kernel.is_available() and (amount >= LARGE or kernel.is_loaded())
+    return kernel.is_available() and (amount >= LEAST_FOR_COMPILED or kernel.is_loaded())
 
 
 def _shared_by_merging(
