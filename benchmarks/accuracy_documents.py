@@ -17,7 +17,7 @@ from pathlib import Path
 from corpus import MAIN_PARTS, CorpusError
 from whorl import Document
 
-#: Another seed gives other documents, and so other figures.
+#: With another seed, the documents and so the figures differ.
 SEED = 20
 #: Words of the smallest and the largest passage.
 PASSAGE_WORDS = (20, 1_000)

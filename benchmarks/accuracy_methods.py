@@ -27,7 +27,7 @@ MOST_HITS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: metric, and threshold and recall in percent."""
+    """A question to all methods: the metric, and threshold and recall in percent."""
 
     metric: Metric
     threshold: int

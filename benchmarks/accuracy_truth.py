@@ -1,4 +1,4 @@
-"""Counts exactly what documents share, on all of their shingles."""
+"""Counts exactly how much documents share, on all of their shingles."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Postings:
         self._numbers, self._bounds = numbers[starts], np.append(starts, numbers.size)
 
     def pairs(self, wanted: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-        """Return each match as an index into `asked` and a document number."""
+        """Return each match as an index into `wanted` and a document number."""
         if not self._numbers.size:
             return np.empty(0, np.intp), np.empty(0, np.int32)
         at = np.minimum(np.searchsorted(self._numbers, wanted), self._numbers.size - 1)

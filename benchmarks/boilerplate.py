@@ -3,15 +3,15 @@
     python benchmarks/boilerplate.py [--only NAME,…] [--line 1%] [--thresholds 80,50] [--csv FILE]
     python benchmarks/boilerplate.py --cost [CORPUS.jsonl]
 
-    javadoc     pages of Debian's openjdk-17-doc, every fifth; no frame is what stands in <main>
-    posix       man pages of POSIX, from benchmarks/corpus.py; the five sections about their subject copyright
-    /usr/share/doc/*/copyright of this machine that programs can read; without the texts of licences forms       3,000
-    made from 30 templates, a tenth of them near-copies of known documents
+    javadoc     pages of Debian's openjdk-17-doc, every fifth; the frame is everything except <main>
+    posix       man pages of POSIX, from benchmarks/corpus.py; the frame is everything except five sections
+    copyright   this machine's /usr/share/doc/*/copyright that programs can read; the frame is the texts of licences
+    forms       3,000 made from 30 templates, a tenth of them near-copies of others; the frame is the template
 
-Documents belong together if their parts outside the frame are similar: by their shingles, at the same threshold, as
-connected components. Precision is the share of the pairs in one found cluster that belong together. Recall is the share
-of the pairs that belong together that are in one found cluster. `--cost` measures the time for a corpus with and
-without boilerplate, in turns, as the fastest of three, and the size of the hashes that are kept.
+Documents belong together if they are in one connected component of pairs whose parts outside the frame are similar:
+their shingles reach the same threshold. Precision: of the pairs of documents in one found cluster, the share that
+belong together. Recall: of the pairs that belong together, the share in one found cluster. `--cost` measures the time
+for a corpus with and without boilerplate, in turns, as the fastest of three, and the size of the stored hashes.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
     python benchmarks/calibration.py [--quick] [--draws N] [--seed N]
 
 For sources of 20 to 200,000 shingles, 7 thresholds and 5 recalls, documents exactly at the threshold are drawn. They
-are as similar as the source's own size allows, or are of its size, 10 and 100 times as large, and contain that share of
-it. The plan runs with 128 tokens and no second phase, and with 64 tokens and the second phase. The same is done for
-documents 10 points below, which should not be found.
+either have the source's size and this Jaccard similarity, or they contain this share of the source and are as large as
+the source, 10 or 100 times as large. The plan runs with 128 tokens and no second phase, and with 64 tokens and the
+second phase. The same is done for documents 10 points below the threshold, which should not be found.
 
-The simulation draws counts of common hashes, from the law for uniform hashes. A source's sketch consists of random
-hashes: X of the m looked-up tokens are hypergeometric, the other hashes of the sketch are so given X, and the hit's own
-hashes are binomial. Each cell is drawn for several sketches of the source. Without a second phase the recall is also
-summed exactly.
+The simulation draws numbers of common hashes, which have known distributions for uniform hashes. A source's sketch
+consists of random hashes. The number X of the looked-up tokens that match is hypergeometric, and so is, given X, the
+number of matches among the other hashes of the sketch; the number of the hit's own hashes is binomial. Each cell is
+drawn for several sketches of the source. Without a second phase the recall is also summed exactly.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     python benchmarks/copies.py [--other CHECKOUT] [--folder FOLDER] [--rounds 7] [--csv FILE]
 
-The store has 20,000 texts without a copy, and families of near-copies and of equal texts, of 60 and of 1,000 words; all
-words are random. A near-copy has up to a tenth of the words of its family's text replaced, in runs of up to eight. Each
-search runs in a process that has loaded the compiled loops, as in a service. Prints the median processor time of the
-best hits of ten sources of each kind, and how many times as long as for sources without a copy that is. With --other,
-the versions answer in turns, so other load affects both; every answer, with all hits, estimates and totals, must be the
-same, or the exit status is 1.
+The store has 20,000 texts without a copy, and families of near-copies and of equal texts, of 60 and of 1,000 words;
+all words are random. A near-copy has up to a tenth of the words of its family's text replaced, in runs of up to
+eight. Each search runs in a process that has loaded the compiled loops, as in a service. Prints the median processor
+time of the best hits of ten sources of each kind, and its ratio to the time for sources without a copy. With
+--other, the versions answer in turns, so other load affects both; every answer, with all hits, estimates and totals,
+must be the same, or the exit status is 1.
 """
 
 from __future__ import annotations

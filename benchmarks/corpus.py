@@ -44,7 +44,7 @@ from typing import IO, Literal, NamedTuple
 
 DEFAULT_DIRECTORY = Path(__file__).resolve().parent / "data"
 
-#: Other versions of the packages give other texts, and so other figures.
+#: With other versions, the texts and so the figures differ.
 DEBIAN_RELEASE = "bookworm"
 DEBIAN_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -64,7 +64,7 @@ MAN_PACKAGES = tuple(
 RFC_STEP = 4
 
 MAIN_PARTS = ("spdx", "rfc", "man")
-#: Another seed gives another order, and other documents to a benchmark that reads the first ones.
+#: With another seed, the order of documents differs, and so do the documents of a benchmark that reads the first ones.
 SHUFFLE_SEED = 7
 
 

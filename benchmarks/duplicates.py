@@ -177,7 +177,7 @@ def rows_of(
 
     Args:
         home: Folder of the environments.
-        kept: Folder with cached truths.
+        cache: Folder with cached truths.
         at: Folder with the contenders' output.
     """
     from duplicates_truth import documents_of, judged, truth_of

@@ -261,7 +261,7 @@ def text_dedup(corpus: Path, threshold: float) -> Answer:
 
 
 def datatrove(corpus: Path, threshold: float) -> Answer:
-    """The four MinHash steps with one worker each, up to the clusters: the documents that are in one.
+    """The four MinHash steps with one worker each; the result is the documents that are in a cluster.
 
     The words are spaCy's, without punctuation and marks; numbers become 0.
     """

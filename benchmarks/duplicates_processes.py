@@ -49,7 +49,7 @@ class Taken:
 def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Mapping[str, str] | None = None) -> Taken:
     """Run a process to its end.
 
-    This process should be small: Linux counts its memory as the other's while the other one starts.
+    This process should be small: while the new process starts, Linux counts this one's memory as the new one's.
 
     Args:
         folder: For temporary files and output.

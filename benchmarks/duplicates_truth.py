@@ -182,7 +182,7 @@ def truth_of(
     Args:
         corpus: JSON lines; documents are known by their line numbers from 0.
         definition: One of DEFINITIONS.
-        kept: Cache folder; entries are identified by the bytes of the file.
+        cache: Cache folder; entries are identified by the bytes of the file.
         progress: Called with a description of each step.
     """
     digest = hashlib.blake2b(f"{_VERSION} {definition}\n".encode(), digest_size=12)

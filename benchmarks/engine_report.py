@@ -23,8 +23,8 @@ class Row:
         measure: Index speed, size on disk, or search.
         form: Source of the query, or "".
         caches: Solr's caches (off, on, as configured), or "".
-        first: Name of the first one.
-        second: Name of the second one.
+        first: Name of the first method.
+        second: Name of the second method.
         ratio: Median over queries.
         low: 10th percentile over queries.
         high: 90th percentile over queries.

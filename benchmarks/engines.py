@@ -58,7 +58,7 @@ RESULTS = Path(__file__).resolve().parent / "results" / "engines.csv"
 ROWS = 10
 #: Documents that one engine indexes in a turn; each turn ends with a commit.
 TURN = 2 * DEFAULT_BATCH
-#: Another seed selects other sources, and so gives other figures.
+#: With another seed, the sources and so the figures differ.
 SEED = 11
 #: Largest cost of whorl relative to the bare requests.
 TARGET = 1.15

@@ -4,10 +4,10 @@
 
 Documents are texts of this machine in pieces of about 2,000 characters. A mail has 10,000 characters of pieces that are
 not in the store, with the words of each line shuffled; with `--kindred` they stay in their order, and half of a mail
-stands in documents. One mail in ten also has three passages of 20 to 200 words of documents. Requests are sent at a
-fixed rate, whether earlier ones are answered or not, and a request's time counts from the moment it was due, which
-shows whether the service keeps up. Answers must cover the words of the passages, but for a few at their ends. whorl
-splits the passages into words, so a bar or a bracket between blanks does not count.
+consists of texts of documents. One mail in ten also has three passages of 20 to 200 words of documents. Requests are
+sent at a fixed rate, whether earlier ones are answered or not, and a request's time counts from the moment it was due,
+which shows whether the service keeps up. Answers must cover the words of the passages, except a few at their ends.
+whorl splits the passages into words, so a bar or a bracket between blanks does not count.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.search.attribution.find_sources import LOOPS_GAIN
 
 MAIL, HELD_OUT = 10_000, 2_000
-#: Words of the shortest passage, and words of a passage that may be missing at its ends.
+#: Words of the shortest passage, and the number of its words that may be missing at its ends.
 _LEAST, _SPARED = 20, 12
 
 
 class Mail(NamedTuple):
-    """A text, and the words of documents that were put into it."""
+    """A text, and the words that come from documents."""
 
     text: str
     copied: tuple[str, ...]
 
 
 class Answer(NamedTuple):
-    """The answer to a mail: seconds from when it was due, the status, and the covered words."""
+    """The answer to a mail: seconds after its due time, the status, and the covered words."""
 
     seconds: float
     status: int
@@ -104,7 +104,7 @@ async def load(url: str, queue: list[Mail], rate: float) -> list[Answer]:
 
 
 def in_process(store: Path, texts: list[str]) -> Iterator[float]:
-    """Yield the CPU milliseconds that the library takes for each text, once it is warm."""
+    """Yield the CPU milliseconds that the library takes for each text, after a warm-up."""
     # Every process loads the compiled loops first, as it would after some time.
     Kernel()
     with open_store(store, create=False) as opened:
@@ -137,7 +137,8 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
         service = Service(str(path), Path(folder), options.workers)
         try:
             service.start()
-            # The system gives connections to workers at random.
+            # Send twice as many requests as the workers need to load the loops, because the system distributes
+            # connections at random.
             warm_up = 2 * options.workers * WORTH_LOADING // LOOPS_GAIN
             asyncio.run(load(service.address, queue[:warm_up], options.rate / 2))
             before = service.cpu_seconds

@@ -9,9 +9,10 @@ A peer is a folder with a Python package `simhash` for this Python:
                    it divides integers
     --pairs-peer   simhash-pybind: pip install --target FOLDER simhash-pybind==0.0.3
 
-corpus the workload of simhash-py's bench.py (5 blocks, 3 bits): bulk insertion, first match, all matches, removal
-single one query a call, and a loop that inserts one code and asks one query pairs all pairs within 3 bits large all
-pairs of 10 million codes, and of 100 million (3 GB, and a minute)
+    corpus  the workload of simhash-py's bench.py (5 blocks, 3 bits): bulk insertion, first match, all matches, removal
+    single  one query a call, and a loop that inserts one code and searches for one
+    pairs   all pairs within 3 bits
+    large   all pairs of 10 million codes, and of 100 million (3 GB, and a minute)
 """
 
 from __future__ import annotations

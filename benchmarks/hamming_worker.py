@@ -2,8 +2,8 @@
 
     python benchmarks/hamming_worker.py corpus|single|pairs CODES.npy QUERIES.npy CONTENDER
 
-CONTENDER: `corpus` (whorl.simhash_compat), `index` (whorl.hamming, arrays in and out), either with `-plain`
-(numba kept away), or `simhash`, the peer that PYTHONPATH leads to.
+CONTENDER is `corpus` (whorl.simhash_compat) or `index` (whorl.hamming, arrays in and out), both also with `-plain`
+(without numba), or `simhash`, the peer in PYTHONPATH.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from whorl import Document, open_store
 
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
-#: Seconds from the kill to the restart, and seconds after the restart that memory and speed leave out.
+#: Seconds from the kill to the restart, and seconds after the restart that the figures for memory and speed leave out.
 _AWAY_SECONDS, _WARM_SECONDS = 5.0, 10.0
 #: Time of the kill as a share of the run; its effects take time to show.
 _KILLED_AFTER = 0.4

@@ -55,7 +55,7 @@ from whorl.engine.solr.client import SolrClient
 
 HERE = Path(__file__).resolve().parent
 SIZES = (10_000, 100_000)
-#: Page that has room for all hits.
+#: Rows of a page that has room for all hits.
 MOST_ROWS = 10_000
 #: Documents per request if they are sent without whorl.
 _AT_ONCE = 256

@@ -24,7 +24,7 @@ from whorl.fingerprint.words.tokenizer import tokens
 
 #: Sources are among the first documents, so that they exist at every size.
 FIRST, SOURCES, SEED = 10_000, 200, 7
-#: Documents counted in one batch, after these.
+#: Documents counted in one batch, after the first batch of FIRST documents.
 AT_ONCE = 10_000
 #: Smallest share of a source; documents that share less are not kept.
 LEAST = 0.5
@@ -88,7 +88,7 @@ def _counted(path: Path, progress: Callable[[int], None]) -> dict[str, npt.NDArr
     text_bytes, sizes, pairs = list[Numbers](), list[Numbers](), list[Numbers]()
     sources = inverted = None
     done = 0
-    # The sources are among the first documents.
+    # The first batch has all documents that can be sources.
     most = FIRST
     while batch := list(islice(remaining, most)):
         places, hashes = shingles(batch, known)
@@ -114,7 +114,7 @@ def shingles(batch: Sequence[str], known: dict[str, int]) -> tuple[Numbers, Hash
     """Return the distinct shingles of texts as text number and 64-bit hash, both ascending.
 
     Args:
-        some: The texts.
+        batch: The texts.
         known: Numbers of words; new words are added. Texts that are compared need the same numbers.
     """
     words = [[known.setdefault(word, len(known) + 1) for word in tokens(text)] for text in batch]

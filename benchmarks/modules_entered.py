@@ -2,8 +2,9 @@
 
     python benchmarks/modules_entered.py
 
-The search is `FINGERPRINT:lease-2023_50` through `Store.search`. The Alfresco request asks for the same with two
-facets. A module is entered if one of its functions is called. The fewer modules, the fewer files a reader opens.
+The search is `FINGERPRINT:lease-2023_50` through `Store.search`. The Alfresco request has the same query and two
+facets. A module is entered if one of its functions is called. The fewer modules are entered, the fewer files one has
+to open to follow a request.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ STOCK: dict[str, Any] = {
         }
     },
 }
-#: An index with only the text, to see the size of the rest.
+#: An index with only the text, for a comparison of sizes.
 PLAIN: dict[str, Any] = {
     "settings": {"number_of_replicas": 0},
     "mappings": {"dynamic": False, "properties": {"content": {"type": "text", "index": False}}},
@@ -246,7 +246,7 @@ def measured(
                 else ""
                 for measure, kind in ((times, BARE), (times, DECODED), (worked, DECODED))
             ]
-            # Some methods find nothing, so their requests are shorter.
+            # The methods that only repeat requests return no hits.
             quality = [f"{good / true:.3f}", f"{good / hits:.3f}", f"{hits / len(sources):.1f}"] if hits else [""] * 3
             yield [least, way, *taken, *ratios, *quality]
 

@@ -1,9 +1,10 @@
-"""Measures the space that passages take in a store, by the length that is found for certain.
+"""Measures the space that passages take in a store, for each length that is certainly found.
 
     python benchmarks/passage_sizes.py
 
-The documents are the licences that `licences.py` downloads. With texts, the space is the growth of the token segments.
-Without texts, it is the whole store. Coverage is measured on 40 texts, each with seven passages of 20 to 80 words.
+The documents are the licences that `licences.py` downloads. With texts, the space is the growth of the token
+segments. Without texts, it is the whole store. Coverage is measured on 40 texts, each with seven passages of 20 to
+80 words.
 """
 
 from __future__ import annotations

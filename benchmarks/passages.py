@@ -12,7 +12,7 @@ passage is missed if the hits lack its host. The search does not promise to find
 more than `CROWDED_ABOVE` documents, and reports it (`crowded`); missed passages of this kind are counted separately. So
 more than 10,000 passages are inserted, to have 10,000 with a promise.
 
-`--design` counts the pairs among 500 texts that share a number, by the words under a hash: see
+`--design` counts the pairs among 500 texts that share a number, for each number of words under a hash: see
 docs/decisions/0027-find-passages-by-winnowing.md.
 """
 
@@ -192,7 +192,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
 
 
 def designed(corpus: Path) -> Iterator[Line]:
-    """Count pairs that share a number, by the words under a hash."""
+    """Count the pairs that share a number, for each number of words under a hash."""
     samples = [read_joined_words(text, "icu74") for _, text in islice(texts(corpus), 500)]
 
     def pairs(of_each: Iterable[Iterable[int]]) -> set[tuple[int, int]]:

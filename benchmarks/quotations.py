@@ -31,7 +31,7 @@ from whorl.search.quotations.named_sources import NamedSource
 from whorl.search.quotations.results import Quotation, Verdict
 from whorl.search.quotations.verify_quotations import verify_quotations
 
-#: Signs that a kind of change replaces, and signs for omissions.
+#: Signs that a kind of change replaces.
 _SIGN = re.compile(r"\d\.\d|\d%|[<>]|\$(?=\d)|(?<= )-(?=\d)")
 _ELLIPSES = (" ... ", " [...] ", " … ", " . . . ")
 _VERB = re.compile(r"\b(is|are|may|can|will|must|shall|be|to)\b")

@@ -41,7 +41,7 @@ from simhash_designs import COLUMNS, Codes, codes_of
 from simhash_speed import compare
 from whorl.fingerprint.words.tokenizer import spans, tokens
 
-#: Another seed selects other sources and edits, and so gives other figures.
+#: With another seed, the sources and edits and so the figures differ.
 SEED = 12
 SOURCES, UNRELATED_SOURCES, EDITED = 3_000, 1_000, 1_000
 #: Fewest words of a document, and the number of its first characters that are edited.

@@ -7,12 +7,11 @@ The documents are those of the corpus, and pieces of 200 words of them until the
 methods take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is sent by bare HTTP,
 with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
 whorl searches by the id of the source, so it fetches the source's tokens first (the sketch only in the first round),
-and by the source's text, which it analyses itself; and it verifies the hits.
-The lower bound of all methods is an empty exchange with Solr, by
-whorl's client. Solr's caches are off, otherwise they would answer all rounds but the first. Each method has some
-untimed rounds first, as in a service that has run for some minutes: Java's and whorl's loops are then compiled. Solr
-looks every token up in each segment of its index: with `--segments` they are merged to each of these numbers, and
-everything is measured again.
+and by the source's text, which it analyses itself; and it verifies the hits. The lower bound of all methods is an empty
+exchange with Solr, by whorl's client. Solr's caches are off; otherwise they would answer all rounds but the first. Each
+method has some untimed rounds first, as in a service that has run for some minutes: Java's and whorl's loops are then
+compiled. Solr looks up every token in each segment of its index. `--segments` merges the index to each of the given
+numbers of segments, and measures everything again.
 
 With `--million` it uses the Solr of a million paragraphs that `million.py` has filled in this folder.
 

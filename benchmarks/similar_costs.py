@@ -4,7 +4,7 @@
 
 FOLDER was filled by `benchmarks/similar.py --keep`. With Solr's caches off, it measures the time of one more token that
 is looked up in each segment, and of one more candidate from its record to the judgement of its sketch. It also measures
-D: the number of documents that share as much as the sources do (law: `search/similar/sketch_plan.py`).
+D, a measure of how many documents share much with the sources: see `search/similar/sketch_plan.py`.
 """
 
 from __future__ import annotations

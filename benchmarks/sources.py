@@ -9,7 +9,7 @@ texts with shuffled words between the passages.
 
 The truth is brute force over all runs of 20 words of all documents, by numbers of words and sums of them, not by the
 hashes that a store keeps. An origin counts if one of the runs of its passage is in no other document. It is *shown* if
-it is among the sources, and *covered* if the sources have its passage but for two words. *Words lost* are the words of
+it is among the sources, and *covered* if the sources have its passage except two words. *Words lost* are the words of
 a text in a run of 20 words of any document that are in no source. All limits are the default ones.
 
 Then it asks for the sources of the first million characters of all texts together. `--header` puts the same 150 words
@@ -67,7 +67,7 @@ Runs = npt.NDArray[np.uint64]
 
 
 class Made(NamedTuple):
-    """A text, and for each document that it has a passage of where that stands, in words."""
+    """A text, and the document id, start and end (in words) of each passage in it."""
 
     text: str
     parts: list[tuple[str, int, int]]
@@ -155,7 +155,7 @@ def made(chance: random.Random, documents: dict[str, str], families: list[list[s
             continue
         start = chance.randrange(len(of_text.words) - words)
         piece = " ".join(documents[name][of_text.spans[start, 0] : of_text.spans[start + words - 1, 1]].split())
-        # Cut out of its place, the same letters may be other words.
+        # Letters cut out of a text without blanks may be split into other words.
         if words_of(piece).words == of_text.words[start : start + words]:
             used.add(name)
             texts.append(piece)
@@ -191,7 +191,7 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
     truth = Truth()
     own = [truth.runs(words_of(document.text).words) for document in samples]
     wanted = np.unique(np.concatenate(own))
-    #: How many documents have each run, and one of them.
+    #: Number of documents that have each run, and one of them.
     counts, owners = np.zeros(wanted.size, np.int64), np.zeros(wanted.size, np.int64)
     names = list(documents)
     for number, text in enumerate(documents.values()):
@@ -274,7 +274,7 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
 
 
 def main() -> None:
-    """Measure, print and record; fail where an origin is missed."""
+    """Measure, print and record; exit with an error if an origin is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=8_000)
     parser.add_argument("--texts", type=int, default=1_000)

@@ -1,4 +1,4 @@
-"""Fixtures for all tests (Solr standalone and cloud, OpenSearch, Chromium) and the marks that follow from them."""
+"""Fixtures for all tests (Solr, OpenSearch, Chromium), and the marks of the tests that use them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ os.environ.setdefault(
 # Without a background compiler, a test of the compiled loops waits for the compilation.
 kernel._start_compiler = lambda: None
 
-#: The fixtures that bring servers and processes, by mark; other needs are marked in the test itself. The slowest come
-#: first.
+#: Marks of tests, by the fixtures whose servers and processes they use, the slowest first. Tests with other needs have
+#: their marks in the code.
 BROUGHT_BY = {
     "spark": {"spark", "shared_spark"},
     "browser": {"browser"},

@@ -33,7 +33,10 @@ def edited(words: list[str], share: float, chance: random.Random) -> list[str]:
 
 
 def family_documents(families: int = 60, seed: int = 1, *, longest: int = 2_000) -> list[Document]:
-    """Return families of one to seven texts, of 4 to `longest` words, some with the same long footer, shuffled."""
+    """
+    Return families of one to seven texts, shuffled. Texts have 4 to `longest` words, and some end in the same
+    long footer.
+    """
     chance = random.Random(seed)
     footer = [f"f{at}" for at in range(120)]
     made: dict[str, list[str]] = {}

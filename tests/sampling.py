@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make test-full`: most combinations of parameters, and the tests marked `thorough`."""
+"""Samples for `make test`; `make test-full` runs all combinations of parameters, and the tests marked `thorough`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 #: Whether to run all tests with all combinations.
 FULL = os.environ.get("WHORL_TEST_FULL") == "1"
 #: Marks a test that takes many seconds, and whose behaviour seldom changes: other versions of servers, killed servers,
-#: files made to exhaust memory, hours of work in small.
+#: files made to exhaust memory, long runs at a small scale.
 thorough = pytest.mark.thorough
 
 

@@ -1,4 +1,4 @@
-"""Calibrated search reaches its promised recall: measured on texts of this repository, and simulated from the law."""
+"""Calibrated search reaches its promised recall: measured on texts of this repository, and simulated."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ def share(metric: Metric, shared: int, source: Shingles, other: Shingles) -> Fra
 
 
 def at_least(share: float, number: int) -> float:
-    """Return three standard deviations below the successes to expect of `number` trials of this probability."""
+    """
+    Return the expected number of successes in `number` trials of this probability, minus three standard
+    deviations.
+    """
     return share * number - 3 * math.sqrt(number * share * (1 - share))
 
 
@@ -119,8 +122,8 @@ def simulated() -> list[Cell]:
 
 def test_simulated_recall_is_never_short(simulated: list[Cell]) -> None:
     """
-    For every metric, size, threshold and recall, a search with a promise reaches the requested recall by the law, and
-    in simulation up to noise.
+    For every metric, size, threshold and recall, a search with a promise reaches the requested recall: exactly in the
+    sum over all outcomes, and up to noise in the simulation.
     """
     promised = [cell for cell in simulated if cell.promised]
     assert len(promised) > 0.9 * len(simulated)

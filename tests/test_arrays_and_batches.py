@@ -48,7 +48,7 @@ def test_group_equals_equal_groupby(values: list[int]) -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
 def test_run_starts_of_several_columns(rows: list[tuple[int, int]]) -> None:
     """
-    A run ends at a change in any column.
+    A run ends where any column changes.
     """
     columns = np.array(rows, np.int64).reshape(-1, 2).T
     assert run_starts(*columns).tolist() == [at for at, row in enumerate(rows) if at == 0 or row != rows[at - 1]]
@@ -103,7 +103,7 @@ def test_chunks_are_filled_to_a_limit(items: list[int], heaviest: int, most: int
 @given(st.lists(st.integers(), max_size=200), st.integers(1, 7))
 def test_results_release_their_items(values: list[int], most: int) -> None:
     """
-    Each item comes with its result, and is released then, however many items come.
+    Each item comes with its result and is released then, however many items there are.
     """
 
     class Item:
@@ -128,7 +128,7 @@ def test_results_release_their_items(values: list[int], most: int) -> None:
     for item, made in zip_with_results(items(), make):
         pairs.append((item.value, made))
         del item
-        # One more: the last item taken.
+        # The last item taken is still in use.
         assert sum(reference() is not None for reference in born) <= most + 1
     assert pairs == [(value, -value) for value in values]
 

@@ -175,7 +175,7 @@ def mail(*attachments: tuple[str, str], text: str = "Hello Bob, see you at noon.
 @pytest.mark.process
 def test_mail_gate(tmp_path: Path) -> None:
     """
-    A harmless mail arrives. Contracts quoted in the body, in a file or in an attached mail are refused.
+    A harmless mail is delivered. Contracts quoted in the body, in a file or in an attached mail are refused.
 
     Without an answer of the service, the sender is asked to try again later.
     """

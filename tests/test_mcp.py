@@ -330,7 +330,8 @@ def strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("limit", [1_000, 1_300, 2_000])
 def test_small_answers_have_whole_ids(store: Store, tool: str, arguments: dict[str, Any], limit: int) -> None:
     """
-    A short answer has whole ids, levels and key words or none, says that the rest is data, and says what is missing.
+    Ids, levels and key words in a short answer are whole or missing. The answer says that its content is untrusted, and
+    how much was left out.
     """
     notes = {f"note{number}": f"{number} " * 100 for number in range(40)}
     tags: dict[str, list[str | int]] = {f"tag{number}": ["a", "b", "c", "d", number] for number in range(300)}
@@ -481,7 +482,7 @@ def test_every_line_is_answered(tmp_path: Path, text: str, id_: int | str | None
 
 def test_a_document_with_too_many_properties(store: Store) -> None:
     """
-    An assistant reads which document and which limit.
+    The error names the document and the limit.
     """
     properties = {f"n{number}": number for number in range(1001)}
     answer = call_tool(server_of(store, writes=True), "store_document", id="many", text="x", properties=properties)

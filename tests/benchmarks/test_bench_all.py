@@ -21,7 +21,7 @@ def test_changes_are_larger_than_noise() -> None:
 
 def test_equal_results_have_no_changes() -> None:
     """
-    Rows that only their measured numbers tell apart are compared in their order.
+    Rows that differ only in measured numbers are compared in their order.
     """
     repeated = "tool,ms\nwhorl,1.0\nwhorl,9.0\n"
     assert not list(changes(table(repeated), table(repeated)))

@@ -162,8 +162,8 @@ def test_time_and_memory_of_a_process():
 
 def test_installed_files_are_texts_of_whole_folders(tmp_path):
     """
-    Compressed files are read, links, short files and files that are not text are left out, and a folder that is begun
-    is finished.
+    Compressed files are read. Links, short files and files that are not text are left out. A folder's files are all
+    taken or none.
     """
     texts = {"a/one.py": "x = 1\n" * 300, "a/two.gz": "y = 2\n" * 300, "b/three.md": "z = 3\n" * 300}
     for name, text in texts.items():

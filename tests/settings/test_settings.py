@@ -425,7 +425,7 @@ def test_a_written_file_has_no_password() -> None:
 
 def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The line has the contents instead.
+    If the file cannot be written, the printed line has its contents.
     """
     folder = tmp_path / "gone"
     folder.mkdir()
