@@ -1,6 +1,4 @@
-"""Candidates and verified pairs compared with plain sets; few candidates despite boilerplate; the index of shared
-hashes.
-"""
+"""Candidates and verified pairs, compared with plain sets; boilerplate with few candidates; the shared hashes."""
 
 from __future__ import annotations
 

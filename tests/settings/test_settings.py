@@ -1,6 +1,4 @@
-"""Tests of settings from the environment and whorl.toml: all entries are read, errors name the entry, secrets stay
-hidden.
-"""
+"""Settings from the environment and whorl.toml: all entries are read, errors name the entry, secrets stay hidden."""
 
 from __future__ import annotations
 

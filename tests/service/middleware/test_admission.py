@@ -1,6 +1,4 @@
-"""Tests of the limits of a request and of all requests together: the error of each limit, and the routes that still
-work.
-"""
+"""Limits of a request and of all requests together: the error of each limit, and the routes that still work."""
 
 from __future__ import annotations
 
