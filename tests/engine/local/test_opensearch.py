@@ -74,7 +74,7 @@ def wait_until(reached: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(("nodes", "port"), [(0, 0), (1, 9200), (1, 9300), (1, -1)])
+@pytest.mark.parametrize(("nodes", "port"), [(0, 0), (100, 0), (1, 9200), (1, 9300), (1, -1), (2, 9299), (3, 9298)])
 def test_invalid_numbers_of_nodes_and_ports_start_nothing(tmp_path: Path, nodes: int, port: int) -> None:
     """
     The message names the limits, and nothing is started.
@@ -90,6 +90,20 @@ def test_free_port_leaves_ports_for_all_nodes() -> None:
     With 90 nodes, the first one listens on one of the first ten ports.
     """
     assert all(9201 <= free_port(0, nodes=90) <= 9210 for _ in range(20))
+
+
+@pytest.mark.process
+def test_a_port_without_room_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Other nodes skip taken ports, so a requested port is refused only if too few ports after it are free.
+    """
+    free = {9290, 9291, 9295, 9299}
+    monkeypatch.setattr(opensearch, "_is_free", free.__contains__)
+    assert free_port(9290, nodes=4) == 9290
+    with pytest.raises(EngineUnavailableError, match=r"of the ports 9291 to 9299 of .*, fewer than 4 are free"):
+        free_port(9291, nodes=4)
+    with pytest.raises(EngineUnavailableError, match=r"port 9292 of 127\.0\.0\.1 are taken"):
+        free_port(9292, nodes=2)
 
 
 def test_a_port_that_is_taken(opensearch_cache: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import sys
 import uuid
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import requests
@@ -89,10 +90,10 @@ def start_cluster(
     if server in ELASTICSEARCH:
         command = _elasticsearch_command(directory, server, free_port(port) if port else 0, heap, cache)
         return _wait_for_nodes(server, command, directory, _READY, 1, deadline_seconds)
-    if nodes < 1 or (port and port not in _PORTS):
+    if not 1 <= nodes <= len(_PORTS) or (port and not (port in _PORTS and port + nodes - 1 in _PORTS)):
         raise ParameterError(
-            f"an OpenSearch has at least 1 node, and listens on port {_PORTS.start} to {_PORTS[-1]}, or 0 for a free "
-            f"one, got {nodes} nodes and port {port}"
+            f"an OpenSearch has at least 1 node, and its nodes listen on port {_PORTS.start} to {_PORTS[-1]}, from the "
+            f"given one on, or 0 for free ones, got {nodes} nodes and port {port}"
         )
     directory.mkdir(parents=True, exist_ok=True)
     attempts = 1 if port else _ATTEMPTS
@@ -178,15 +179,26 @@ sys.exit(child.wait())
 
 
 def free_port(port: int, nodes: int = 1) -> int:
-    """Return the port if it is free. For port 0, choose a free port with room for the ports of the other nodes."""
-    candidates = _PORTS[: len(_PORTS) + 1 - nodes]
+    """Return the port if it is free, and if enough ports after it are free for the other nodes; for 0, choose one.
+
+    A node that finds its port taken takes the next free one.
+    """
+    candidates = _PORTS[: max(0, len(_PORTS) + 1 - nodes)]
     # Try ports in random order, so that processes started together choose different ports.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):
-        with socket.socket() as probe:
-            if probe.connect_ex((_HOST, candidate)):
+        if _is_free(candidate):
+            others = filter(_is_free, range(candidate + 1, _PORTS.stop))
+            if sum(1 for _ in islice(others, nodes - 1)) == nodes - 1:
                 return candidate
+    if port and nodes > 1 and _is_free(port):
+        raise EngineUnavailableError(f"of the ports {port} to {_PORTS[-1]} of {_HOST}, fewer than {nodes} are free")
     wanted = f"port {port}" if port else f"ports {_PORTS.start} to {_PORTS[-1]}"
     raise EngineUnavailableError(f"{wanted} of {_HOST} are taken; choose another one")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((_HOST, port)) != 0
 
 
 def _address(session: requests.Session, published: re.Pattern[str], nodes: int, log: str) -> str | None:
