@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 from whorl.errors import DocumentError, shorten_repr
 from whorl.fingerprint.shingling import well_formed
-from whorl.query.plan.fields_and_values import infer_kind
+from whorl.query.plan.fields_and_values import LARGEST_INTEGER, SMALLEST_INTEGER, infer_kind
 from whorl.query.plan.nodes import Kind, Value
 
 PropertyValue: TypeAlias = str | int | float | bool
@@ -215,7 +215,7 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
 
 def _storable(value: PropertyValue) -> PropertyValue:
     """Return a text without lone surrogates, and an integer beyond 64 signed bits as text; other values unchanged."""
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+    if isinstance(value, int) and not SMALLEST_INTEGER <= value <= LARGEST_INTEGER:
         return LargeInteger(int(value))
     return well_formed(value) if isinstance(value, str) else value
 

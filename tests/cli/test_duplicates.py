@@ -710,7 +710,7 @@ def test_the_input_without_its_duplicates(lines: Path, tmp_path: Path) -> None:
         if not row["is_principal"]:
             assert pairs[frozenset((row["id"], row["cluster"]))] == pytest.approx(row["similarity"], abs=1e-5)
     done = run(lines, "--filtered", out)
-    assert (done.exit_code, "there already" in done.stderr) == (2, True)
+    assert (done.exit_code, "exists already" in done.stderr) == (2, True)
 
 
 def test_standard_input() -> None:
@@ -976,4 +976,4 @@ def test_when_too_much_is_lost(
     """
     problems = Problems(Problem("x", "broken", number) for number in lost)
     assert report_lost(problems, documents, strict=strict) == bool(message)
-    assert capsys.readouterr().err == (f"failed: {message}; what was found is of the others\n" if message else "")
+    assert capsys.readouterr().err == (f"failed: {message}; the results cover only the others\n" if message else "")

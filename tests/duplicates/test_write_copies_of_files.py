@@ -225,10 +225,10 @@ main({command!r})
     assert not unfinished.exists()
     assert not [path for path in out.rglob(".*") if path.is_file()]
     again = CliRunner().invoke(main, command)
-    assert f"{out} is there already; name a folder that is not" in again.output
+    assert f"{out} exists already; name a folder that does not exist" in again.output
     out.rename(unfinished)
     other = CliRunner().invoke(main, command)
-    assert f"{unfinished} is there already" in other.output
+    assert f"{unfinished} exists already" in other.output
     assert (unfinished / "a.parquet").is_file()
 
 
@@ -460,11 +460,11 @@ def test_unwritable_output_is_refused_before_the_search(data: Path, tmp_path: Pa
     require_room(reading, tmp_path / "new" / "folder")
     assert not list(tmp_path.glob("*.part"))
     for target in (data, data / "e.txt", data / "e.txt" / "x", Path("."), Path("/"), Path("..")):
-        with pytest.raises(ParameterError, match=r"there already|cannot be written"):
+        with pytest.raises(ParameterError, match=r"exists already|cannot be written"):
             require_room(reading, target)
     (tmp_path / "killed.part").mkdir()
     (tmp_path / "killed.part" / "a.parquet").touch()
-    with pytest.raises(ParameterError, match=r"killed\.part is there already, perhaps of a run that was killed"):
+    with pytest.raises(ParameterError, match=r"killed\.part exists already, perhaps of a run that was killed"):
         require_room(reading, tmp_path / "killed")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "d.txt").write_text("x")

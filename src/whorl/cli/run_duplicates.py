@@ -557,7 +557,7 @@ def report_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bo
         reason += (
             f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
         )
-    click.echo(f"failed: {reason}; what was found is of the others", err=True)
+    click.echo(f"failed: {reason}; the results cover only the others", err=True)
     return True
 
 

@@ -244,7 +244,7 @@ class InputReader:
         if self._is_rewritten:
             raise ParameterError(
                 f"the id {shorten_repr(document_id)} comes more than once, so that it does not tell which row to keep; "
-                "name another column (--id-column COLUMN), or '' for rows to be known by their places"
+                "name another column (--id-column COLUMN), or '' to identify rows by file and line"
             )
         reason = "this id came before; the last document of it counts (--id-column '' names rows by file and line)"
         where = document_id if len(document_id) <= _LONGEST_ID else shorten_repr(document_id, _LONGEST_ID)

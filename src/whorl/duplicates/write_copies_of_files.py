@@ -32,6 +32,7 @@ from whorl.ingest.rows.protocol import (
     find_value,
     has_column,
 )
+from whorl.query.plan.fields_and_values import LARGEST_INTEGER, SMALLEST_INTEGER
 
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
 #: and Jaccard similarity to the kept document.
@@ -46,8 +47,6 @@ _STALE_METADATA = ("splits", "dataset_size", "size_in_bytes", "download_size", "
 _UNFINISHED = ".whorl-unfinished"
 #: Advice for a file that cannot be copied.
 _LEAVE_OUT = "name the other files, for instance by a pattern such as 'data/**/*.parquet'"
-#: Smallest and largest integer of 64 bits.
-_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +80,14 @@ def require_room(reading: InputReader, target: Path) -> None:
     """
     if not target.name:
         # The working directory and the root have no name to derive the temporary folder from.
-        raise ParameterError(f"{target} is there already; name a folder that is not")
+        raise ParameterError(f"{target} exists already; name a folder that does not exist")
     partial = _partial(target)
     try:
         for folder in (target, partial):
             _remove_unfinished(folder)
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
                 left = ", perhaps of a run that was killed; delete it, or" if folder is partial else ";"
-                raise ParameterError(f"{folder} is there already{left} name a folder that is not")
+                raise ParameterError(f"{folder} exists already{left} name a folder that does not exist")
         partial.mkdir(parents=True, exist_ok=True)
         partial.rmdir()
     except OSError as error:
@@ -359,7 +358,7 @@ def _is_whole_number(document_id: str) -> bool:
         number = int(document_id)
     except ValueError:
         return False
-    return str(number) == document_id and _SMALLEST <= number <= _LARGEST
+    return str(number) == document_id and SMALLEST_INTEGER <= number <= LARGEST_INTEGER
 
 
 def _write_metadata_files(files: Sequence[FoundFile], target: Path, *, with_columns: bool) -> None:

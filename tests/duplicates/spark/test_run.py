@@ -220,10 +220,10 @@ def test_no_output_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
     command = [*COMMAND, str(file), "-o", str(out)]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 2
-    assert f"{out} is there and unfinished; if no job is writing it, delete it, or name" in done.stderr
+    assert f"{out} exists, but is unfinished; if no job is writing it, delete it, or name" in done.stderr
     assert unfinished.is_dir()
     (out / "_SUCCESS").touch()
-    assert f"{out} is there already; name" in CliRunner().invoke(main, command).stderr
+    assert f"{out} exists already; name" in CliRunner().invoke(main, command).stderr
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -324,7 +324,7 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: 
     ("arguments", "status", "message"),
     [
         (["nowhere.jsonl", "-o", "out"], 1, "nowhere.jsonl"),
-        (["there.jsonl", "-o", "there.jsonl"], 2, "there already"),
+        (["there.jsonl", "-o", "there.jsonl"], 2, "exists already"),
         (["there.jsonl", "-o", "out", "--pairs", "--complete"], 2, "--complete"),
         (["there.jsonl", "-o", "out", "--threshold", "0"], 2, "threshold"),
         (["there.jsonl", "-o", "out", "--reference", "there-empty.jsonl"], 2, "--reference has no text"),
@@ -356,7 +356,7 @@ def test_invalid_options_are_refused(
     assert message in done.output
     assert "Traceback" not in done.output
     assert not (tmp_path / "out").exists()
-    if "there already" not in message:
+    if "exists already" not in message:
         assert CliRunner().invoke(main, ["duplicates", *paths]).exit_code == status
 
 

@@ -168,8 +168,8 @@ def _require_new(session: SparkSession, target: str) -> None:
     if not files.exists(path):
         return
     is_unfinished = [str(status.getPath().getName()) for status in files.listStatus(path)] == [_UNFINISHED]
-    left = " and unfinished; if no job is writing it, delete it, or" if is_unfinished else " already;"
-    raise ParameterError(f"{target} is there{left} name a folder that is not")
+    left = ", but is unfinished; if no job is writing it, delete it, or" if is_unfinished else " already;"
+    raise ParameterError(f"{target} exists{left} name a folder that does not exist")
 
 
 def _write(rows: DataFrame, form: str, output: str) -> int:

@@ -206,7 +206,8 @@ LONGEST_WHOLE = 1000
 _BEGINNING = 200
 #: Maximum length of a range's bound in characters: below `_BEGINNING`, so that it compares correctly with a cut text.
 LONGEST_BOUND = 100
-_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
+#: Smallest and largest integer of 64 signed bits: the range of indexed integers.
+SMALLEST_INTEGER, LARGEST_INTEGER = -(1 << 63), (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
 
 
@@ -250,7 +251,7 @@ def value_of(kind: Kind, field: str, text: str, now: datetime) -> Test:
             number = _read_number(text)
             if number != number.to_integral_value():
                 raise UnreadableError(f"{text!r:.80} is no whole number")
-            if not _SMALLEST <= number <= _LARGEST:
+            if not SMALLEST_INTEGER <= number <= LARGEST_INTEGER:
                 raise UnreadableError(f"{text!r:.80} is above 2^63 - 1 or below -2^63")
             return Equal(field, kind, int(number), 0.0)
         case Kind.FLOAT:
@@ -310,10 +311,10 @@ def _read_float(text: str) -> float:
 def _read_integer_bound(end: Bound, *, is_low: bool) -> tuple[int | None, bool]:
     number = _read_number(end.text)
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
-    if not _SMALLEST <= rounded <= _LARGEST:
-        is_above = rounded > _LARGEST
+    if not SMALLEST_INTEGER <= rounded <= LARGEST_INTEGER:
+        is_above = rounded > LARGEST_INTEGER
         # A bound above or below all numbers excludes either no number or all numbers.
-        return (_LARGEST if is_above else _SMALLEST, False) if is_above == is_low else (None, True)
+        return (LARGEST_INTEGER if is_above else SMALLEST_INTEGER, False) if is_above == is_low else (None, True)
     return rounded, end.is_inclusive or rounded != number
 
 
