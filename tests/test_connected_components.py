@@ -60,8 +60,8 @@ def test_stars_link_nodes_to_their_smallest_node(
     """
     Stars hold each node that is not the smallest of its component, whatever the sizes of batches.
     """
-    batches = [links_of(edges[at : at + in_batch], dtype) for at in range(0, max(1, len(edges)), in_batch)]
-    nodes, smallest = stars_of(batches, at_once)
+    batches = [links_of(edges[at : at + in_batch], dtype) for at in range(0, len(edges), in_batch)]
+    nodes, smallest = stars_of(batches, at_once, dtype)
     expected = [(node, label) for node, label in enumerate(plain_labels(edges)) if node != label]
     assert list(zip(nodes.tolist(), smallest.tolist(), strict=True)) == expected
     assert nodes.dtype == smallest.dtype == dtype

@@ -39,18 +39,20 @@ class UnionFind:
         return self.find(np.arange(self._parents.size))
 
 
-def stars_of(links: Iterable[Links], at_once: int) -> Links:
+def stars_of(links: Iterable[Links], at_once: int, dtype: npt.DTypeLike = np.int64) -> Links:
     """Link each node of a graph to the smallest node of its connected component.
 
     Args:
-        links: Links of the graph, in one or more batches.
+        links: Links of the graph, in any number of batches.
         at_once: Number of links to merge at a time. Memory holds about as many links, and one link per node.
+        dtype: Type of the nodes' numbers.
 
     Returns:
         All nodes except the smallest node of each component, ascending; and for each of these nodes, the smallest node
             of its component.
     """
-    waiting, size = list[Links](), 0
+    nothing = np.empty(0, dtype)
+    waiting, size = [(nothing, nothing)], 0
     for batch in links:
         waiting.append(batch)
         size += batch[0].size

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, combinations
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -222,8 +222,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
     """Return the connected components of pairs; keep at most about one pair per code in memory."""
-    nothing = np.empty((0, 2), np.uint64)
-    others, smallest = stars_of(((batch[:, 0], batch[:, 1]) for batch in chain([nothing], pairs)), _AT_ONCE)
+    others, smallest = stars_of(((batch[:, 0], batch[:, 1]) for batch in pairs), _AT_ONCE, np.uint64)
     roots = sort_distinct([smallest])
     owners, members = np.concatenate((roots, smallest)), np.concatenate((roots, others))
     order = np.lexsort((members, owners))

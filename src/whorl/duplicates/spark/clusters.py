@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -214,9 +213,8 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
 
 def _forest(batches: Batches) -> Batches:
     """Reduce the links of a partition: link each node to the smallest node of its component within the partition."""
-    nothing = np.empty(0, np.int64)
     links = ((whole_numbers(batch[0]), whole_numbers(batch[1])) for batch in batches)
-    yield batch_of(dict(zip(("node", "to"), stars_of(chain([(nothing, nothing)], links), _PORTION), strict=True)))
+    yield batch_of(dict(zip(("node", "to"), stars_of(links, _PORTION), strict=True)))
 
 
 def _roots(batches: Batches) -> Batches:
