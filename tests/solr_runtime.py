@@ -75,7 +75,7 @@ def make_collection(base_url: str, name: str, *, shards: int = 2) -> str:
         _lay_configset[base_url](name)
         admin(base_url, "cores", action="CREATE", name=name, instanceDir=name)
     else:
-        # The only way to a configset on the disk of an external standalone Solr.
+        # An external standalone Solr must have the configset on its disk; only this request uses it from there.
         admin(base_url, "cores", action="CREATE", name=name, configSet="whorl")
     return f"{base_url}/{name}"
 

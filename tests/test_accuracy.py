@@ -52,7 +52,7 @@ def shingles(documents: list[Document]) -> dict[str, Shingles]:
 
 @pytest.fixture(scope="module")
 def sharing(shingles: dict[str, Shingles]) -> dict[str, Counter[str]]:
-    """Number of shingles that every fifth document shares with each other one."""
+    """Number of shingles that every fifth document shares with every other document."""
     holders = defaultdict(list)
     for name, own in shingles.items():
         for shingle in own:

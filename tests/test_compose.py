@@ -115,7 +115,7 @@ def test_the_service_has_time_to_stop():
 
 def test_the_user_is_not_root():
     """
-    The image's user has the numeric id of the user that the image makes, not root's.
+    The image runs with the numeric id of the user that it creates, not as root.
     """
     (user,) = instruction("USER")
     assert re.search(rf"useradd .*--uid {user}\b", DOCKERFILE)

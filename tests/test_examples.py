@@ -101,7 +101,7 @@ def test_the_backend_of_a_search_application(
 ) -> None:
     """
     The backend lists near-copies with the hit that represents them, and counts the documents that contain part of
-    another, in a collection that an application has filled under names of its own.
+    another, in a collection that an application has filled, with its own field names.
     """
     monkeypatch.chdir(tmp_path)
     with own_collection(solr_standalone_url) as url:

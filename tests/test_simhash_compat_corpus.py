@@ -53,8 +53,8 @@ def test_without_repeats(case: dict[str, Any]) -> None:
 
 def test_zero_as_none() -> None:
     """
-    In simhash-py find_first cannot tell the code 0 from none, and 0 hides 7; without that quirk 0 is found, and none is
-    None.
+    In simhash-py, find_first returns 0 for the code 0 and also without a match. Without this quirk, it returns None
+    without a match.
     """
     quirky, plain = Corpus(5, 3), Corpus(5, 3, zero_is_none=False)
     for corpus in (quirky, plain):

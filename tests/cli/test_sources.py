@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("notes")
 
 def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
     """
-    A document of the store is none of its own sources. A file with the same text and a piped text are compared with all
-    documents, also with this one.
+    A document of the store is never its own source. A file or a piped text with the same text is compared with all
+    documents, including this one.
     """
     (folder / "own.txt").write_text(FIRST, encoding="utf-8")
     result = whorl("sources", "--store", "store", "--json", "notes/a.txt")

@@ -200,7 +200,7 @@ def test_no_quotations(folder: Path) -> None:
 )
 def test_mistakes(text: str, arguments: list[str], message: str) -> None:
     """
-    Invalid options end with status 2 and say what is expected.
+    Invalid options end with status 2 and a message with the expected values.
     """
     result = whorl("verify", "--store", "store", text, *arguments)
     assert result.exit_code == 2
@@ -209,7 +209,7 @@ def test_mistakes(text: str, arguments: list[str], message: str) -> None:
 
 def test_texts_that_cannot_be_read(folder: Path) -> None:
     """
-    A name that is no file and no document, a folder, and a JSON file of another shape are errors of usage.
+    A name without a file or a document, a folder, and a JSON file of another shape are usage errors.
     """
     nowhere = whorl("verify", "--store", "store", "nowhere")
     assert (nowhere.exit_code, "there is no such file" in nowhere.stderr) == (2, True)

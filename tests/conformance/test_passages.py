@@ -101,8 +101,8 @@ def embedded(run: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sto
 
 def run_init(server: str, url: str, run: int) -> None:
     """
-    Run `init --passages` in a folder of its own, for the whorl.toml that it writes. 20 words are the default, and
-    another number is refused afterwards.
+    Run `init --passages` in a separate folder, because it writes a whorl.toml. 20 words are the default; afterwards
+    another number is refused.
     """
     number = [] if run == 20 else [str(run)]
     with TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -230,8 +230,8 @@ def test_every_run_of_the_store_s_length(passage_store: Store, run: int) -> None
 
 def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
     """
-    The embedded engine names the documents with any of several phrases, and the phrases that any document has; servers
-    split texts into words of their own.
+    The embedded engine names the documents with any of several phrases, and the phrases that any document has. Servers
+    do not, because they split texts into words differently.
     """
     phrases = [tuple(MADE["other"][at : at + 5]) for at in (3, 200)] + [tuple(TEXT[310:315]), ("not", "there")]
     texts = {document_id: " ".join(own) for document_id, own in documents(run).items()}

@@ -42,7 +42,7 @@ def test_hits_of_words_have_scores() -> None:
 
 def test_hits_of_one_source_have_their_share_of_it() -> None:
     """
-    Half of the source's tokens is half a bar; a hit without counts has a dash, and no hit has more than all.
+    Half of the source's tokens is half a bar; a hit without counts has a dash, and no share exceeds 100 %.
     """
     hits = (Hit("a", "", 3.0, 512), Hit("b", "", 2.0, 256), Hit("c", "", 1.0), Hit("d", "", 1.0, 600))
     head, *rows = shown(page_table(Page(4, hits, source_tokens=512)))

@@ -121,7 +121,7 @@ SEQUENCES = {
         *(Run(day, "60", ("--new",)) for day in (1, 2)),
         Run(4, "40", ("--pairs",)),
     ],
-    # Complete clusters and pairs continue from each other.
+    # Runs for complete clusters and runs for pairs continue from each other.
     "--keep, --pairs": [
         Run(1, "60", KEPT),
         Run(2, "60", ("--keep", "largest:quality", "--pairs")),

@@ -155,7 +155,7 @@ def run_of(
     since: int | None = None,
     unfit: Sequence[tuple[str | None, str]] = (),
 ) -> tuple[dict[int, Any], dict[int, Any], dict[str, int], set[int]]:
-    """Run the steps of Spark on documents and blocks of earlier runs, divided over other parts than these.
+    """Run the steps of Spark on documents, and on blocks of earlier runs that had another number of parts.
 
     Returns:
         All blocks by part; the blocks without replaced members; the totals; and the removed keys.

@@ -1,4 +1,4 @@
-"""Writes a store as the version before this one did."""
+"""Writes a store in the format of the previous version."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_a_sketch_after_its_document_changed(path):
 
 def test_a_document_that_got_lost(path):
     """
-    A document in the index that the records lack without a deletion is damage, and not dropped silently.
+    If a document of the index is missing in the records without having been deleted, this is reported as damage.
     """
     fill(path)
     connection = sqlite3.connect(path / RECORDS)
@@ -512,7 +512,8 @@ class Replaced:
 @pytest.mark.parametrize(("other", "reads"), [(None, 1), ("d2", 1), ("d2", 2)])
 def test_a_cached_sketch_is_replaced_by_another_thread(sound, monkeypatch, other, reads):
     """
-    A search gets its own document's sketch, though another search, of one document or of none, has come between.
+    A search gets the sketch of its own document, even if another thread replaces or clears the cached sketch at the
+    same time.
     """
     with opened(sound[0]) as engine:
         records = engine._records

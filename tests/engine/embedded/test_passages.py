@@ -114,7 +114,7 @@ def test_searches_need_no_lock_to_adopt_passages(tmp_path: Path) -> None:
 
 def test_other_schemes_and_busy_stores_are_refused(tmp_path: Path) -> None:
     """
-    Refused for another scheme, and while another engine writes.
+    Adding passages is refused for a store with another scheme, and while another engine writes.
     """
     with EmbeddedEngine(tmp_path / "store", passages=SCHEME):
         pass

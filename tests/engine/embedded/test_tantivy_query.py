@@ -71,7 +71,7 @@ def test_the_description_is_json_without_tokens() -> None:
 
 def test_a_plan_is_bound_before_it_is_run() -> None:
     """
-    An engine does not fetch sources by itself.
+    An engine runs bound plans only; it does not fetch the source of a FINGERPRINT by itself.
     """
     with pytest.raises(TypeError, match="bound"):
         translated(FingerprintClause("a"))  # type: ignore[arg-type]  # what a caller's mistake would be

@@ -174,7 +174,7 @@ def test_a_change_that_was_not_finished(tmp_path: Path) -> None:
 
 def test_a_store_is_rid_of_them(tmp_path: Path) -> None:
     """
-    The option stays set without repeating it, and engines that are open at the time adopt it.
+    The store keeps the option, so it need not be repeated, and open engines adopt it.
     """
     path = tmp_path / "store"
     with open_store(path) as store:

@@ -164,7 +164,7 @@ def test_the_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_end_of_a_log(tmp_path: Path) -> None:
     """
-    Thirty lines, none of them a frame of a stack trace.
+    The end of a log is thirty lines, without frames of stack traces.
     """
     lines = [f"line {number}" for number in range(100)]
     log = tmp_path / "log"

@@ -100,7 +100,7 @@ def fields_of(documents: list[Document], features: IndexFeatures = IndexFeatures
 
 def test_each_document_of_a_batch_has_its_own_tokens() -> None:
     """
-    Tokens of many documents are spelled together; each document gets its own, as if spelled one by one.
+    Tokens of many documents are encoded together; each document gets its own, as if encoded alone.
     """
     lengths = [300, 0, 5, 4, 12, *range(6, 80), 3_000]
     texts = [" ".join(f"w{at * at % 977}of{number}" for at in range(n)) for number, n in enumerate(lengths)]

@@ -88,7 +88,7 @@ def test_a_part_of_an_answer(answer: bytes) -> None:
 
 @guard_responses
 class Reader:
-    """Class whose methods raise the errors they get."""
+    """Class whose methods raise the errors passed to them."""
 
     _client = IndexClient("opensearch+http://c/index")
 

@@ -248,7 +248,7 @@ def test_documents_of_several_requests(store: Store) -> None:
 @pytest.mark.parametrize("metric", SIMILAR_METRICS)
 def test_documents_larger_than_the_largest_known(solr_standalone_url: str, metric: Metric) -> None:
     """
-    Another client adds documents larger than the cached largest size, and a search from one of them finds the other.
+    Documents larger than the cached largest size, added by another client, are found as similar to each other.
     """
     name = f"whorl_larger_{uuid.uuid4().hex[:8]}"
     url = solr_runtime.make_collection(solr_standalone_url.rpartition("/")[0], name)

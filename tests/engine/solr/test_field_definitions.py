@@ -25,7 +25,7 @@ def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
 
 def test_sketches_are_named_by_all_that_they_depend_on() -> None:
     """
-    Sketches of other words, other shingles or another sampling get another scheme name.
+    Sketches with other words, another shingle size or another sampling have another scheme name.
     """
     names = {
         scheme_value(scheme, sketch_scheme)

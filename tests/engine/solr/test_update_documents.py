@@ -1,4 +1,4 @@
-"""Partial updates lose none of the other fields' values, or are refused."""
+"""A partial update keeps the values of all other fields, or is refused."""
 
 from __future__ import annotations
 

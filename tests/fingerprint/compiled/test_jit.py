@@ -88,8 +88,8 @@ print(loop(lambda number: 2 * number)(21))
 
 def test_changed_pages_are_never_released() -> None:
     """
-    Only unmodified pages of the library are released: none with anonymous or swapped memory, and none without these
-    fields.
+    Only unmodified pages of the library are released: no page with anonymous or swapped memory, and none for which the
+    system does not report these amounts.
     """
     from whorl.fingerprint.compiled.jit import unmodified_mappings
 

@@ -33,7 +33,8 @@ LONG_SEQUENCES = st.lists(st.one_of(st.integers(0, 2), st.integers(0, 10**9)), m
 @given(st.lists(LONG_SEQUENCES, min_size=1, max_size=3), st.integers(1, 5))
 def test_numbers_equal_those_of_tuples(texts: list[list[int]], size: int) -> None:
     """
-    Runs are numbered as they first occur: those of the first sequence, and then the new ones of each other.
+    Runs are numbered in the order of their first occurrence: first the runs of the first sequence, then the new runs of
+    each further sequence.
     """
     loops = load_loops().passages
     known, known_runs, known_slots, kinds = np.empty(0, np.int64), np.empty(0, np.int64), np.full(1, -1), 0

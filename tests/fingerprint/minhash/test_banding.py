@@ -58,7 +58,7 @@ def test_minimum_is_the_least_that_reaches_the_overlap(count: int, overlap: Frac
 @pytest.mark.parametrize(("overlap", "probability", "rows"), ROWS)
 def test_rows_of_512(overlap: int, probability: int, rows: int) -> None:
     """
-    The rows are those of the first number of bands with a match probability above the requested one.
+    The rows follow from the smallest number of bands whose match probability exceeds the requested one.
     """
     assert band_rows(512, Fraction(overlap, 100), Fraction(probability, 100)) == rows
 

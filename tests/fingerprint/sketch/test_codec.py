@@ -47,7 +47,8 @@ def test_decoding_inverts_encoding(count: int, scheme: SketchScheme) -> None:
 @given(st.lists(st.integers(0, 3000), max_size=12), schemes)
 def test_several_sketches_are_decoded_together(counts: list[int], scheme: SketchScheme) -> None:
     """
-    Sketches read at once equal those read one by one: empty ones, equal ones, and ones with equal numbers of low bits.
+    Sketches decoded together equal sketches decoded one by one, including empty and equal sketches, and sketches with
+    equally many low bits.
     """
     sketches = [sketch_of(random_hashes(count, seed=count), scheme) for count in counts]
     assert decode_all(list(map(encode, sketches)), scheme) == sketches

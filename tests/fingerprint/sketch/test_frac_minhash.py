@@ -186,7 +186,7 @@ def test_comparison_of_many() -> None:
 
 def test_a_sketch_of_several_hits_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Hits that share a sketch have the numbers of hits with equal sketches, from a single comparison.
+    Hits that share a sketch object are compared once, and have the same numbers as hits with equal sketches.
     """
     source, *hits = (sketch_of(random_hashes(3_000)[at:], SCHEME) for at in (0, 500, 2_900))
     shared = [hits[at] for at in (1, 0, 0, 1, 0)]

@@ -266,7 +266,7 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert len(ids(matches)) < 60
     assert matches.crowded > 0
     assert "up to 61: of these documents, those with most of a part" in matches.warnings[0]
-    # Other documents than the candidates can share a run of the form, but none of `own`.
+    # Documents that are no candidates share runs of the form with the text, but no run of `own`.
     assert matches.crowded_ranges[0, 0] == 0
     assert 280 < matches.crowded_ranges[-1, 1] < 320
     # With all forms excluded, no passage is crowded, and the source is found.

@@ -180,7 +180,8 @@ def test_holders_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_few_of_many_holders_are_read(tmp_path: Path) -> None:
     """
-    If many documents have most words of a quotation, few are read: they must also have the words that none has so far.
+    If many documents have most words of a quotation, only a few are read: they must also have the words that no
+    document read so far has.
     """
     words = LEASE.split()
     quotes = [

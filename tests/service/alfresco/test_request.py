@@ -383,7 +383,7 @@ def test_failures_of_the_store(embedded_contracts: Store, error: Exception, stat
 
 def test_a_solr_that_is_away(away: TestClient) -> None:
     """
-    An unreachable Solr is a 503 with Retry-After, without the password.
+    An unreachable Solr is a 503 with Retry-After; the message does not show the password.
     """
     answer = away.post(SEARCH, json=GOOD)
     assert error_message(answer, 503).startswith("no Solr answers at http://127.0.0.1:")

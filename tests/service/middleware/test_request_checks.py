@@ -353,7 +353,7 @@ def test_a_key_is_good_for_all_routes(embedded_contracts: Store) -> None:
 
 def test_several_keys(embedded_contracts: Store) -> None:
     """
-    Each of several keys works, so that a key can be replaced while clients still use the other.
+    Each of several keys works, so that a key can be replaced while clients still use the old one.
     """
     with limited(embedded_contracts, Credentials(api_keys=("old", "new"))) as service:
         for given, status in (("old", 200), ("new", 200), ("old,new", 401), ("ol", 401), ("", 401)):

@@ -348,8 +348,8 @@ def test_all_words_are_required(page: Page) -> None:
 
 def test_an_unknown_document(page: Page) -> None:
     """
-    A FINGERPRINT of an unknown id says so, and does not recommend a lower threshold. A link searches with the document
-    that was probably meant, and leaves the rest of the query.
+    The result for a FINGERPRINT of an unknown id says that the document is unknown, and does not recommend a lower
+    threshold. A link searches for the document that was probably meant, and keeps the rest of the query.
     """
     ask(page, "FINGERPRINT:minuets_20 AND NOT recipe")
     expect(page.locator("#found-warnings")).to_contain_text("'minuets'; did you mean 'minutes'?")
