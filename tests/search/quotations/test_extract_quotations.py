@@ -80,6 +80,62 @@ def test_sources(text: str, source: str | None) -> None:
     assert source is None or {"lease.txt", "docs/lease.md"} & {*quotation.sources[0].names}
 
 
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("> the rent.[^1]\n\n[^1]: lease.txt\n", "lease.txt"),
+        ("> the rent [1]\n\n[1] lease.txt\n", "lease.txt"),
+        ("> the rent. [1][2]\n\n[1] lease.txt\n[2] minutes.txt\n", "lease.txt; minutes.txt"),
+        ("> the rent¹\n\n¹ lease.txt\n", "lease.txt"),
+        ("> the rent (lease.txt)\n", "lease.txt"),
+        ("> the rent. [lease.txt, p. 3].\n", "lease.txt, p. 3"),
+        ("> the rent.\n> (lease.txt)\n", "lease.txt"),
+        ("> the rent.\n>\n> [the lease](lease.txt)\n", "[the lease](lease.txt)"),
+        ("> the rent ([the lease](lease.txt))\n", "[the lease](lease.txt)"),
+        ("> the rent.\n>\n> Source: lease.txt\n", "lease.txt"),
+        ("> the rent.\n\n*Source:* lease.txt\n", "lease.txt"),
+        ('> "the rent" (lease.txt)\n', "lease.txt"),
+        ("> “the rent” (Lease)\n", "Lease"),
+        ("> the rent. (clause-17)\n", "clause-17"),
+        ("> the rent.【lease.txt】\n", "lease.txt"),
+        ("<blockquote>the rent. [1]</blockquote><p>[1] lease.txt</p>", "lease.txt"),
+        ("<blockquote><p>the rent</p><p>(lease.txt)</p></blockquote>", "lease.txt"),
+    ],
+)
+def test_sources_at_the_end_of_a_block_quote(text: str, source: str) -> None:
+    """
+    A source at the end of a block quote's own lines is no part of the quotation.
+    """
+    ((quote, named),) = quotes(text)
+    assert (quote.rstrip("."), named) == ("the rent", source)
+
+
+def test_missing_footnote_of_a_block_quote() -> None:
+    """
+    A footnote mark without a note is reported for block quotes, too.
+    """
+    (quotation,) = quotations_of("> the rent. [7]\n")[1]
+    assert (quotation.quote, quotation.missing_footnotes) == ("the rent.", ("[7]",))
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "the rent (in advance)",
+        "the rent. (Applause.)",
+        "the x[3]",
+        "an area of 5 m²",
+        "a [label](lease.md)",
+        "[a](b.md)",
+    ],
+)
+def test_words_in_brackets_at_the_end_of_a_block_quote(quote: str) -> None:
+    """
+    Other brackets at the end of a block quote, indices and exponents are words of the quotation.
+    """
+    assert quotes(f"> {quote}\n") == [(quote, None)]
+
+
 def test_a_name_in_quotation_marks() -> None:
     """
     Marks in the name of a source are no quotation, and the name is also tried without them.

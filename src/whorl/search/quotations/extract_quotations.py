@@ -25,7 +25,7 @@ from whorl.search.attribution.excluded_parts import (
     quotations_between_marks,
     unify_marks,
 )
-from whorl.search.quotations.named_sources import LINK, NamedSource, read_source
+from whorl.search.quotations.named_sources import LINK, NamedSource, has_file_name, read_source
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
 #: Maximum number of quotations in one request, and of characters in a quotation.
@@ -38,9 +38,12 @@ _BLOCK = re.compile(
     rf"(?:{_BLOCK_START}.*(?:\n|\Z)(?:(?<=[^\s.!?…:;>”\"]\n)[ \t]*[^\W\d_A-Z].*(?:\n|\Z))*)+", re.MULTILINE
 )
 _BLOCK_MARK = re.compile(_BLOCK_START, re.MULTILINE)
-#: A line that begins with a dash, and names the source of the preceding block quote.
-_DASH_LINE = re.compile(r"[ \t]*(?:—|―|–|--+|-)[ \t]*(\S.*)")
-_DASH_LINE_AFTER = re.compile(r"\n?[ \t]*(?:—|―|–|--+)[ \t]*(\S.*)$", re.MULTILINE)
+#: A line that begins with a dash or with "Source:", and names the source of the preceding block quote.
+_SOURCE_WORD = (
+    r"[*_]{0,3}(?:Sources?|Quellen?|Fuente|Fonte|Bron|Källa|Kilde|Źródło|Источник|来源|出典)[ \t]?[:：][*_]{0,3}"
+)
+_SOURCE_LINE = re.compile(rf"[ \t]*(?:—|―|–|--+|-|{_SOURCE_WORD})[ \t]*(\S.*)", re.IGNORECASE)
+_SOURCE_LINE_AFTER = re.compile(rf"\n?[ \t]*(?:—|―|–|--+|{_SOURCE_WORD})[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _SINGLE_MARKS = re.compile(
     rf"(?<![{CASED_OR_NUMBER}])(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|‚([^‚\n]+?)[‘’])(?![{CASED_OR_NUMBER}])"
 )
@@ -74,6 +77,15 @@ _NAME_IN_BRACKETS = (
 _BRACKETS = re.compile(_NAME_IN_BRACKETS)
 #: Brackets alone on a line below the quotation.
 _NEXT_LINE = re.compile(rf"[ \t.]{{0,3}}\n\n?[ \t]*{_NAME_IN_BRACKETS}[ \t.]*$", re.MULTILINE)
+#: The last footnote mark, link or name in brackets of a block quote, and how far from its end one can begin.
+_LAST_SOURCE = re.compile(
+    rf"(?<!\s)\s*(?:(?P<mark>{_FOOTNOTE_MARK.pattern})|(?P<link>\(?{LINK.pattern}\)?)|{_NAME_IN_BRACKETS})[\s.,;]*\Z"
+)
+_LONGEST_LAST_SOURCE = 1_000
+#: The end of a sentence or of a quotation in marks, or the beginning of a text.
+_ENDED = re.compile(rf"(?:\A|[.!?…{_SENTENCE_MARKS}{MARKS}'’›”»])\Z")
+#: A name without blanks that is no ordinary word: `clause-17`, `law/7`.
+_IDENTIFIER = re.compile(r"(?=\S*[\W\d_])(?=\S*[^\W\d_])\w\S*\w")
 #: Characters that may be between a quotation and its first source (a footnote mark, brackets or a link), and between
 #: two sources.
 _BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
@@ -120,7 +132,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     footnotes = [*timely(_FOOTNOTE.finditer(text))]
     notes = {**_listed_sources(text), **{note[1] or note[2]: note[3] for note in footnotes}}
     blocks = [*_blocks(text)]
-    found = [*marked, *(block for block, _ in blocks)]
+    found = [_without_last_sources(quotation, notes) for quotation in (*marked, *(block for block, _ in blocks))]
     # Quotation marks in footnotes and in lines that name a source do not mark a quotation, so ignore them.
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
     starts = [start for start, _ in names]
@@ -137,7 +149,8 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         start, end = quotation.place or (0, 0)
         if kept and start < (kept[-1].place or (0, 0))[1]:
             continue
-        kept.append(quotation if quotation.sources else _with_sources(quotation, text, end, notes))
+        is_named = quotation.sources or quotation.missing_footnotes
+        kept.append(quotation if is_named else _with_sources(quotation, text, end, notes))
     return text, kept
 
 
@@ -256,13 +269,51 @@ def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
     """Yield the block quotes of Markdown and mail, each with the range of the line that names the source."""
     for block in timely(_BLOCK.finditer(text)):
         lines, end = _BLOCK_MARK.sub("", block[0].rstrip("\n")).split("\n"), block.end()
-        named = _DASH_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
+        named = _SOURCE_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
         if named:
             lines = lines[:-1]
-        elif after := _DASH_LINE_AFTER.match(text, end):
+        elif after := _SOURCE_LINE_AFTER.match(text, end):
             named, end = after, after.end()
-        quote = _without_marks("\n".join(lines).strip())
+        quote = "\n".join(lines).strip()
         yield _add_source(Quotation(quote, block.span()), named[1] if named else None), (block.end(), end)
+
+
+def _without_last_sources(quotation: Quotation, notes: Mapping[str, str]) -> Quotation:
+    """Move the sources at the end of a block quote's own text to its sources, and remove enclosing quotation marks."""
+    quote, start = quotation.quote, len(quotation.quote)
+    first = max(0, start - _LONGEST_LAST_SOURCE)
+    for _ in range(_MOST_SOURCES):
+        last = _LAST_SOURCE.search(quote, first, start)
+        if not last or not _is_source(last, quote[: last.start()], notes):
+            break
+        start = last.start()
+    named = _with_sources(quotation, " ".join(quote[start:].split()), 0, notes)
+    if not re.search(r"\w", quote[:start]) or not (named.sources or named.missing_footnotes):
+        return replace(quotation, quote=_without_marks(quote))
+    sources = dict.fromkeys((*quotation.sources, *named.sources))
+    return replace(named, quote=_without_marks(quote[:start]), sources=tuple(sources))
+
+
+def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bool:
+    """Check whether brackets or raised digits at the end of a block quote name a source, and are no words of it.
+
+    A name in brackets has a file name in it. After the end of a sentence, another identifier is a name as well, and any
+    name after a quotation in marks that begins with the block.
+    """
+    has_blank = last[0][0].isspace()
+    is_after_end = _ENDED.search(before, max(0, len(before) - 1)) is not None
+    if last["mark"]:
+        mark = _FOOTNOTE_MARK.match(last["mark"])
+        labels = _labels(mark, notes) if mark else []
+        is_separate = is_after_end or (has_blank and last["mark"][0] == "[")
+        if labels and (is_separate or any(label in notes for label in labels)):
+            return True
+    if last["link"]:
+        return is_after_end or last["link"][0] == "("
+    name = next(filter(None, last.groups()[-3:]), None) or last["mark"].strip("[]")
+    if has_file_name(name) or last[0].strip().startswith("【"):
+        return True
+    return is_after_end and (_IDENTIFIER.fullmatch(name) is not None or _without_marks(before) != before)
 
 
 def _without_marks(quote: str) -> str:
@@ -341,7 +392,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
     for start, end, cite in timely(parser.quotes):
         last = bisect_right(footers, (end, end)) - 1
         footer = footers[last] if last >= 0 and footers[last][0] >= start else (end, end)
-        quotation = Quotation(_without_marks(text[start : footer[0]].strip()), (start, end))
+        quotation = Quotation(text[start : footer[0]].strip(), (start, end))
         found.append(_add_source(quotation, cite or text[slice(*footer)].strip(" \t\n\xa0—―–-") or None))
     return text, found
 

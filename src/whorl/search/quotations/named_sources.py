@@ -113,6 +113,12 @@ def _is_file(name: str) -> bool:
     return _FILE_NAME.fullmatch(_POSITION.sub("", name)) is not None
 
 
+def has_file_name(text: str) -> bool:
+    """Check whether a text, a part of it between commas and semicolons, or one of its words is the name of a file."""
+    pieces = [text, *re.split("[,;]", text)]
+    return any(_is_file(_without_decoration(piece)) for piece in (*pieces, *text.split()))
+
+
 def _without_decoration(name: str) -> str:
     return name.strip(_DECORATION)
 
