@@ -5,8 +5,8 @@
 Contenders take turns, each in its own process. The best round counts, in CPU seconds, since others may use the machine.
 A peer is a folder with a Python package `simhash` for this Python:
 
-    --corpus-peer  simhash-py 0.1.1, the last with a Corpus, made for Python 3: Cython 0.29 and libJudy, and `//` where
-                   it divides integers
+    --corpus-peer  simhash-py 0.1.1, the last version with a Corpus, ported to Python 3: with Cython 0.29, libJudy,
+                   and `//` for integer division
     --pairs-peer   simhash-pybind: pip install --target FOLDER simhash-pybind==0.0.3
 
     corpus  the workload of simhash-py's bench.py (5 blocks, 3 bits): bulk insertion, first match, all matches, removal

@@ -2,15 +2,16 @@
 
     python benchmarks/sources.py [--documents 8000] [--texts 1000] [--header] [--plain] [--csv FILE] [--each FILE]
 
-Documents are texts found on this machine: licences, sources of manual pages, documentation and code of Python packages,
-cut into pieces of about 2,000 characters where they are long. Families are 500 copies of one document, each with 1 to
-12 words replaced. A text has passages of 20 to 60 words of 2 to 15 documents, a third of them of families, half of the
-texts with shuffled words between the passages.
+Documents are texts found on this machine: licences, sources of manual pages, documentation and code of Python packages.
+Long ones are cut into pieces of about 2,000 characters. Families are 500 copies of one document, each with 1 to 12
+words replaced. A text has passages of 20 to 60 words from 2 to 15 documents; a third of the passages come from
+families. Half of the texts have shuffled words between the passages.
 
-The truth is brute force over all runs of 20 words of all documents, by numbers of words and sums of them, not by the
-hashes that a store keeps. An origin counts if one of the runs of its passage is in no other document. It is *shown* if
-it is among the sources, and *covered* if the sources have its passage except two words. *Words lost* are the words of
-a text in a run of 20 words of any document that are in no source. All limits are the default ones.
+The truth is found by brute force over all runs of 20 words of all documents. It compares runs by weighted sums of word
+numbers, not by the hashes that a store keeps. An origin counts if one of the runs of its passage is in no other
+document. It is *shown* if it is among the sources, and *covered* if the sources have its passage except two words.
+*Words lost* are the words of a text in a run of 20 words of any document that are in no source. All limits are the
+default ones.
 
 Then it asks for the sources of the first million characters of all texts together. `--header` puts the same 150 words
 at the start of every other document and of each text. `--plain` does the same in a store that keeps no passages;

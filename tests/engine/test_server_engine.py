@@ -717,7 +717,7 @@ def test_a_failure_is_shared_and_does_not_stay() -> None:
 
 def test_a_later_failure_does_not_concern_a_thread_whose_commit_succeeded() -> None:
     """
-    A thread that waits while a commit that includes its documents succeeds, and the next one fails, gets no error.
+    If the commit with a thread's documents succeeds and a later one fails, the thread gets no error.
     """
     failing = False
 
@@ -727,7 +727,7 @@ def test_a_later_failure_does_not_concern_a_thread_whose_commit_succeeded() -> N
             raise EngineUnavailableError("no Solr answers")
 
     class Turn:
-        """Before this lock is taken, other threads commit twice, and the second commit fails."""
+        """A lock. Before it is taken, other threads commit twice, and the second commit fails."""
 
         def __enter__(self) -> None:
             nonlocal failing
@@ -827,7 +827,7 @@ def test_a_failed_answer_is_requested_again() -> None:
 
 def test_a_value_forgotten_while_it_is_fetched_is_fetched_again() -> None:
     """
-    It may have been read before the change for which it was to be forgotten.
+    The fetched value may be older than the change that made the old one invalid, so it is fetched again.
     """
     values = iter(range(9))
 

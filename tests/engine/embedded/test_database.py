@@ -529,7 +529,7 @@ def test_a_cached_sketch_is_replaced_by_another_thread(sound, monkeypatch, other
 
 def test_other_caches_are_replaced_by_another_thread(sound, monkeypatch):
     """
-    The fields, the text index and the failure of an index have caches that other threads may empty at any time.
+    Reads of fields and of the index's state are right even if another thread empties their caches at any time.
     """
     with opened(sound[0]) as engine:
         records, text_index = engine._records, engine._index.text_index

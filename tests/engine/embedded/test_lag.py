@@ -121,7 +121,7 @@ def test_a_search_beside_a_writer_counts_what_it_misses(path):
 
 def test_a_count_includes_documents_that_wait_for_their_commit(path):
     """
-    A count by a query makes them searchable first; if another process adds them, it warns and does not wait.
+    A count by a query first makes waiting documents searchable. Those of another process only cause a warning.
     """
     with opened(path) as engine, opened(path) as other:
         engine.index([Document("a", "the tenant")])
