@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.search.attribution.made import words
 from tests.search.similar.copies import Watched
-from whorl import Document, ParameterError, Shares, Store
+from whorl import Document, ParameterError, Shares, Store, open_store
 from whorl.arrays_and_batches import ranges_of
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoppedError
@@ -184,6 +184,17 @@ def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(candidate_reader, "MOST_CHARACTERS", len(parts[0]))
     attribution = answer(store, "\n".join(parts))
     assert (attribution.read, attribution.unread) == (25, 35)
+
+
+def test_a_limit_on_reading_hides_no_unread_candidate(tmp_path: Path) -> None:
+    """
+    With passage hashes of the length of the shortest passage, unread documents are counted as without these hashes.
+    """
+    parts = [" ".join(f"w{40 * number + at}" for at in range(40)) for number in range(60)]
+    with open_store(tmp_path / "store", passages=20) as store:
+        store.index(Document(f"part {number:02}", part) for number, part in enumerate(parts))
+        attribution = answer(store, "\n".join(parts), min_words=8, most_read=7)
+    assert (attribution.candidates, attribution.read, attribution.unread) == (60, 7, 53)
 
 
 def test_missing_texts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -407,7 +407,9 @@ class _SourceChooser:
         is_asked = is_open & mask_ranges(
             concatenate_ranges([candidate.possible for candidate in unknown]), is_open.size
         )
-        starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
+        # At a limit on reading, known candidates are unread, and a gap may have all words of a passage hash.
+        proven = 0 if self._reader.is_exhausted else self._proven_words
+        starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):
             # Look up nothing: for few candidates, reading their sketches is faster.
             return promising
