@@ -274,6 +274,29 @@ def test_rows_of_parquet_without_a_text(spark: SparkSession, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_file_of_a_folder_without_the_text_column(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """
+    A file without the text column is reported, and the exit status is 1; a file of empty texts is not reported.
+    """
+    from whorl.cli.main import main
+
+    folder, text = tmp_path / f"some.{form}", "one two three four five six"
+    folder.mkdir()
+    files = {"a": ("text", text), "b [1] %20": ("body", text), "c": ("text", ""), "d": ("text", text)}
+    for name, (column, value) in files.items():
+        rows = spark.createDataFrame([(name, value)], f"id string, {column} string").coalesce(1)
+        rows.write.format("json" if form == "jsonl" else form).save(str(tmp_path / name))
+        (part,) = (tmp_path / name).glob("part-*")
+        part.rename(folder / f"{name}.{form}")
+    done = CliRunner().invoke(main, [*COMMAND, str(folder), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 1, done.output
+    told = f"{folder / 'b [1] %20'}.{form}: there is no column 'text'; name the one of the text (--text-column)"
+    assert [line.startswith(told) for line in done.output.splitlines() if "column" in line] == [True]
+    assert "failed: 1 path could not be read" in done.output
+    assert "4 documents, 2 documents in clusters" in done.output
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_a_path_without_the_text_column(spark: SparkSession, tmp_path: Path, form: str) -> None:
     """
     A path that lacks the text column is an error, even if another path has it.

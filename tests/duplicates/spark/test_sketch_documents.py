@@ -173,7 +173,7 @@ def run_of(
 
     parts, since = Partitioning.with_count(number + 1), since or number
 
-    def read(_: Any, note: Callable[[str | None, str], None]) -> list[Document]:
+    def read(_: Any, note: Callable[[str | None, str], None], blank: set[str]) -> list[Document]:
         for problem in unfit:
             note(*problem)
         return documents

@@ -131,6 +131,9 @@ class SparkDuplicates:
     def count_unfit(self) -> int:
         return self._documents.count_unfit()
 
+    def find_files_with_blank_rows(self, most: int) -> list[str]:
+        return self._documents.find_files_with_blank_rows(most)
+
     def find_unread_values(self) -> Sequence[UnreadValues]:
         """Return the values that the retention policy cannot read as dates or numbers."""
         return self._documents.unread_values(self._keep)

@@ -6,6 +6,7 @@ For `--filtered`, the module reads the same files again, without the rows to rem
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -27,8 +28,8 @@ from whorl.model import documents_of as documents_of_columns
 INPUT_FORMATS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
-#: Column that describes the position of a row without an id, and number of characters of the row's line or text in this
-#: description.
+#: Column with the position of a row without an id, or the file of a row without a text; and the number of characters of
+#: the row's line or text in a position.
 _PLACE, _SHOWN = "whorl_place", 60
 #: Columns of a document, and the column of its position. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content", _PLACE)
@@ -91,7 +92,7 @@ def read(
 
 
 def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
-    """Add a column with the positions of rows without an id.
+    """Add a column with the positions of rows without an id, and the files of other rows without a text.
 
     A position is the file and the number of the row (Parquet), or the file and the start of the row's line or text.
     """
@@ -102,7 +103,11 @@ def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
         at = f.concat(f.lit(": "), f.substring(f.coalesce(line, f.lit("a row without text")), 1, _SHOWN))
     else:
         at = f.concat(f.lit(", row "), f.col("_metadata.row_index") + 1)
-    return rows.withColumn(_PLACE, f.when(_column(rows, columns.id).isNull(), f.concat(_path(), at)))
+    place = f.when(_column(rows, columns.id).isNull(), f.concat(_path(), at))
+    if has_column(_example(rows.schema), columns.text):
+        text = _text_column(rows, columns.text)
+        place = place.when(text.isNull() | (text == ""), _path())
+    return rows.withColumn(_PLACE, place)
 
 
 def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
@@ -194,6 +199,21 @@ def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> 
     for name in dict.fromkeys(names):
         rows = rows.withColumn(name, _json_value(partial(_column, rows), name))
     return rows
+
+
+def find_file_problems(
+    session: SparkSession, files: Sequence[str], form: str | None, columns: ColumnNames
+) -> list[tuple[str, str]]:
+    """Return those of some files of rows that lack the text column, each with a message."""
+    problems = []
+    for file in files:
+        # Spark reads a path as a pattern.
+        pattern = re.sub(r"([\\*?\[\]{}])", r"\\\1", file)
+        try:
+            _require_text(session, pattern, form or _format_of(file), columns.text)
+        except DocumentError as error:
+            problems.append((file, str(error).removeprefix(f"{pattern}: ")))
+    return problems
 
 
 def _require_text(session: SparkSession, path: str, form: str, column: str) -> None:
@@ -298,14 +318,17 @@ def parts_of(*frames: DataFrame) -> Partitioning:
     )
 
 
-def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
+def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None], blank: set[str]) -> list[Document]:
     """Convert rows of `read` to documents.
 
-    For each bad row, `note` is called with the row's id or position, and with the problem.
+    For each bad row, `note` is called with the row's id or position, and with the problem. The files of rows without a
+    text are added to `blank`.
     """
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
     places = columns.get(_PLACE)
+    if places is not None and any(places):
+        blank.update(place for place, document_id in zip(places, ids, strict=True) if place and document_id is not None)
     own = {name.replace(_DOT, "."): values for name, values in columns.items() if name not in _COLUMNS}
     properties = [
         {name: value for name, value in zip(own, values, strict=True) if value is not None and value == value}

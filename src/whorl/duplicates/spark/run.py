@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: Output formats with their Spark writer options. With `escape`, Spark escapes quotes in CSV in the usual way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
 _PROBLEMS_SHOWN = 10
+#: Maximum number of files to check for the text column after the job.
+_FILES_CHECKED = 100
 #: Name of Spark's folder for the files of an incomplete job.
 _UNFINISHED = "_temporary"
 SETTINGS = {
@@ -43,6 +45,7 @@ class JobSummary:
         repeated: Number of repeated ids.
         unfit: Number of rows that could not be read; `problems` has examples.
         written: Pairs, or documents in clusters, that were written.
+        files: Files without the text column, each with a message.
         unread: Values that the retention policy cannot read as dates or numbers.
         left: Number of rows in the copy without duplicates; None if `filtered` is not given.
     """
@@ -55,6 +58,7 @@ class JobSummary:
     written: int
     left: int | None = None
     unread: Sequence[UnreadValues] = ()
+    files: Sequence[tuple[str, str]] = ()
 
 
 def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSession | None = None) -> JobSummary:
@@ -89,7 +93,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
     with _convert_errors():
         from whorl.duplicates.spark.clusters import member_by_member, nest_members
         from whorl.duplicates.spark.duplicates import SparkDuplicates
-        from whorl.duplicates.spark.read_files import ColumnNames, read, read_without, require_rows
+        from whorl.duplicates.spark.read_files import ColumnNames, find_file_problems, read, read_without, require_rows
 
         if filtered is not None:
             require_rows(paths, operation.input)
@@ -138,9 +142,10 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         examples = search.unfit.limit(_PROBLEMS_SHOWN).collect() if unfit else []
         problems = tuple(f"{row.id or 'a row'}: {row.problem}" for row in examples)
         unread = search.find_unread_values()
+        files = find_file_problems(own, search.find_files_with_blank_rows(_FILES_CHECKED), operation.input, columns)
         search.save_state()
         search.release()
-        return JobSummary(documents, too_short, search.repeated, unfit, problems, written, left, unread)
+        return JobSummary(documents, too_short, search.repeated, unfit, problems, written, left, unread, files)
 
 
 def _session() -> SparkSession:
@@ -223,4 +228,5 @@ def summary_lines(summary: JobSummary, output: str, *, clusters: bool) -> list[s
     if summary.unfit:
         lines.append(f"{summary.unfit:,} could not be read, among them:")
         lines += [f"  {problem}" for problem in summary.problems]
+    lines += [f"{file}: {problem}" for file, problem in summary.files]
     return lines

@@ -126,6 +126,11 @@ class LoadedDocuments:
         )
         return sum(row["rows"] for row in map_batches(problems, _sum_rows, "rows long").collect())
 
+    def find_files_with_blank_rows(self, most: int) -> list[str]:
+        """Return the files with rows without a text, `most` at most."""
+        rows = self.blocks.where("unlisted = 0").select("problem_id").distinct().limit(most).collect()
+        return sorted(row["problem_id"] for row in rows)
+
     def unread_values(self, keep: Keep) -> list[UnreadValues]:
         """Return the values that the retention policy cannot read as dates or numbers."""
         if not keep.is_by_value:
@@ -177,7 +182,7 @@ def load_documents(
 def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, run: RunNumber) -> Batches:
     """Convert rows to rows of BLOCKS: documents with their sketches by part, then bad rows and unread values."""
     problems: list[dict[str, Any]] = []
-    first, unlisted, unread = int(parts.names[0]), 0, list[UnreadValues]()
+    first, unlisted, unread, blank = int(parts.names[0]), 0, list[UnreadValues](), set[str]()
 
     def note(document_id: str | None, problem: str) -> None:
         nonlocal unlisted
@@ -188,7 +193,7 @@ def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, ru
 
     def portions() -> Iterator[list[Document]]:
         for batch in batches:
-            if made := documents_in(batch, note):
+            if made := documents_in(batch, note, blank):
                 yield made
 
     waiting: list[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
@@ -208,6 +213,8 @@ def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, ru
         yield _block_rows_of(waiting, sketching.sketch_scheme, parts, run.since)
     if unlisted:
         problems.append({"part": first, "problem": "", "unlisted": unlisted})
+    files = sorted(blank)[:PROBLEMS_LISTED]
+    problems += [{"part": first, "problem_id": file, "problem": "", "unlisted": 0} for file in files]
     problems += [
         {"part": first, "problem_id": str(values.first), "problem": "", "unread": values.count} for values in unread
     ]
