@@ -431,6 +431,25 @@ def test_columns_that_cannot_be_compared(lines: Path, options: list[str], column
     assert (done.exit_code, f"the column '{column}' {reason}" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("options", [["--within-column", "{}"], ["--keep", "newest:{}"]])
+@pytest.mark.parametrize("column", ["meta", "tags"])
+def test_a_column_of_objects_is_one_problem(tmp_path: Path, options: list[str], column: str) -> None:
+    """
+    All rows with objects in a column that is compared are one problem, with their number and a remedy that works.
+    """
+    files = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    row = {"text": PAGE, "meta": {"date": "2020-01-01"}, "tags": [{"date": "2020-01-01"}]}
+    for file in files:
+        file.write_text(f"{json.dumps(row)}\n" * 3)
+    flag, named = options
+    done = run(*files, flag, named.format(column))
+    problem, remedy = f"  column '{column}': it has objects or nested lists, ", f"such as {column}.NAME, "
+    told = [line for line in done.stderr.splitlines() if line.startswith("  column")]
+    assert [(line.startswith(problem), remedy in line, line.endswith(" (6 rows)")) for line in told] == [(True,) * 3]
+    assert "6 could not be read" in done.stderr
+    assert run(*files, flag, named.format(f"{column}.date")).exit_code == 0
+
+
 @pytest.mark.parametrize("output", ["", ".", "/"])
 @pytest.mark.parametrize("option", ["-o", "--delete-list"])
 def test_an_output_without_a_name(lines: Path, option: str, output: str) -> None:

@@ -197,7 +197,8 @@ def test_a_reference_without_a_text(tests: Path, training: Path, tmp_path: Path)
         ("missing.jsonl", None, "there is no such file or folder"),
         ("*.none", None, "no file has a name of this pattern"),
         (".", None, "there is no file in this folder"),
-        ("empty.jsonl", "", "--reference has no text"),
+        ("empty.jsonl", "", "--reference has no text: "),
+        ("blank.txt", " \n", "--reference has no text: "),
         ("blank.jsonl", '{"text": " ", "q": ""}\n', "name another one (--reference-column COLUMN, of q, text)"),
         ("cut.json", '[{"text": "an item"}, {"te', "cut.json"),
     ],
@@ -216,6 +217,16 @@ def test_a_missing_or_empty_reference_ends_the_run_before_paths_are_read(
     assert (done.exit_code, (tmp_path / "clean").exists()) == (2, False)
     assert reason in done.stderr.replace("\n", " ")
     assert "comes more than once" not in done.stderr
+
+
+def test_a_blank_text_as_reference(tmp_path: Path) -> None:
+    """
+    The error names the file, and no columns, which a text does not have.
+    """
+    rows, blank = lines(tmp_path / "rows.jsonl", [{"text": ANSWER}]), tmp_path / "blank.txt"
+    blank.write_text(" \n")
+    done = run(rows, "--reference", blank)
+    assert (done.exit_code, done.stderr) == (2, f"whorl: --reference has no text: {blank}\n")
 
 
 def test_each_part_of_the_reference_must_be_there(training: Path, tests: Path, tmp_path: Path) -> None:

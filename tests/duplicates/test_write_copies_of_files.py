@@ -126,6 +126,28 @@ def test_a_file_that_changes_before_the_copy_is_complete(tmp_path: Path, change:
     assert {path.name for path in tmp_path.iterdir()} <= {"rows.jsonl"}
 
 
+@pytest.mark.parametrize("change", [b"append", b"rewrite", b""])
+def test_a_changed_remote_file_is_not_copied(tmp_path: Path, change: bytes) -> None:
+    """
+    A file at an address that was changed or deleted is an error, as a local one is; an unchanged one is copied.
+    """
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    lines = b"".join(json.dumps({"text": text}).encode() + b"\n" for text in (PAGE, OTHER))
+    memory.pipe("/changed/rows.jsonl", lines)
+    try:
+        reading = InputReader(["memory://changed"], is_rewritten=True)
+        assert len(list(reading.documents())) == 2
+        assert write_filtered(reading, RetentionDecisions(), tmp_path / "same") == (2, 2)
+        if change:
+            memory.pipe("/changed/rows.jsonl", lines + lines if change == b"append" else lines)
+        else:
+            memory.rm("/changed/rows.jsonl")
+        with pytest.raises(DocumentError, match=r"rows.jsonl was changed or deleted during the run"):
+            write_filtered(reading, RetentionDecisions(), tmp_path / "out")
+    finally:
+        memory.store.clear()
+
+
 def test_a_changed_file_leaves_no_delete_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A list of the rows to delete is not written for a file that has changed, since it would name wrong rows.

@@ -26,7 +26,7 @@ from whorl.ingest.redaction import public_address
 from whorl.ingest.rows.protocol import File, FileSpan, RowColumns, column_paths, has_column
 from whorl.model import RESERVED_FIELDS, Document
 
-_LISTED_COLUMNS = 20
+_LISTED_COLUMNS, _LISTED_FILES = 20, 3
 #: Maximum number of characters of an id in a message: ids are long if `--id-column` names a column of texts.
 _LONGEST_ID = 80
 #: An input of up to this size, in bytes, is read a second time, to get the texts of rows for snippets.
@@ -100,7 +100,7 @@ class InputReader:
     def require_unchanged(self) -> None:
         """Raise DocumentError if a file has changed since the reader was made, so that a copy would have other rows."""
         for found, version in zip(self.files, self._versions, strict=bool(self._versions)):
-            if found.version != version:
+            if found.has_changed(version):
                 raise DocumentError(
                     f"{found.file} was changed or deleted during the run, so a copy would not have the rows that were "
                     "compared; run the command again"
@@ -142,10 +142,14 @@ class InputReader:
         for name in self.reference_columns or [self.columns.text]:
             if self._reference and (name, "text") not in used:
                 paths = {path for found in self._reference for path in column_paths(self.first_row(found))}
-                columns = f", of {', '.join(sorted(paths)[:_LISTED_COLUMNS])}" if paths else ""
+                if not paths:
+                    # The files are texts, or have no rows.
+                    files = ", ".join(str(found.file) for found in self._reference[:_LISTED_FILES])
+                    raise ParameterError(f"--reference has no text: {files}")
+                columns = ", ".join(sorted(paths)[:_LISTED_COLUMNS])
                 raise ParameterError(
                     f"--reference has no text in the column {name!r}; name another one "
-                    f"(--reference-column COLUMN{columns})"
+                    f"(--reference-column COLUMN, of {columns})"
                 )
 
     def require_used_columns(self, used: Collection[tuple[str, str]]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
+import logging
 import math
 import os
 import random
@@ -25,6 +26,7 @@ from functools import wraps
 from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
+from traceback import extract_tb
 from types import GeneratorType
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, cast
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -296,6 +298,9 @@ def json_bytes(body: object) -> bytes:
         return json.dumps(body).encode()
 
 
+_log = logging.getLogger("whorl.engine")
+#: Folder of whorl's modules.
+_PACKAGE = os.path.join(Path(__file__).parents[1], "")
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 #: Errors that Python raises for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
@@ -345,12 +350,21 @@ def guard_response(function: _Function) -> _Function:
 
 
 def _raise_malformed(owner: Any, error: Exception) -> NoReturn:
-    """Raise EngineResponseError if a malformed response caused the error; otherwise, raise the error again."""
+    """Raise EngineResponseError if a malformed response may have caused the error; otherwise, raise the error again.
+
+    The error may also be a defect of whorl, so its place is in the message, and its stack in the log.
+    """
     is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
     if isinstance(error, WhorlError) or not is_shape_error:
         raise error
     reason = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-    raise getattr(owner, "_client", owner).malformed_response(reason) from error
+    # Python prints warnings if no log is configured, so do not log on this level.
+    _log.info("unreadable answer", exc_info=error)
+    frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename.startswith(_PACKAGE)]
+    place = f"{frames[-1].filename.removeprefix(_PACKAGE)}, line {frames[-1].lineno}" if frames else "whorl"
+    raise getattr(owner, "_client", owner).malformed_response(
+        reason, f" If it is, whorl does not understand the answer ({place}); report this as an error of whorl"
+    ) from error
 
 
 #: Approximate pause before the first retry. Each retry doubles the pause, up to `_LONGEST_PAUSE_SECONDS`.

@@ -14,8 +14,8 @@ import stat
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
@@ -25,7 +25,16 @@ from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.file_formats import decode, format_of
 from whorl.ingest.redaction import public_address
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
-from whorl.ingest.rows.protocol import File, FileSpan, Row, RowColumns, UnreadRowsError, portions, rows_with_text
+from whorl.ingest.rows.protocol import (
+    File,
+    FileSpan,
+    NestedColumnError,
+    Row,
+    RowColumns,
+    UnreadRowsError,
+    portions,
+    rows_with_text,
+)
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import ReaderPool
@@ -44,14 +53,17 @@ class Problem:
     Args:
         where: Name of the file, and position in it, such as "data.csv, line 17".
         documents: Number of documents lost by the problem; None if unknown, as for a file of rows.
+        is_repeatable: Whether equal problems of several rows are reported as one.
     """
 
     where: str
     reason: str
     documents: int | None = 1
+    is_repeatable: bool = False
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.reason}"
+        rows = f" ({self.documents:,} rows)" if self.is_repeatable else ""
+        return f"{self.where}: {self.reason}{rows}"
 
 
 class Problems(Collection[Problem]):
@@ -65,6 +77,8 @@ class Problems(Collection[Problem]):
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
         self._kept: list[Problem] = []
+        #: Positions of the repeatable problems in `_kept`.
+        self._repeatable: dict[tuple[str, str], int] = {}
         self._count = self._rows_kept = 0
         #: Number of lost documents. A file with an unknown number counts as one.
         self.lost = 0
@@ -97,6 +111,15 @@ class Problems(Collection[Problem]):
             self._keep(problem)
 
     def _keep(self, problem: Problem) -> None:
+        key = (problem.where, problem.reason)
+        if problem.is_repeatable and key in self._repeatable:
+            known = self._kept[self._repeatable[key]]
+            self._kept[self._repeatable[key]] = replace(
+                known, documents=(known.documents or 0) + (problem.documents or 0)
+            )
+            return
+        if problem.is_repeatable:
+            self._repeatable[key] = len(self._kept)
         is_row = problem.documents is not None
         if not is_row or self._rows_kept < _ROW_PROBLEMS_KEPT:
             self._kept.append(problem)
@@ -261,6 +284,8 @@ def _documents(
             if isinstance(row.values, DocumentError):
                 raise row.values
             yield columns.document(row.values, file_id, row.number)
+        except NestedColumnError as error:
+            on_problem(Problem(error.where, str(error), is_repeatable=True))
         except DocumentError as error:
             on_problem(Problem(f"{file}, {row.place}", str(error)))
 
@@ -352,13 +377,24 @@ class FoundFile:
         return self.file.address if isinstance(self.file, RemoteFile) else self.file.as_posix()
 
     @property
-    def version(self) -> tuple[int, int] | None:
-        """Size and time of the last change of a local file; None if it is missing, or not a local file."""
+    def version(self) -> Mapping[str, object] | None:
+        """Size, time of the last change and other marks of the content; None if unknown, and empty if it is missing."""
         try:
-            status = self.file.stat() if isinstance(self.file, Path) else None
+            if isinstance(self.file, Path):
+                status = self.file.stat()
+                return {"size": status.st_size, "time": status.st_mtime_ns}
+            return self.file.version() if isinstance(self.file, RemoteFile) else None
+        except FileNotFoundError:
+            return {}
         except OSError:
             return None
-        return status and (status.st_size, status.st_mtime_ns)
+
+    def has_changed(self, before: Mapping[str, object] | None) -> bool:
+        """Check whether the file has another version than before, as far as both are known."""
+        now = self.version
+        if before is None or now is None:
+            return False
+        return bool(before) != bool(now) or any(before[name] != now[name] for name in before.keys() & now.keys())
 
     @property
     def size(self) -> int:

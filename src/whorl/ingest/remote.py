@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import PurePosixPath
@@ -18,6 +18,11 @@ from whorl.ingest.rows.protocol import ReadableStream
 #: Characters that turn an address or a path into a pattern.
 PATTERN = "*?["
 _BUFFER = 1 << 18
+#: Entries of fsspec's descriptions of files that change with a file's content.
+_VERSION = (
+    *("size", "ETag", "etag", "md5Hash", "generation", "LastModified", "last_modified", "updated", "modified", "mtime"),
+    "created",
+)
 
 
 class RemoteFile:
@@ -40,6 +45,21 @@ class RemoteFile:
         return public_address(self.address)
 
     __str__ = as_posix
+
+    def version(self) -> Mapping[str, object]:
+        """Return the size, entity tag and times of the file, if its file system gives them; nothing if it is missing.
+
+        Raise OSError if the file system fails.
+        """
+        with self._convert_errors():
+            # Some file systems keep the lists of folders.
+            self._system.invalidate_cache(self._system._parent(self._path))
+            try:
+                about = self._system.info(self._path)
+            except FileNotFoundError:
+                return {}
+        # Some file systems quote an entity tag in one answer and not in another.
+        return {name: str(about[name]).strip('"') for name in _VERSION if about.get(name) is not None}
 
     def open(self, mode: str) -> IO[bytes]:
         """Open the file; copy it first if it is not seekable."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import threading
+import traceback
 from collections.abc import Iterator
 
 import pytest
@@ -130,6 +132,19 @@ def test_another_shape(error: Exception) -> None:
             fails()
     with pytest.raises(EngineResponseError, match=r"as a cluster does \(no 'first'\)"):
         _ = Reader().first
+
+
+def test_an_error_of_whorl_can_be_found(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    The error may come from whorl: the message names its place, and the log has the stack.
+    """
+    with caplog.at_level(logging.INFO, "whorl.engine"), pytest.raises(EngineResponseError) as raised:
+        Reader().ask(KeyError("hits"))
+    assert "report this as an error of whorl" in str(raised.value)
+    assert "(engine/server_engine.py, line " in str(raised.value)
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert traceback.extract_tb(record.exc_info[2])[-1].name == "ask"
 
 
 @pytest.mark.parametrize("error", [ParameterError("ours"), RuntimeError("other"), MemoryError()])

@@ -342,10 +342,10 @@ class IndexClient:
             f"'whorl opensearch backfill {self.store_url}' fills them"
         )
 
-    def malformed_response(self, reason: str) -> EngineResponseError:
+    def malformed_response(self, reason: str, other_cause: str = "") -> EngineResponseError:
         return EngineResponseError(
             f"{self.url} answers, but not as a cluster does ({reason:.200}); is this an OpenSearch's or "
-            "Elasticsearch's address?"
+            f"Elasticsearch's address?{other_cause}"
         )
 
     def _error(self, status: int, cause: Any) -> EngineError:

@@ -216,9 +216,9 @@ class SolrClient:
             raise self.malformed_response(f"no JSON object: {_title_or_text(text) or 'nothing'}")
         return parts
 
-    def malformed_response(self, reason: str) -> EngineResponseError:
-        """Return the error for a response that cannot come from a Solr server."""
-        message = f"{self.url} answers, but not as a Solr does ({reason:.200}); is this a Solr's address?"
+    def malformed_response(self, reason: str, other_cause: str = "") -> EngineResponseError:
+        """Return the error for a response that cannot come from a Solr server, unless it has another cause."""
+        message = f"{self.url} answers, but not as a Solr does ({reason:.200}); is this a Solr's address?{other_cause}"
         return EngineResponseError(message, status=200, detail=reason)
 
 

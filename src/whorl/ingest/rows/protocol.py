@@ -159,6 +159,17 @@ class UncopiedRowsError(UnreadRowsError):
     """The rows of a file can be read, but not copied, so the copy is unusable."""
 
 
+class NestedColumnError(DocumentError):
+    """A column whose values are compared has an object or a nested list. This may concern all rows of the column."""
+
+    def __init__(self, path: str) -> None:
+        self.where = f"column {path!r}"
+        super().__init__(
+            f"it has objects or nested lists, and only texts, numbers, dates and true or false can be compared; name a "
+            f"field of the objects, such as {path}.NAME, or copy the value to a column of its own"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class RowColumns:
     """Names of the columns or JSON keys that contain the text, id, name and properties of a document.
@@ -257,7 +268,10 @@ class RowColumns:
                 for number, document_id in enumerate(map(row_id, ids), first)
             ]
         names = [name if isinstance(name := find_value(row, self.name), str) else "" for row in rows]
-        properties = [self._property_values(row) for row in rows] if self.properties else []
+        try:
+            properties = [self._property_values(row) for row in rows] if self.properties else []
+        except NestedColumnError:
+            return None
         return documents_of(ids, texts, names, properties)
 
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
@@ -291,9 +305,15 @@ class RowColumns:
         )
 
     def _property_values(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of the columns in `properties`, which are compared but never stored."""
-        values = ((path, _to_plain(find_value(row, path))) for path in self.properties or ())
-        return {key: value for key, value in values if value is not None}
+        """Return the values of the columns in `properties`, which are compared but never stored.
+
+        Raise NestedColumnError if a value is an object or a list of objects or lists.
+        """
+        values = {path: _to_plain(find_value(row, path)) for path in self.properties or ()}
+        for path, value in values.items():
+            if any(isinstance(item, dict | list) for item in (value if isinstance(value, list) else [value])):
+                raise NestedColumnError(path)
+        return {key: value for key, value in values.items() if value is not None}
 
 
 def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> Iterator[Row]:
