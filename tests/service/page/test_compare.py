@@ -113,6 +113,20 @@ def test_long_documents(page: Page, url: str) -> None:
         wait_in_sight(page, f"#text-{side} mark.on")
 
 
+def test_a_last_line_without_a_line_feed_is_one_block(page: Page, url: str) -> None:
+    """
+    A line of more than 3,000 characters at the end of a text is not divided before its last word.
+    """
+    page.goto(f"{url}#compare")
+    line = " ".join(f"word{at}" for at in range(500))
+    for side in "ab":
+        file = {"name": f"{side}.txt", "mimeType": "", "buffer": line.encode()}
+        page.locator(f"#file-{side}").set_input_files(file)
+    for side in "ab":
+        expect(page.locator(f"#text-{side}")).to_have_text(line)
+        expect(page.locator(f"#text-{side} > *")).to_have_count(1)
+
+
 def clauses(first: int, count: int) -> str:
     """Return paragraphs of one sentence each, all different."""
     return "".join(

@@ -201,8 +201,9 @@ export class TextPane {
 function blockStarts(text) {
   const starts = [0];
   for (let start = 0; start + BLOCK < text.length;) {
-    let end = text.indexOf("\n", start + BLOCK) + 1;
-    if (end === 0 || end - start > LONGEST) {
+    // The last line need not end with a line feed.
+    let end = text.indexOf("\n", start + BLOCK) + 1 || text.length;
+    if (end - start > LONGEST) {
       end = text.lastIndexOf(" ", start + LONGEST) + 1;
       if (end <= start + BLOCK) end = start + LONGEST;
       // Do not split a surrogate pair.
