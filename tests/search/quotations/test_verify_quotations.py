@@ -198,6 +198,22 @@ def test_few_of_many_holders_are_read(tmp_path: Path) -> None:
             assert quotation.look_up.read < 25
 
 
+def test_signs_alone_require_no_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    If no word of a quotation is in the index, no unrelated documents are read, and its absence is not proved.
+    """
+    read: list[str] = []
+    with open_store(tmp_path / "store") as store:
+        store.index(
+            [Document(f"d{number}", f"{' '.join(map(str, range(number, number + 40)))}") for number in range(9)]
+        )
+        texts = store.engine.texts
+        monkeypatch.setattr(store.engine, "texts", lambda ids: (read.extend(ids), texts(ids))[1])
+        verified = judged(store, "alpha § § § § § § § § beta")
+    assert (verified.verdict, read) == (Verdict.ABSENT, [])
+    assert "its words cannot all be looked up, so its absence is not proved" in verified.notes
+
+
 def test_a_quotation_of_another_document_than_the_named_one(tmp_path: Path) -> None:
     """
     A quotation that another document has word for word is misattributed, even if it could be stitched from parts of the

@@ -485,8 +485,6 @@ class _Verifier:
     def _find_exact_by_words(self, read: Sequence[_Match]) -> list[_Match]:
         """Read more documents with words of the quotation; return a list with the first exact match, if any."""
         words, self._is_complete = _choose_required_words(self._words)
-        if not words and self._is_complete:
-            return []
         phrases = [
             self._store.any_of(_spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))
             for part in self._parts[:_RANKING_PHRASES]
@@ -495,6 +493,7 @@ class _Verifier:
         most = max(0, MOST_READ_PER_QUOTATION - len(seen))
         pairs = sorted({at for word in words for at in (word - 1, word) if self._is_pair(at)})
         if len(pairs) < _FEWEST_PAIRS:
+            # If no word can be required, this clause is empty and matches no document.
             required = Bool(must=_clauses_of_all_spellings(self._words, words, self._store))
             clause: Bool[BoundLeaf] = Bool(should=(required, *phrases), min_should_match=1)
             ids, left = self._store.find_with_words(clause, seen, most)
