@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -208,7 +208,12 @@ def test_signs_alone_require_no_word(tmp_path: Path, monkeypatch: pytest.MonkeyP
             [Document(f"d{number}", f"{' '.join(map(str, range(number, number + 40)))}") for number in range(9)]
         )
         texts = store.engine.texts
-        monkeypatch.setattr(store.engine, "texts", lambda ids: (read.extend(ids), texts(ids))[1])
+
+        def note(ids: Collection[str]) -> Mapping[str, str]:
+            read.extend(ids)
+            return texts(ids)
+
+        monkeypatch.setattr(store.engine, "texts", note)
         verified = judged(store, "alpha § § § § § § § § beta")
     assert (verified.verdict, read) == (Verdict.ABSENT, [])
     assert "its words cannot all be looked up, so its absence is not proved" in verified.notes

@@ -120,8 +120,7 @@ def test_a_last_line_without_a_line_feed_is_one_block(page: Page, url: str) -> N
     page.goto(f"{url}#compare")
     line = " ".join(f"word{at}" for at in range(500))
     for side in "ab":
-        file = {"name": f"{side}.txt", "mimeType": "", "buffer": line.encode()}
-        page.locator(f"#file-{side}").set_input_files(file)
+        page.locator(f"#file-{side}").set_input_files({"name": f"{side}.txt", "mimeType": "", "buffer": line.encode()})
     for side in "ab":
         expect(page.locator(f"#text-{side}")).to_have_text(line)
         expect(page.locator(f"#text-{side} > *")).to_have_count(1)
