@@ -46,7 +46,7 @@ kernel._start_compiler = lambda: None
 
 #: Marks of tests, by the fixtures whose servers and processes they use, the slowest first. Tests with other needs have
 #: their marks in the code.
-BROUGHT_BY = {
+FIXTURES_BY_MARK = {
     "spark": {"spark", "shared_spark"},
     "browser": {"browser"},
     "cloud": {"solr_cloud_url"},
@@ -55,7 +55,7 @@ BROUGHT_BY = {
     "process": {"start"},
 }
 #: Functions that start a process or listen on a socket: a test without a mark must not call them.
-BEGINNINGS: tuple[tuple[object, str], ...] = (
+PROCESS_STARTERS: tuple[tuple[object, str], ...] = (
     (subprocess.Popen, "__init__"),
     (multiprocessing.process.BaseProcess, "start"),
     *((os, name) for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp") if hasattr(os, name)),
@@ -79,13 +79,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Otherwise a worker could be left with a slow file at the end.
     """
     items[:] = [item for item in items if FULL or not item.get_closest_marker("thorough")]
-    kinds = [*BROUGHT_BY, "slow"]
+    kinds = [*FIXTURES_BY_MARK, "slow"]
     first: dict[Path, int] = {}
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         # `get_closest_marker` searches all marks of the item for each name.
         marks = {mark.name for mark in item.iter_markers()}
-        for mark, names in BROUGHT_BY.items():
+        for mark, names in FIXTURES_BY_MARK.items():
             if names & fixtures or (mark == "solr" and "cloud" in marks):
                 item.add_marker(mark)
                 marks.add(mark)
@@ -111,8 +111,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Enforce the promise of `make quick`: a test without a mark starts no process and listens on no socket."""
     with pytest.MonkeyPatch.context() as patch:
-        if not any(item.get_closest_marker(mark) for mark in (*BROUGHT_BY, "clients")):
-            for owner, name in BEGINNINGS:
+        if not any(item.get_closest_marker(mark) for mark in (*FIXTURES_BY_MARK, "clients")):
+            for owner, name in PROCESS_STARTERS:
                 patch.setattr(owner, name, _refuse)
         return (yield)
 

@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 
 #: The packages, from the ground up. A module imports from its own package and from those earlier in this list.
-ROOMS = (
+PACKAGES = (
     *(
         "errors",
         "request_context",
@@ -36,7 +36,7 @@ ROOMS = (
     *("output", "service", "mcp", "cli"),
 )
 #: Packages that must not import each other, although one is lower.
-STRANGERS = (
+INDEPENDENT_PACKAGES = (
     ("query.parser", "fingerprint"),
     ("query.ast_builder", "fingerprint"),
     ("engine.embedded", "engine.solr"),
@@ -48,7 +48,7 @@ STRANGERS = (
     ("service", "fingerprint"),
 )
 #: Libraries that do I/O, and the packages that may import them.
-DOORS = {
+IO_LIBRARIES = {
     "requests": "engine.solr engine.local",
     "pysolr": "engine.solr",
     "tantivy": "engine.embedded",
@@ -79,13 +79,17 @@ def name_of(path: Path) -> str:
 MODULES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py")) if path.parent != SOURCE or path.stem[0] != "_"}
 
 
-def is_in(name: str, room: str) -> bool:
-    return name == room or name.startswith(f"{room}.")
+def is_in(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
 
 
-def place(name: str) -> int:
-    """Return the index of a module's package in ROOMS; for nested packages, the index of the inner one."""
-    return max((at for at, room in enumerate(ROOMS) if is_in(name, room)), key=lambda at: len(ROOMS[at]), default=-1)
+def rank(name: str) -> int:
+    """Return the index of a module's package in PACKAGES; for nested packages, the index of the inner one."""
+    return max(
+        (at for at, package in enumerate(PACKAGES) if is_in(name, package)),
+        key=lambda at: len(PACKAGES[at]),
+        default=-1,
+    )
 
 
 @cache
@@ -117,14 +121,14 @@ def test_imports_go_down() -> None:
     """
     A module imports only from its own package or from a lower one.
     """
-    assert [name for name in MODULES if place(name) < 0] == [], "these stand in no room: add them to ROOMS"
+    assert [name for name in MODULES if rank(name) < 0] == [], "these are in no package: add them to PACKAGES"
     upward = {
-        name: {other_module for other_module in ours(name) if place(other_module) > place(name)} for name in MODULES
+        name: {other_module for other_module in ours(name) if rank(other_module) > rank(name)} for name in MODULES
     }
     assert {name: modules for name, modules in upward.items() if modules} == {}
 
 
-@pytest.mark.parametrize(("one", "other"), STRANGERS)
+@pytest.mark.parametrize(("one", "other"), INDEPENDENT_PACKAGES)
 def test_some_packages_do_not_import_each_other(one: str, other: str) -> None:
     """
     Some packages do not import each other.
@@ -135,13 +139,13 @@ def test_some_packages_do_not_import_each_other(one: str, other: str) -> None:
     assert users == []
 
 
-@pytest.mark.parametrize(("library", "rooms"), DOORS.items())
-def test_io_libraries_stay_in_their_packages(library: str, rooms: str) -> None:
+@pytest.mark.parametrize(("library", "packages"), IO_LIBRARIES.items())
+def test_io_libraries_stay_in_their_packages(library: str, packages: str) -> None:
     """
     A library that does I/O is imported only by its packages.
     """
     users = {name for name in MODULES if library in {module.split(".")[0] for module in imported(name)}}
-    assert {name for name in users if not any(is_in(name, room) for room in rooms.split())} == set()
+    assert {name for name in users if not any(is_in(name, package) for package in packages.split())} == set()
 
 
 def test_only_settings_read_the_environment() -> None:
