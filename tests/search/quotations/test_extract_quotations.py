@@ -299,6 +299,55 @@ def test_notations(text: str, quotes: list[str]) -> None:
     assert [quotation.quote for quotation in quotations_of(text)[1]] == quotes
 
 
+MIXED_MARKS = [
+    ('Er sagt: „die Miete ist fällig" und „nein".', ["die Miete ist fällig", "nein"]),
+    ('She says “the rent is due" and “no".', ["the rent is due", "no"]),
+    ('She says "the rent is due” and "no”.', ["the rent is due", "no"]),
+    ('Er sagt "die Miete ist fällig“ und "nein“, dann “gut“.', ["die Miete ist fällig", "nein", "gut"]),
+    ('Han säger ”hyran" och ”nej”.', ["hyran", "nej"]),
+    ("Er sagt: ,,die Miete, die fällig ist'' und (,,nein\").", ["die Miete, die fällig ist", "nein"]),
+    ("She says ''it's\nthe rent'' and ''no''.", ["it's\nthe rent", "no"]),
+    ("Er sagt ›die Miete‹ und ‹nein› und ›doch‹.", ["die Miete", "nein", "doch"]),
+    ("She says &quot;the rent&quot; and &#34;no&#34;.", ["the rent", "no"]),
+    ('„fällig in 2023" und mehr', ["fällig in 2023"]),
+    (
+        '“a 5" pipe and a 7" one” “He said "no" to me” “("a") b”',
+        ['a 5" pipe and a 7" one', 'He said "no" to me', '("a") b'],
+    ),
+    ('"Er sagte „nein“ und ging" "He said “no” to" "Han sa ”nej” till"', None),
+    ('“"No" he said” and "a 5” pipe"', ['"No" he said', "a 5” pipe"]),
+]
+
+
+@pytest.mark.parametrize(("text", "quotes"), MIXED_MARKS)
+def test_mixed_marks(text: str, quotes: list[str] | None) -> None:
+    """
+    A mark of another notation closes a quotation if it is the next mark, and looks like a closing one.
+    """
+    expected = text[1:-1].split('" "') if quotes is None else quotes
+    plain, found = quotations_of(text)
+    assert [quotation.quote for quotation in found] == expected
+    assert not count_unpaired_marks(plain, found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = '' if a else '', and f('', '') or b''x''",
+        "INSERT 'it''s' and 'he''s'",
+        "a pipe of 5'' and a rod of 7'', at 3' 5''",
+        "a,,b,''\n,,\n1,,2",
+        "Home › Rent › Due",
+        "dogs'' and cats''",
+    ],
+)
+def test_no_typed_marks(text: str) -> None:
+    """
+    Empty strings, inches, empty cells and apostrophes are no quotations.
+    """
+    assert quotes(text) == []
+
+
 @pytest.mark.parametrize("end", ["", "</blockquote>" * 3_000])
 def test_nested_block_quotes_are_not_copied(end: str) -> None:
     """

@@ -23,6 +23,11 @@ _MARKS = dict(zip('“„«»「『｢〝❝”"', ("”", "“”", "»", "«»
 #: All opening and closing marks, and the full-width straight mark, which is treated like the usual straight mark.
 MARKS = "".join(sorted({*_MARKS, *"".join(_MARKS.values()), "＂"}))
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
+#: Other marks that close a quotation if they are the next mark: keyboards and language models mix notations.
+_MIXED_MARKS = {"“": '"“', "„": '"', "”": '"', '"': "”“"}
+_NEXT_MARK = re.compile('[“”„"]')
+#: A closing mark: after a word, a bracket or a mark at the end of a sentence, and not before a word.
+_CLOSING_MARK = re.compile(r"(?<=[\w.,;:!?…)\]%'’*_])[“”\"](?!\w)")
 #: A ditto mark ("the same as above") in a column of a table.
 _DITTO = re.compile(r'(?:(?<=\t)|(?<=[^\S\n]{2}))"(?=\s\s|\t|\n|\Z)|(?:^|(?<=\n))"(?=[^\S\n]{2}|\t)')
 #: For a character class in a regular expression: digits, and letters of scripts with upper and lower case. In other
@@ -129,12 +134,26 @@ def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int
                 place = text.find(mark, opening.end(), end)
                 places[mark] = place if place >= 0 else end
         closed = min(places[mark] for mark in _MARKS[opening[0]])
+        if opening[0] in _MIXED_MARKS:
+            closed = min(closed, _find_mixed_mark(text, opening.start(), end, is_needed=closed == end))
         if closed < end:
             yield opening.start(), closed + 1
             at = closed + 1
         elif opening[0] in _REPEATED and re.compile(rf"\s*{opening[0]}").match(text, end):
             yield opening.start(), end
             at = end
+
+
+def _find_mixed_mark(text: str, at: int, end: int, *, is_needed: bool) -> int:
+    """Return the position of the next mark if it closes the mark at `at` in another notation; `end` otherwise.
+
+    After a digit, it can be the sign of inches, so it closes the quotation only if the paragraph has no other mark to
+    close it (`is_needed`).
+    """
+    found = _NEXT_MARK.search(text, at + 1, end)
+    if not found or found[0] not in _MIXED_MARKS[text[at]] or not _CLOSING_MARK.match(text, found.start()):
+        return end
+    return found.start() if is_needed or not text[found.start() - 1].isdecimal() else end
 
 
 def _can_open(text: str, at: int) -> bool:

@@ -45,10 +45,15 @@ _SOURCE_WORD = (
 _SOURCE_LINE = re.compile(rf"[ \t]*(?:—|―|–|--+|-|{_SOURCE_WORD})[ \t]*(\S.*)", re.IGNORECASE)
 _SOURCE_LINE_AFTER = re.compile(rf"\n?[ \t]*(?:—|―|–|--+|{_SOURCE_WORD})[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _SINGLE_MARKS = re.compile(
-    rf"(?<![{CASED_OR_NUMBER}])(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|‚([^‚\n]+?)[‘’])(?![{CASED_OR_NUMBER}])"
+    rf"(?<![{CASED_OR_NUMBER}])(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|›([^‹›\n]+?)‹|‚([^‚\n]+?)[‘’])(?![{CASED_OR_NUMBER}])"
 )
 #: Quotation marks of LaTeX.
 _LATEX_MARKS = re.compile(r"(?<!`)``(?!`)((?:[^`\n]|\n(?![^\S\n]*\n))+?)''")
+#: Two commas as the opening mark, and two apostrophes as the opening or closing mark, as typed without other marks.
+_TYPED_MARKS = re.compile(
+    r"(?<![^\s(\[]),,(?=[^\W_])((?:[^,\n]|,(?!,)|\n(?![^\S\n]*\n))+?)(?:(?<!\s)''(?![\w'])|(?<=[\w.!?])[\"“”](?!\w))"
+    r"|(?<![^\s(\[])''(?=[^\W_])((?:[^'\n]|'(?!')|\n(?![^\S\n]*\n))+?)(?<!\s)''(?![\w'])"
+)
 _ANY_MARK = re.compile(f"[{MARKS}]")
 _NUMBER_BEFORE = re.compile(r"\d\s{,3}\Z")
 _AFTER_SENTENCE = r"['\"”’»)\]」』）】》〉]*"
@@ -102,7 +107,9 @@ _HTML = re.compile(
 _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )
-_CHARACTER_OF_HTML = re.compile(r"(?<!`)&(?:[lr]dquo|bdquo|[lr]aquo|#822[0-2]|#x201[cde]);", re.IGNORECASE)
+_CHARACTER_OF_HTML = re.compile(
+    r"(?<!`)&(?:[lr]dquo|bdquo|[lr]aquo|#822[0-2]|#x201[cde]);|(?<![`'\"])&(?:quot|#34|#x22);(?![`'\"])", re.IGNORECASE
+)
 #: The beginning of quotations that are given as JSON: a list of objects, or one object.
 _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"(?:quote|source)"\s*:')
 #: Number of characters of HTML to parse at a time.
@@ -249,7 +256,7 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
             # If the quotation continues in the next paragraph, this paragraph has no closing mark.
             is_closed = end - start > 1 and _ANY_MARK.match(text[end - 1]) is not None
             yield text[start + 1 : end - is_closed], (start, end)
-    for pattern in (_SINGLE_MARKS, _LATEX_MARKS):
+    for pattern in (_SINGLE_MARKS, _LATEX_MARKS, _TYPED_MARKS):
         for found in timely(pattern.finditer(text)):
             yield next(filter(None, found.groups())), found.span()
 
