@@ -104,7 +104,7 @@ def calls(work: Callable[[], object]) -> int:
 )
 def test_mail(raw: bytes, expected: str) -> None:
     """
-    The text is the subject and the plain part, or else the HTML part, in any charset, without attachments.
+    The text is the subject and the longer one of plain text and HTML, in any charset, without attachments.
     """
     text = TextBuffer(1000)
     read_mail(raw, text)
@@ -113,6 +113,8 @@ def test_mail(raw: bytes, expected: str) -> None:
 
 PLAIN, FOOTER = "Content-Type: text/plain\n\nplain", "Content-Type: text/plain\n\nfooter"
 PAGE, EMPTY = "Content-Type: text/html\n\n<p>page</p>", "Content-Type: text/plain\n\n \n"
+STUB = "Content-Type: text/plain\n\nThis message is in HTML."
+FORWARDED = "Content-Type: message/rfc822"
 PICTURE = "Content-Type: image/png\nContent-Disposition: inline\n\nAAAA"
 ATTACHED = "Content-Type: text/plain\nContent-Disposition: attachment\n\nattached"
 
@@ -136,12 +138,22 @@ def multipart(kind: str, *parts: str) -> str:
             "page footer",
         ),
         (multipart("related; start=a", PICTURE, PAGE.replace("\n\n", "\nContent-ID: a\n\n"), FOOTER), "page"),
-        (multipart("mixed", "Content-Type: message/rfc822\n\nSubject: other\n\nforwarded", FOOTER), "footer"),
+        (
+            multipart("mixed", "Content-Type: message/rfc822\n\nSubject: other\n\nforwarded", FOOTER),
+            "other forwarded footer",
+        ),
+        (multipart("mixed", f"{FORWARDED}\nContent-Disposition: attachment\n\n{PLAIN}", FOOTER), "footer"),
+        (multipart("mixed", f"{FORWARDED}\n\nSubject: a\n{FORWARDED}\n\nSubject: b\n{PLAIN}"), "a b plain"),
+        (multipart("digest", f"\nSubject: a\n{PLAIN}", f"\nSubject: b\n{PAGE}"), "a plain b page"),
+        (multipart("alternative", STUB, f"{PAGE} {'long ' * 20}"), f"page {'long ' * 20}"),
+        (multipart("alternative", f"{PLAIN} https://a.example/{'x' * 99}", f"{PAGE} two"), "page two"),
+        (multipart("alternative", multipart("mixed", PLAIN, FOOTER), PAGE), "plain footer"),
+        (multipart("alternative"), ""),
     ],
 )
 def test_parts_of_a_mail(body: str, expected: str) -> None:
     """
-    All texts that a mail program shows are read: several texts in a row, and the first alternative with a word.
+    All texts that a mail program shows are read: several texts in a row, the longest alternative, forwarded messages.
     """
     text = TextBuffer(1000)
     read_mail(f"Subject: S\n{body}".encode(), text)

@@ -116,7 +116,8 @@ _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Ver
 #: has inserted a blank. Quoted lines are not included. A line of two hyphens and a blank begins a signature.
 _FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
 _SOFT_BREAK = re.compile(r" \n ?")
-_WORD = re.compile(r"\w")
+_WORD = re.compile(r"\w+")
+_ADDRESS = re.compile(r"\b(?:https?|mailto):\S+")
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
@@ -127,26 +128,36 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
     message = message_from_bytes(raw, policy=default)
     if not any(name in message for name in _HEADERS):
         raise DocumentError("this is no e-mail: it does not begin with the headers of one")
+    for piece in _subject_and_texts(message):
+        text.add(piece)
+
+
+def _subject_and_texts(message: MIMEPart) -> Iterator[str]:
     if subject := message.get("Subject"):
-        text.add(f"{subject}\n\n")
-    text.add("\n\n".join(_shown_texts(message)))
+        yield f"{subject}\n\n"
+    yield "\n\n".join(_shown_texts(message))
 
 
 def _shown_texts(part: MIMEPart) -> Iterator[str]:
-    """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative."""
+    """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative.
+
+    A message that is forwarded inline has its subject and its texts.
+    """
     kind = part.get_content_type()
     if part.is_attachment():
         return
     if kind == "multipart/alternative":
-        # Prefer plain text, but skip alternatives without words: the plain text of a newsletter may be empty.
+        # The plain text can be empty, or a note that the message is in HTML, so take the longest alternative. `max`
+        # takes the first one of equal length, so begin with the plain text.
         alternatives = sorted(part.iter_parts(), key=lambda own: own.get_content_type() != "text/plain")
-        texts = map("\n\n".join, map(_shown_texts, alternatives))
-        yield next(filter(_WORD.search, texts), "")
+        yield max(map("\n\n".join, map(_shown_texts, alternatives)), key=_count_letters, default="")
     elif kind == "multipart/related":
         # The part named by `start`, or else the first part, is the text; the others are its pictures and styles.
         parts, start = list(part.iter_parts()), part.get_param("start")
         named = [own for own in parts if start and own["Content-ID"] == start]
         yield from chain.from_iterable(map(_shown_texts, (named or parts)[:1]))
+    elif kind in ("message/rfc822", "message/global"):
+        yield from map("".join, map(_subject_and_texts, part.iter_parts()))
     elif kind.startswith("multipart/"):
         yield from chain.from_iterable(map(_shown_texts, part.iter_parts()))
     elif kind == "text/html":
@@ -156,6 +167,11 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
         if [str(part.get_param(name, "")).lower() for name in ("format", "delsp")] == ["flowed", "yes"]:
             content = _FLOWED.sub(lambda lines: _SOFT_BREAK.sub("", lines[0]), content)
         yield content
+
+
+def _count_letters(text: str) -> int:
+    """Return the number of letters and digits outside web addresses, which only the plain text shows."""
+    return sum(map(len, _WORD.findall(_ADDRESS.sub("", text))))
 
 
 def _content(part: MIMEPart) -> str:
