@@ -401,6 +401,37 @@ def test_quotation_marks_in_tables_separated_by_tabs(end: str) -> None:
     assert commas == [(2, {"id": "1", "text": "one\n2,two\n3,three"})]
 
 
+@pytest.mark.parametrize(
+    ("row", "text", "expected"),
+    [
+        # Tables without quoting.
+        ('1\tsay "a" and b\tx "y"\n', 'say "a"', '1\tsay "a"\tx "y"\n'),
+        ('1\t"He" said a\t5" disks\n', '"He" said', '1\t"He" said\t5" disks\n'),
+        ("1;a b;c", "a", "1;a;c"),
+        # Quoted cells stay quoted, and other cells stay unquoted.
+        ('"1","a b","c"\r\n', "a", '"1","a","c"\r\n'),
+        ('"1",a b,"say ""c"""\r\n', "a", '"1",a,"say ""c"""\r\n'),
+        ('1,"a\r\nb, ""c""",d\r\n', 'a, "c"', '1,"a, ""c""",d\r\n'),
+        ('1,"a\nb",d\n', "a\nc", '1,"a\nc",d\n'),
+        # Without quotation marks, these rows would be read differently.
+        ('1\tsay "a"\tb\n', '"a"', '1\t"""a"""\tb\n'),
+        ('1\tsay "a\tb\n', '"a', '1\t"""a"\tb\n'),
+    ],
+)
+def test_a_changed_text_is_written_like_its_table(row: str, text: str, expected: str) -> None:
+    """
+    A row with another text keeps its quotation marks and its line end, and is read with this text.
+    """
+    separator = next(mark for mark in "\t;," if mark in row)
+    names = separator.join(["id", "text", "more"])
+    table, out = f"{names}\n{row}".encode(), io.BytesIO()
+    TableFormat().rewrite(io.BytesIO(table), out, RowColumns(), lambda rows: [{"text": text}], {"text": str})
+    assert out.getvalue().decode() == f"{names}\n{expected}"
+    ((_, before),) = read(table)
+    assert isinstance(before, dict)
+    assert read(out.getvalue()) == [(2, {**before, "text": text})]
+
+
 @pytest.mark.parametrize(("separator", "end"), [(";", "\n"), (",", "\r\n"), ("^", "\n")])
 def test_a_first_line_that_names_the_separator(separator: str, end: str) -> None:
     """

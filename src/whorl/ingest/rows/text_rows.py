@@ -409,6 +409,9 @@ class TableFormat(RowFormat):
 
             def row_with(source: str, values: Sequence[object], more: Mapping[str, object]) -> str:
                 new = [_cell(more.get(name)) for name in new_names]
+                styled = cells.replace_in_source(source, values, more) if more and has_all and not new else None
+                if styled is not None:
+                    return styled
                 if not has_all or more.keys() - {*new_names}:
                     return line([*(more.get(cells.names[at], values[at]) for at in own), *new]) + cells.line_end
                 # Copy the source of unchanged cells: if the table has no quoting, the writer would change cells that
@@ -530,6 +533,36 @@ class _Cells:
         weight = len(source) + CELL_BYTES * len(cells)
         return Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells, source
 
+    def replace_in_source(self, source: str, values: Sequence[object], changed: Mapping[str, object]) -> str | None:
+        """Replace some values in the source of a row, and keep the quotation marks of its cells.
+
+        Return None if the new source would be read differently. The row then needs other quotation marks.
+        """
+        body = source.rstrip(_LINE_ENDS)
+        raw_cells = _split_source(body, self.separator)
+        if len(raw_cells) != len(values):
+            return None
+        expected = [str(changed.get(name, value)) for name, value in zip(self.names, values, strict=True)]
+        for at, name in enumerate(self.names):
+            if name in changed:
+                is_quoted = len(raw_cells[at]) > 1 and raw_cells[at] == f'"{raw_cells[at][1:-1]}"'
+                escaped = expected[at].replace('"', '""')
+                raw_cells[at] = f'"{escaped}"' if is_quoted else expected[at]
+        row = self.separator.join(raw_cells)
+        return row + source[len(body) :] if self._is_read_as(row, expected) else None
+
+    def _is_read_as(self, row: str, expected: list[str]) -> bool:
+        """Check whether a row without its line end is read as the expected cells, whatever rows follow."""
+        lines = [*io.StringIO(f"{row}\n", newline="")]
+        # If a quotation mark is not closed, the reader continues with the next row.
+        reader = csv.reader([*lines, f"{self.separator}\n"], delimiter=self.separator, strict=True)
+        try:
+            return next(reader) == expected and reader.line_num == len(lines)
+        except csv.Error:
+            # The reader of tables then reads the line of a table without quoting.
+            is_line = len(lines) == 1 == reader.line_num and self.separator == "\t" and len(expected) > 1
+            return is_line and row.split("\t") == expected
+
     def _unquoted_rows(self) -> list[list[str]]:
         """Return the lines of the current row as one row each; an empty list if they are not separate rows.
 
@@ -559,6 +592,19 @@ class _Cells:
         except UnicodeEncodeError:
             encoding = self.encoding.upper()
             raise DocumentError(f"this row has bytes that are no {encoding}, in which the table begins") from None
+
+
+def _split_source(row: str, separator: str) -> list[str]:
+    """Split the source of a row into the sources of its cells, including quotation marks."""
+    pattern = re.compile(rf'(?:"[^"]*(?:""[^"]*)*"|[^{re.escape(separator)}]*)(?={re.escape(separator)}|\Z)')
+    cells, at = list[str](), 0
+    while found := pattern.match(row, at):
+        cells.append(found[0])
+        at = found.end() + 1
+        if at > len(row):
+            return cells
+    # A quotation mark that is not closed, or followed by other characters, is part of the value.
+    return row.split(separator)
 
 
 class _PushedBack(ReadableStream):
