@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
 import os
@@ -204,6 +205,39 @@ def test_nested_columns(spark: SparkSession, tmp_path: Path, form: str, text: st
     assert len(clusters[0]) == 1
     assert left[0] == left[1]
     assert len(left[0]) == 4
+
+
+@pytest.mark.process
+def test_a_killed_run_is_repeated(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The same command replaces the folder that a killed run has not finished, unless another run is writing it.
+    """
+    from whorl.cli.main import main
+
+    file, out, marker = tmp_path / "rows.jsonl", tmp_path / "out", tmp_path / ".out.whorl-unfinished"
+    file.write_text(json.dumps({"id": "a", "text": "one two three four five"}) + "\n")
+    command = [*COMMAND, str(file), "-o", str(out)]
+    killing = f"""
+import os
+from whorl.cli.main import main
+from whorl.duplicates.spark import run
+def write(rows, form, output):
+    os.makedirs(output + "/_temporary/0")
+    os.kill(os.getpid(), 9)
+run._write = write
+main({command!r})
+"""
+    killed = subprocess.run([sys.executable, "-c", killing], check=False, capture_output=True)
+    assert (killed.returncode, marker.exists()) == (-9, True), killed.stderr
+    with marker.open("r+") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        done = CliRunner().invoke(main, command)
+        assert f"another run is writing {out}" in done.stderr
+        assert (out / "_temporary" / "0").is_dir()
+    done = CliRunner().invoke(main, command)
+    assert (out / "_SUCCESS").exists(), done.output
+    assert not (out / "_temporary").exists()
+    assert not marker.exists()
 
 
 def test_no_output_is_replaced(spark: SparkSession, tmp_path: Path) -> None:

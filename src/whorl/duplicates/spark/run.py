@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import UnreadValues
@@ -23,6 +25,8 @@ _PROBLEMS_SHOWN = 10
 _FILES_CHECKED = 100
 #: Name of Spark's folder for the files of an incomplete job.
 _UNFINISHED = "_temporary"
+#: Suffix of the hidden file next to an output folder that a run locks while it writes the folder.
+_MARKER = ".whorl-unfinished"
 SETTINGS = {
     # In local mode, the driver runs only briefly, and Java's second compiler would cost more time than it saves. Spark
     # appends the user's own Java options.
@@ -90,7 +94,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
     complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
-    with _convert_errors():
+    with _convert_errors(), ExitStack() as locked:
         from whorl.duplicates.spark.clusters import member_by_member, nest_members
         from whorl.duplicates.spark.duplicates import SparkDuplicates
         from whorl.duplicates.spark.read_files import ColumnNames, find_file_problems, read, read_without, require_rows
@@ -99,6 +103,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             require_rows(paths, operation.input)
         own = session or _session()
         for target in filter(None, (output, filtered)):
+            locked.enter_context(_lock_output(own, target))
             _require_new(own, target)
         if operation.checkpoints is not None:
             own.sparkContext.setCheckpointDir(operation.checkpoints)
@@ -159,6 +164,47 @@ def _session() -> SparkSession:
         # In local mode, workers must run the Python interpreter of this process; `python3` may be another one.
         session.sparkContext.pythonExec = sys.executable
     return session
+
+
+@contextmanager
+def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
+    """Lock an output folder while Spark writes it, and delete the unfinished folder of a run that was killed.
+
+    Only if all of Spark is one process, and writes to a disk of this machine, does the lock show whether a job is still
+    writing. Elsewhere, this function does nothing, and `_require_new` refuses an unfinished folder.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = session.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(target)
+    files = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
+    folder = Path(files.makeQualified(path).toUri().getPath())
+    if not (session.sparkContext.master or "").startswith("local") or files.getScheme() != "file" or not folder.name:
+        yield
+        return
+    marker = folder.with_name(f".{folder.name}{_MARKER}")
+    was_killed = marker.exists()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Java's process holds the lock, because it writes the folder, and may outlive this process.
+        opened = jvm.java.io.RandomAccessFile(str(marker), "rw")
+        lock = opened.getChannel().tryLock()
+    except (OSError, Py4JJavaError) as error:
+        # The folder cannot be written, or its file system has no locks, or another run of this session has locked it.
+        if "OverlappingFileLock" not in str(error):
+            yield
+            return
+        lock = None
+    if lock is None:
+        raise ParameterError(f"another run is writing {folder}; name another folder, or wait")
+    try:
+        if was_killed and (folder / _UNFINISHED).is_dir() and not (folder / "_SUCCESS").exists():
+            shutil.rmtree(folder)
+        yield
+    finally:
+        # After an error, Spark may still be writing. Without the marker, the next run does not delete the folder.
+        marker.unlink(missing_ok=True)
+        opened.close()
 
 
 def _require_new(session: SparkSession, target: str) -> None:
