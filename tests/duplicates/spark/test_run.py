@@ -347,6 +347,75 @@ def test_a_path_without_the_text_column(spark: SparkSession, tmp_path: Path, for
     assert not (tmp_path / "out").exists()
 
 
+def test_parquet_files_with_different_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The copy has the columns of all files, and --keep can rank by a column that only some have. A missing column is
+    named among the columns of the files alone.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from whorl.cli.main import main
+
+    text, folder = "one two three four five six seven eight nine ten", tmp_path / "rows"
+    rows = [
+        [{"id": "a", "text": text}, {"id": "b", "text": "another text of this file that has no other like it"}],
+        [{"id": "c", "text": text, "made": 1, "more": {"x": 1}}, {"id": "d", "text": text, "made": 2, "more": {}}],
+        [{"id": "e", "text": "yet another one that is in the file with still other columns", "more": {"y": "z"}}],
+    ]
+    for at, part in enumerate(rows):
+        file = folder / f"half={at % 2}" / f"{at}.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(pa.Table.from_pylist(part), file)
+    options = ["--input", "parquet", str(folder), "-o", str(tmp_path / "out"), "--filtered", str(tmp_path / "left")]
+    done = CliRunner().invoke(main, [*COMMAND, *options, "--keep", "largest:made"])
+    assert done.exit_code == 0, done.output
+    left = sorted(spark.read.parquet(str(tmp_path / "left")).collect(), key=lambda row: str(row.id))
+    assert [(row.id, row.made, row.half) for row in left] == [("b", None, 0), ("d", 2, 1), ("e", None, 0)]
+    assert left[2].more.y == "z"
+    done = CliRunner().invoke(main, [*COMMAND, *options[:3], "-o", str(tmp_path / "none"), "--keep", "largest:size"])
+    told, _, known = done.output.strip().partition("; those there are: ")
+    assert told == "whorl: there is no column size"
+    assert set(known.split(", ")) == {"id", "text", "made", "more.x", "more.y", "half"}
+
+
+def test_parquet_files_with_different_types(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Files whose columns differ in their types are compared as without Spark; a copy of them is refused with the files,
+    the column and both types.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from whorl.cli.main import main
+
+    text, folder = "one two three four five six seven eight nine ten", tmp_path / "rows.parquet"
+    folder.mkdir()
+    rows = [
+        [{"id": 1, "text": text, "score": 5, "made": None}, {"id": 2, "text": text, "score": 6, "made": None}],
+        [{"id": "3", "text": text, "score": 7.5, "made": "2020-01-01", "name": "n"}],
+        [{"id": "4", "text": text, "made": "2021-01-01"}],
+    ]
+    for name, part in zip(("a [1] b", "b", "c"), rows, strict=True):
+        parquet.write_table(pa.Table.from_pylist(part), folder / f"{name}.parquet")
+    kept = {"largest:score": "3", "newest:made": "4", "first": "1"}
+    for number, (keep, expected) in enumerate(kept.items()):
+        out = tmp_path / f"out{number}"
+        done = CliRunner().invoke(main, [*COMMAND, str(folder), "--keep", keep, "-o", str(out)])
+        assert done.exit_code == 0, done.output
+        (line,) = [line for part in files_of(out) for line in part.read_text("utf-8").splitlines()]
+        members = {member["id"]: member["is_principal"] for member in json.loads(line)["members"]}
+        assert members == {own: own == expected for own in "1234"}
+    command = [*COMMAND, str(folder), "-o", str(tmp_path / "none"), "--filtered", str(tmp_path / "left")]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 1
+    files = [folder / f"{name}.parquet" for name in ("a [1] b", "b")]
+    assert f"column id is bigint in {files[0]} and string in {files[1]}; " in done.output
+    assert not (tmp_path / "none").exists()
+    done = CliRunner().invoke(main, [*COMMAND, str(folder), "--text-column", "body", "-o", str(tmp_path / "none")])
+    assert "there is no column 'body'" in done.output
+
+
 @pytest.mark.parametrize("options", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
 def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
     """

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import PurePath, PurePosixPath
+from urllib.parse import unquote
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, StructType
@@ -85,10 +87,97 @@ def read(
             continue
         for path in own:
             _require_text(session, path, form_of_paths, columns.text)
-        rows = session.read.parquet(*own) if form_of_paths == "parquet" else _json(session, own, columns)
-        documents = documents_of(_add_places(_without_files(rows, excluded), columns), columns)
-        frames.append(documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents)
-    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
+        is_parquet = form_of_paths == "parquet"
+        for rows in _parquet(session, own, columns) if is_parquet else [_json(session, own, columns)]:
+            documents = documents_of(_add_places(_without_files(rows, excluded), columns), columns)
+            with_path = documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents
+            frames.append(with_path)
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), _with_one_type(frames, columns.worth))
+
+
+def _with_one_type(frames: Sequence[DataFrame], path: str | None) -> Sequence[DataFrame]:
+    """Cast the column that the retention policy ranks by to a string if its types differ between frames."""
+    name = (path or "").replace(".", _DOT)
+    if len({frame.schema[name].dataType for frame in frames if name in frame.columns}) < 2:
+        return frames
+    return [frame.withColumn(name, f.col(name).cast("string")) if name in frame.columns else frame for frame in frames]
+
+
+def _merged_parquet(session: SparkSession, paths: Sequence[str]) -> DataFrame | None:
+    """Return the rows of Parquet files with the columns of all files; None if a column has several types."""
+    try:
+        return session.read.option("mergeSchema", "true").parquet(*paths)
+    except Py4JJavaError as error:
+        if "CANNOT_MERGE_SCHEMAS" not in str(error):
+            raise
+        return None
+
+
+def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> list[DataFrame]:
+    """Return the rows of Parquet files as one frame, or as a frame for each schema if columns have several types."""
+    merged = _merged_parquet(session, paths)
+    if merged is not None:
+        return [merged]
+    frames = []
+    for path in paths:
+        by_schema: dict[str, list[str]] = {}
+        for file, schema in _schemas_of_files(session, path):
+            by_schema.setdefault(schema.json(), []).append(file)
+        # In the named folder, Spark finds columns in the names of its folders.
+        is_folder = not re.search(r"[*?\[{]", path) and sum(map(len, by_schema.values())) > 1
+        reader = session.read.option("basePath", path) if is_folder else session.read
+        frames += [reader.parquet(*map(_escape_pattern, files)) for files in by_schema.values()]
+    for name in filter(None, (columns.id, columns.text, columns.worth)):
+        lacking = [not has_column(_example(frame.schema), name) for frame in frames]
+        if not all(lacking):
+            frames = [
+                frame.withColumn(name, f.lit(None).cast("string")) if is_lacking else frame
+                for frame, is_lacking in zip(frames, lacking, strict=True)
+            ]
+    return frames
+
+
+def _schemas_of_files(session: SparkSession, path: str) -> Iterator[tuple[str, StructType]]:
+    """Yield the path and the schema of each Parquet file of a path."""
+    for file in sorted(map(unquote, session.read.parquet(path).inputFiles())):
+        yield file, session.read.parquet(_escape_pattern(file)).schema
+
+
+def _escape_pattern(path: str) -> str:
+    """Escape a path, because Spark reads paths as patterns."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
+
+
+def require_one_schema(session: SparkSession, paths: Sequence[str], form: str | None) -> None:
+    """Raise DocumentError if Parquet files cannot be copied into one folder, because types of a column differ."""
+    if "parquet" not in {form or _format_of(path) for path in paths} or _merged_parquet(session, paths) is not None:
+        return
+    seen: list[tuple[str, StructType]] = []
+    for path in paths:
+        for file, schema in _schemas_of_files(session, path):
+            for other, known in seen:
+                if found := _find_difference(known, schema):
+                    column, *types = found
+                    names = [re.sub(_LOCAL, "", name) for name in (other, file)]
+                    raise DocumentError(
+                        f"column {column} is {types[0]} in {names[0]} and {types[1]} in {names[1]}; Spark's copies "
+                        "(--filtered) need one type for each column: use the engine local, which copies each file "
+                        "with its own types, or name the files of each type in a run of their own"
+                    )
+            if all(schema != known for _, known in seen):
+                seen.append((file, schema))
+
+
+def _find_difference(one: DataType, other: DataType, path: str = "") -> tuple[str, str, str] | None:
+    """Return the path of the first column with different types, and both types; None if there is no such column."""
+    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
+        return _find_difference(one.elementType, other.elementType, path)
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        shared = (name for name in one.names if name in other.names)
+        inner = (_find_difference(one[name].dataType, other[name].dataType, f"{path}.{name}") for name in shared)
+        return next(filter(None, inner), None)
+    types = one.simpleString(), other.simpleString()
+    return None if types[0] == types[1] else (path.removeprefix("."), *types)
 
 
 def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
@@ -134,7 +223,8 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
     missing = [path for path in (columns.id, columns.text, columns.worth) if path and not has_column(row, path)]
     if missing:
         error = ParameterError if missing == [columns.worth] else DocumentError
-        raise error(f"there is no column {', '.join(missing)}; those there are: {', '.join(column_paths(row))}")
+        known = [path for path in column_paths(row) if path not in (_PLACE, _BROKEN)]
+        raise error(f"there is no column {', '.join(missing)}; those there are: {', '.join(known)}")
     name = _column(frame, columns.name) if has_column(row, columns.name) else f.lit(None)
     return frame.select(
         _column(frame, columns.id).cast("string").alias("id"),
@@ -207,8 +297,7 @@ def find_file_problems(
     """Return those of some files of rows that lack the text column, each with a message."""
     problems = []
     for file in files:
-        # Spark reads a path as a pattern.
-        pattern = re.sub(r"([\\*?\[\]{}])", r"\\\1", file)
+        pattern = _escape_pattern(file)
         try:
             _require_text(session, pattern, form or _format_of(file), columns.text)
         except DocumentError as error:
@@ -219,7 +308,9 @@ def find_file_problems(
 def _require_text(session: SparkSession, path: str, form: str, column: str) -> None:
     """Raise DocumentError if a file or folder lacks the text column; its rows would be documents without a text."""
     if form == "parquet":
-        row = _example(session.read.parquet(path).schema)
+        merged = _merged_parquet(session, [path])
+        schemas = [merged.schema] if merged is not None else [schema for _, schema in _schemas_of_files(session, path)]
+        row = {name: value for schema in schemas for name, value in _example(schema).items()}
     else:
         rows = _json(session, [path], ColumnNames(text=column))
         if not rows.where(_column(rows, column).isNotNull()).isEmpty():
@@ -293,7 +384,7 @@ def read_without(
     Lines of JSON are returned unchanged, as text. All paths have one format. The other arguments are as for `read`.
     """
     if "parquet" in {form or _format_of(path) for path in paths}:
-        rows = session.read.parquet(*paths)
+        rows = session.read.option("mergeSchema", "true").parquet(*paths)
         own = _column(rows, columns.id).cast("string")
     else:
         rows = session.read.text(list(paths))

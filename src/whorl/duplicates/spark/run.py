@@ -97,7 +97,14 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
     with _convert_errors(), ExitStack() as locked:
         from whorl.duplicates.spark.clusters import member_by_member, nest_members
         from whorl.duplicates.spark.duplicates import SparkDuplicates
-        from whorl.duplicates.spark.read_files import ColumnNames, find_file_problems, read, read_without, require_rows
+        from whorl.duplicates.spark.read_files import (
+            ColumnNames,
+            find_file_problems,
+            read,
+            read_without,
+            require_one_schema,
+            require_rows,
+        )
 
         if filtered is not None:
             require_rows(paths, operation.input)
@@ -105,6 +112,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         for target in filter(None, (output, filtered)):
             locked.enter_context(_lock_output(own, target))
             _require_new(own, target)
+        if filtered is not None:
+            require_one_schema(own, paths, operation.input)
         if operation.checkpoints is not None:
             own.sparkContext.setCheckpointDir(operation.checkpoints)
         columns = ColumnNames(
