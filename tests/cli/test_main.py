@@ -330,3 +330,29 @@ def test_settings_of_a_named_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert os.environ["WHORL_CONFIG"] == "own.toml"
     result = whorl("--config", "gone.toml", "search", "words")
     assert (result.exit_code, "gone.toml cannot be read" in result.stderr) == (2, True)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize(("module", "is_hidden"), [("llvmlite.binding.executionengine", True), ("other", False)])
+def test_an_interrupt_in_a_callback_of_the_compiler_is_not_lost(module: str, is_hidden: bool) -> None:
+    """
+    Python ignores an interrupt in a callback; the command gets it again and prints nothing about the callback.
+    """
+    program = f"""
+import ctypes, signal, sys, click
+from whorl.cli.main import main
+def notify():
+    raise KeyboardInterrupt
+notify.__module__ = {module!r}
+@click.command()
+def compiling():
+    ctypes.CFUNCTYPE(None)(notify)()
+    if {is_hidden}:
+        signal.pause()
+main.get_command = lambda context, name: compiling
+main(["compiling"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, "Exception ignored" in done.stderr) == ((1, False) if is_hidden else (0, True))
+    assert ("Aborted!" in done.stderr) == is_hidden

@@ -19,6 +19,8 @@ from click.exceptions import Exit
 from whorl.cli.shared.single_value_options import Group
 from whorl.errors import ParameterError, QueryError, WhorlError
 
+#: Pause before Ctrl-C is sent again, in seconds.
+_CALLBACK_SECONDS = 0.01
 #: Each command with the first sentence of its help text.
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
@@ -103,6 +105,8 @@ class _Group(Group):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # The process ends soon after the command, so skip garbage collection at exit.
         atexit.register(gc.freeze)
+        if sys.unraisablehook is sys.__unraisablehook__:
+            sys.unraisablehook = _pass_on_interrupts
         return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
@@ -116,6 +120,29 @@ class _Group(Group):
     def invoke(self, ctx: click.Context) -> Any:
         with _report_errors():
             return super().invoke(ctx)
+
+
+def _pass_on_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send Ctrl-C again if it has interrupted a callback of the compiler; report other errors as usual.
+
+    LLVM calls Python while it compiles a loop. Python prints and then ignores an exception in such a callback, so the
+    command would continue.
+    """
+    module = getattr(unraisable.object, "__module__", None) or ""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt) and module.partition(".")[0] in ("llvmlite", "numba"):
+        # Most commands need no threads, so import these modules here.
+        import signal
+        import threading
+
+        # Wait until the callback has ended, because it would be interrupted again.
+        again = threading.Timer(_CALLBACK_SECONDS, signal.raise_signal, (signal.SIGINT,))
+        if os.name == "posix":
+            # This also wakes a main thread that waits.
+            again.function, again.args = os.kill, (os.getpid(), signal.SIGINT)
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 @contextmanager
