@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.fingerprint.statistics.metric import Intervals, Shares
+from whorl.fingerprint.statistics.metric import Intervals, Shares, round_down
 from whorl.output.formatting import (
     as_json,
     cell,
@@ -20,7 +20,7 @@ from whorl.output.formatting import (
     printable,
     without_controls,
 )
-from whorl.output.json_conversion import fraction, values
+from whorl.output.json_conversion import values
 
 counts = st.integers(1, 10**6).flatmap(lambda whole: st.tuples(st.integers(0, whole), st.just(whole)))
 
@@ -50,10 +50,10 @@ def test_shares_are_rounded_down(count: tuple[int, int]) -> None:
     Shares are rounded down exactly, to six decimals and to a tenth of a percent; rounding twice changes nothing.
     """
     part, whole = count
-    assert Fraction(str(fraction(part / whole))) == Fraction(10**6 * part // whole, 10**6)
+    assert Fraction(str(round_down(part / whole))) == Fraction(10**6 * part // whole, 10**6)
     tenths = 1000 * part // whole
     if tenths or not part:
-        assert percent(part / whole) == percent(fraction(part / whole)) == f"{tenths // 10}.{tenths % 10}%"
+        assert percent(part / whole) == percent(round_down(part / whole)) == f"{tenths // 10}.{tenths % 10}%"
 
 
 @given(st.lists(st.integers(0, 1000), min_size=3, max_size=3).map(sorted), st.integers(1000, 10**6))
@@ -66,7 +66,7 @@ def test_rounded_intervals_contain_the_exact_ones(overlaps: list[int], size: int
     for name in Shares.NAMES:
         least, largest = intervals[name]
         assert least <= getattr(low, name) <= getattr(high, name) <= largest + 1e-15
-        assert least <= fraction(getattr(likeliest, name)) <= largest
+        assert least <= round_down(getattr(likeliest, name)) <= largest
         first, last = map(int, percent_interval(getattr(low, name), getattr(high, name)).split("–"))
         assert first / 100 <= getattr(low, name) + 1e-9
         assert last / 100 >= getattr(high, name) - 1e-9

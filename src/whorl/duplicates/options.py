@@ -1,9 +1,6 @@
 """Options of the duplicate search: metric, threshold, recall, retention policy and unit of text.
 
-Two documents with a and b shingles, where a <= b, and I shared shingles are a pair if
-
-    jaccard       I / (a + b - I) >= threshold
-    containment   I / a >= threshold: most of the smaller document is within the larger one
+`fingerprint/statistics/metric.py` has the formulas of the metrics.
 """
 
 from __future__ import annotations
@@ -101,7 +98,7 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     """Return the options for a user's metric and percentages.
 
     Args:
-        metric: "jaccard" (or "similarity"), or "containment" (share of the smaller document found in the larger one).
+        metric: A metric, or one of the names in `PairMetric`.
         threshold: Percentage above 0, at most 100; a number up to 1 is a fraction.
         recall: Percentage above 0, at most 100; a number up to 1 is a fraction.
 

@@ -18,7 +18,7 @@ from whorl.duplicates.results import Cluster
 from whorl.duplicates.split_documents import group_by_document, remove_pieces, without_ranges
 from whorl.errors import DocumentError, ParameterError
 from whorl.file_lock import lock_file
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import Metric, round_down
 from whorl.ingest.extraction.file_formats import decode
 from whorl.ingest.extraction.file_formats import format_of as format_of_file
 from whorl.ingest.files import FoundFile, Problem, file_text, without_metadata
@@ -35,7 +35,7 @@ from whorl.ingest.rows.protocol import (
 from whorl.query.plan.fields_and_values import LARGEST_INTEGER, SMALLEST_INTEGER
 
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
-#: and Jaccard similarity to the kept document.
+#: and similarity to the kept document (Jaccard; with `--reference-only` the share by the metric of the search).
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of the columns of ADDED for a row outside clusters.
 _OUTSIDE_CLUSTERS = {"cluster": None, "is_principal": True, "similarity": None}
@@ -68,7 +68,7 @@ def decide_retention(
             if not is_kept:
                 decisions.to_delete.add(match.b.id)
             if with_columns:
-                values = (match.a.id, is_kept, round(match.shares.by(metric), 6))
+                values = (match.a.id, is_kept, round_down(match.shares.by(metric)))
                 decisions.added_columns[match.b.id] = dict(zip(ADDED, values, strict=True))
     return decisions
 

@@ -1,4 +1,4 @@
-"""Options of `search`, `explain`, `similar` and `compare`, and the options for files, pages and common text."""
+"""Options of `search`, `explain`, `similar` and `compare`, and shared options: files, paging and common text."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ from whorl.duplicates.results import (
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.split_documents import span_of
 from whorl.duplicates.write_cluster_labels import LabelCounts
-from whorl.fingerprint.statistics.metric import Share, Shares
+from whorl.fingerprint.statistics.metric import Share, Shares, round_down
 from whorl.output.formatting import cell, percent, plural, printable, title_of, without_controls
-from whorl.output.json_conversion import fraction, values
+from whorl.output.json_conversion import values
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
@@ -432,7 +432,7 @@ def _version_cells(number: int, version: Version) -> list[object]:
     match = version.match
     shares = [None, None] if match is None else [1 - match.shares.b_in_a, 1 - match.shares.a_in_b]
     words = [None if own is None else own.words for own in (version.added, version.lost)]
-    return [number, _date(version.member), *(None if share is None else fraction(share) for share in shares), *words]
+    return [number, _date(version.member), *(None if share is None else round_down(share) for share in shares), *words]
 
 
 def _version_lines(cluster: Cluster) -> Iterator[str]:
@@ -461,7 +461,7 @@ def _cells(pair: Pair) -> list[object]:
 
 
 def _share_cells(shares: Shares | None) -> list[object]:
-    return [] if shares is None else [fraction(getattr(shares, name)) for name in Shares.NAMES]
+    return [] if shares is None else [round_down(getattr(shares, name)) for name in Shares.NAMES]
 
 
 def _columns(
@@ -539,5 +539,5 @@ def _members(pairs: PairColumns, ids: Sequence[str]) -> list[str]:
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
     """Return shares as JSON numbers. Many shares are equal, so each value is converted once."""
     numbers = shares.tolist()
-    texts = {share: repr(fraction(share)) for share in set(numbers)}
+    texts = {share: repr(round_down(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

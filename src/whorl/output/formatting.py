@@ -12,8 +12,7 @@ import math
 import re
 import sys
 
-#: Tolerance for rounding a share down or up. It is larger than the error of the share as a float.
-SLACK = 1e-9
+from whorl.fingerprint.statistics.metric import SLACK
 
 
 def percent(share: float, *, is_exact: bool = True) -> str:

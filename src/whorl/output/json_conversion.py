@@ -16,7 +16,6 @@ is rounded down to six decimals, an `Interval` outward.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -26,29 +25,12 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from whorl.fingerprint.statistics.metric import INTERVAL, SHARE
-from whorl.output.formatting import SLACK
+from whorl.fingerprint.statistics.metric import INTERVAL, SHARE, round_down, round_up
 from whorl.request_context import timely
 
 _Convert: TypeAlias = Callable[[Any], Any]
-#: Shares are rounded to multiples of 1 / _PARTS, which is six decimals.
-_PARTS = 1_000_000
 #: A longer list is converted in parts, and the deadline is checked before each part.
 _MANY = 1_000
-
-
-def fraction(share: float) -> float:
-    """Return a share in [0, 1] rounded down to six decimals, for JSON and CSV.
-
-    >>> fraction(2 / 3), fraction(0.3)
-    (0.666666, 0.3)
-    """
-    return (share * _PARTS + SLACK) // 1 / _PARTS
-
-
-def round_up(share: float) -> float:
-    """Return the upper end of an interval of shares, rounded up to six decimals."""
-    return math.ceil(share * _PARTS - SLACK) / _PARTS
 
 
 class CharRange(NamedTuple):
@@ -190,8 +172,8 @@ def _converter(annotation: Any) -> _Convert | None:
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         if INTERVAL in args:
-            return lambda interval: [fraction(interval[0]), round_up(interval[1])]
-        return fraction if SHARE in args else _converter(args[0])
+            return lambda interval: [round_down(interval[0]), round_up(interval[1])]
+        return round_down if SHARE in args else _converter(args[0])
     if args == (int, int):
         return lambda pair: {"start": pair[0], "end": pair[1]}
     if isinstance(origin, type) and issubclass(origin, Mapping):

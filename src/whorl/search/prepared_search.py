@@ -179,7 +179,7 @@ class QueryReader:
         return replace(key, engine_fields=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
 
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
-        """Yield a warning for each field that also has values of types that the sort does not compare."""
+        """Yield a warning for each sort field with values of types that the sort does not compare."""
         for key in keys:
             by_kind = (self.fields_by_kind(key.field) if key.field else None) or {}
             sorted_kinds = [kind for kind, _ in key.engine_fields]

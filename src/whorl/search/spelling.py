@@ -1,4 +1,4 @@
-"""Corrects misspelt queries: replaces words that no document has by similar words of the store."""
+"""Corrects misspelt queries: replaces words that occur in no document with similar words that do."""
 
 from __future__ import annotations
 

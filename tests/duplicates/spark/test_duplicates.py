@@ -17,8 +17,8 @@ from tests.families import family_documents
 from tests.sampling import FULL, combine, thorough
 from whorl.duplicates import DuplicatesOptions, ask_pairs, duplicates_among
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+from whorl.fingerprint.statistics.metric import round_down
 from whorl.model import Document
-from whorl.output.json_conversion import fraction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,7 @@ def test_pairs_and_clusters_equal_the_local_search(
     with duplicates_among(documents, options) as local:
         pairs = {
             (pair.a.id, pair.b.id): (
-                *(fraction(share) for share in astuple(pair.shares)),
+                *(round_down(share) for share in astuple(pair.shares)),
                 pair.is_exact,
                 pair.a.name,
                 pair.b.name,
@@ -83,7 +83,7 @@ def test_pairs_and_clusters_equal_the_local_search(
         clusters, complete = (
             {
                 group.members[0].id: {
-                    match.b.id: (match.b.size, *map(fraction, astuple(match.shares)), match.is_exact)
+                    match.b.id: (match.b.size, *map(round_down, astuple(match.shares)), match.is_exact)
                     for match in group.matches
                 }
                 for group in local.clusters(complete=is_complete)

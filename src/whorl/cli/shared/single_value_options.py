@@ -1,4 +1,4 @@
-"""Classes of commands and groups of commands that refuse a second value of an option."""
+"""Click commands and groups of commands that refuse an option given twice."""
 
 from __future__ import annotations
 

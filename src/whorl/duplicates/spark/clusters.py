@@ -46,6 +46,7 @@ from whorl.duplicates.spark.arrow_blocks import (
 )
 from whorl.duplicates.spark.compare_sketches import measure_overlaps
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
+from whorl.fingerprint.statistics.metric import SHARE_STEPS, SLACK
 
 #: Columns of a member of a cluster. Each copy of a document is a member. `key` identifies the member's text, `root` its
 #: cluster, and `run` the run that read it. `loss` is the member's loss according to the retention policy
@@ -55,9 +56,6 @@ _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are rounded down to multiples of 1 / `SHARE_STEPS`, as in `whorl.output.formatting`. `SLACK` is added first,
-#: because of rounding errors.
-SHARE_STEPS, SLACK = 1_000_000, 1e-9
 
 
 def cluster_members(members: DataFrame, parts: Partitioning) -> DataFrame:

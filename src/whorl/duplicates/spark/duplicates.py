@@ -32,8 +32,6 @@ from whorl.duplicates.spark.arrow_blocks import (
 )
 from whorl.duplicates.spark.clusters import (
     CLUSTER_MEMBERS,
-    SHARE_STEPS,
-    SLACK,
     cluster_members,
     components,
     member_by_member,
@@ -45,6 +43,7 @@ from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.read_files import parts_of
 from whorl.duplicates.spark.sketch_documents import STAYS, RunNumber, load_documents
 from whorl.errors import ParameterError
+from whorl.fingerprint.statistics.metric import SHARE_STEPS, SLACK
 
 #: Number of pivots to choose from a hash block (the documents that share one frequent hash). Pivots are compared with
 #: the whole block first. If at most `_PIVOTS` documents are then outside the block's largest component, these documents

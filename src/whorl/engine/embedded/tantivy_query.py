@@ -486,7 +486,7 @@ def _unsupported_error(clause: str, reason: str) -> UnsupportedQueryError:
 
 
 def _field_and_prefix(field: str, kind: Kind) -> tuple[str, str]:
-    """Return tantivy's field for whole (not tokenized) values, and the prefix of the terms of one field and type."""
+    """Return tantivy's field for whole (untokenized) values, and the prefix of its terms for a field and a type."""
     return ("id", "") if field == "id" else ("values", value_prefix(field, kind))
 
 

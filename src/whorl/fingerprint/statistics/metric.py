@@ -13,6 +13,7 @@ containment. Decisions about hits use fractions, never floats.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 #: A percentage. A number up to 1 is a fraction, as in the query clause FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
+#: Shares with six decimals are multiples of 1 / `SHARE_STEPS`. `SLACK` is a tolerance for rounding, which is larger
+#: than the error of a share as a float.
+SHARE_STEPS, SLACK = 1_000_000, 1e-9
 #: Annotations of numbers that JSON and CSV show with six decimals. Shares and lower ends of intervals are rounded down,
 #: and upper ends are rounded up.
 SHARE, INTERVAL = "share", "interval"
@@ -77,7 +81,7 @@ SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a",
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Other names that users may type for a metric.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
-#: Words for the text that each metric refers to.
+#: What a share by each metric is a share of, in words.
 _WHOLES = {
     Metric.JACCARD: "both texts together",
     Metric.A_IN_B: "{a}",
@@ -178,6 +182,20 @@ class Intervals(NamedTuple):
     @classmethod
     def between(cls, low: Shares, high: Shares) -> Intervals:
         return cls((low.jaccard, high.jaccard), (low.a_in_b, high.a_in_b), (low.b_in_a, high.b_in_a))
+
+
+def round_down(share: float) -> float:
+    """Return a share in [0, 1] rounded down to six decimals, so that only a complete share is 1.
+
+    >>> round_down(2 / 3), round_down(0.3)
+    (0.666666, 0.3)
+    """
+    return (share * SHARE_STEPS + SLACK) // 1 / SHARE_STEPS
+
+
+def round_up(share: float) -> float:
+    """Return the upper end of an interval of shares, rounded up to six decimals."""
+    return math.ceil(share * SHARE_STEPS - SLACK) / SHARE_STEPS
 
 
 def require_fraction(name: str, value: Fraction) -> None:

@@ -93,7 +93,7 @@ _MOST_CELLS = 200_000_000
 _MOST_PLACES = 10
 #: Maximum number of characters of all cached documents together, in canonical form.
 _KEPT_CHARACTERS = 20_000_000
-#: A word broken at the end of a line.
+#: The hyphen and the blank in a word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
 #: A footnote mark, an editor's mark such as `[citation needed]`, or the target of a link in Markdown.

@@ -297,7 +297,7 @@ class MinHashSearch:
         return [score_hit(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]
 
 
-#: Maximum number of texts that a search without common text reads.
+#: Maximum number of texts to read in a search that ignores common text.
 MOST_READ_WITHOUT_COMMON = 1_000
 #: Number of tokens to look up in a branch if hits may be small parts of the source.
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
@@ -413,7 +413,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
 def search_without(
     ignored: BoilerplateDetector | None, sources: Sources, reference: str, criteria: SimilarCriteria
 ) -> SimilarSearch:
-    """Return the search of a source. If `ignored` is given, the search ignores the common text that it detects."""
+    """Return the search for one source; it ignores the common text that `ignored` detects, if given."""
     if ignored is None:
         return search_for(sources, reference, criteria)
     return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)

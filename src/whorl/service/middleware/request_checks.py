@@ -1,4 +1,4 @@
-"""Checks a request's line and headers before its body is read: host, credentials, path, method.
+"""Checks the request line and the headers before the body is read: host, credentials, path, method.
 
 A web page could make its own host name point to a service without credentials, and then send requests to the service
 (DNS rebinding). The Host header of such a request contains the page's host name, so unknown names are refused. Any page
