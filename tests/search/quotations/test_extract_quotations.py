@@ -136,6 +136,35 @@ def test_words_in_brackets_at_the_end_of_a_block_quote(quote: str) -> None:
     assert quotes(f"> {quote}\n") == [(quote, None)]
 
 
+@pytest.mark.parametrize(
+    ("html", "source"),
+    [
+        ('<p>“the rent” <a href="lease%20a.txt">1</a></p>', "lease a.txt"),
+        ('<p>“the rent” (<a href="x/1?y">lease a.txt</a>)</p>', "lease a.txt"),
+        (
+            '<p>“the rent”<sup><a href="#fn1">1</a></sup></p><ol><li id="fn1"><p>lease a.txt</p></li></ol>',
+            "lease a.txt",
+        ),
+        ('<p>“the rent” <a href="#fn1">[1]</a></p><ol><li id="fn1">lease a.txt</ol>', "lease a.txt"),
+        ('<p>“the rent” [<a href="#fn1">1</a>]</p><ol><li id="fn1">lease a.txt</ol>', "lease a.txt"),
+        ('<blockquote>the rent<sup><a href="lease a.txt">1</a></sup></blockquote>', "lease a.txt"),
+        ('<blockquote>the rent [<a href="#n">1</a>].</blockquote><div id="n">lease a.txt</div>', "lease a.txt"),
+        ('<p>“the rent” <a href="#nowhere">more</a></p>', None),
+        ('<p>“the rent” <a name="a">more</a></p><a href="lease.txt"></p>', None),
+        ('<ol><li id="fn1">“the rent” <a href="#fn1">up</a></li></ol>', None),
+        ('<q>the rent</q><a href="lease a.txt">1</a>', "lease a.txt"),
+    ],
+)
+def test_links_of_html(html: str, source: str | None) -> None:
+    """
+    A link of HTML after a quotation names its target and its label, or the source in the footnote that it leads to.
+    """
+    (quotation,) = quotations_of(html)[1]
+    assert quotation.quote == "the rent"
+    assert {name for named in quotation.sources for name in named.names} >= ({source} if source else set())
+    assert source or not quotation.sources
+
+
 def test_a_name_in_quotation_marks() -> None:
     """
     Marks in the name of a source are no quotation, and the name is also tried without them.

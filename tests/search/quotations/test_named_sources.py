@@ -39,6 +39,23 @@ NAMED: list[tuple[str, set[str], list[str]]] = [
     (" (nowhere.pdf)", set(), [f"{UNKNOWN}'nowhere.pdf'"]),
     (" [nowhere.pdf, p. 3; lease]", {"lease"}, [f"{UNKNOWN}'nowhere.pdf'"]),
     (" [3, 4]\n\n[3]: lease", {"lease"}, ["the text has no footnote [4]"]),
+    (" [1-3]\n\n[1]: rules.txt\n[2]: lease\n[3]: lease", {"rules.txt", "lease"}, []),
+    (" [1–2, 3]\n\n[1]: rules.txt\n[2]: lease", {"rules.txt", "lease"}, ["the text has no footnote [3]"]),
+    *(
+        (f" [2{place}]\n\n[1]: lease\n[2]: rules.txt", {"rules.txt"}, list[str]())
+        for place in (", p. 3", ": 3", ", § 5")
+    ),
+    (" [[rules.txt]]", {"rules.txt"}, []),
+    (" [[rules.txt|the rules]] and", {"rules.txt"}, []),
+    (" [[nowhere]]", set(), [f"{UNKNOWN}'nowhere'"]),
+    (" [x](a%2Fminutes.md)", {"a/minutes.md"}, []),
+    (" [x](h%C3%A4user%20a.txt#2)", {"häuser a.txt"}, []),
+    (" [x](<häuser a.txt>)", {"häuser a.txt"}, []),
+    (' [x](rules.txt "The rules")', {"rules.txt"}, []),
+    (" [[1]](rules.txt)", {"rules.txt"}, []),
+    (" <https://a.example/x>.", {"https://a.example/x"}, []),
+    (": https://a.example/x.", {"https://a.example/x"}, []),
+    (" https://a.example/y.", set(), [f"{UNKNOWN}'https://a.example/y.'"]),
     # Other brackets name no source.
     *(
         (f" {other}", set[str](), list[str]())
@@ -58,6 +75,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     rules = Document("rules.txt", "No music after ten at night, on any day.", "rules.txt")
     with open_store(tmp_path_factory.mktemp("library") / "store") as opened:
         opened.index([rules, Document("a/minutes.md", MINUTES, "minutes.md"), Document("lease", LEASE)])
+        opened.index([Document(key, "Nothing is said here.") for key in ("häuser a.txt", "https://a.example/x")])
         yield opened
 
 

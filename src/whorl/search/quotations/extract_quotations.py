@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from html import unescape
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, NamedTuple
 
 from whorl.errors import ParameterError, shorten_repr
 from whorl.request_context import require_time, timely
@@ -25,7 +25,7 @@ from whorl.search.attribution.excluded_parts import (
     quotations_between_marks,
     unify_marks,
 )
-from whorl.search.quotations.named_sources import LINK, NamedSource, has_file_name, read_source
+from whorl.search.quotations.named_sources import ADDRESS, LINK, NamedSource, has_file_name, read_link, read_source
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
 #: Maximum number of quotations in one request, and of characters in a quotation.
@@ -62,8 +62,19 @@ _SENTENCE_MARKS = "。！？｡‼⁇-⁉؟۔।॥։።፧།။។"
 _SENTENCE = re.compile(
     rf"\S.*?(?:[.!?]{_AFTER_SENTENCE}(?=\s|\Z)|[{_SENTENCE_MARKS}]+{_AFTER_SENTENCE}|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL
 )
+#: A page or another place in the source that a footnote mark names: `[1, p. 3]`, `[1: 3]`.
+_PLACE_IN_SOURCE = (
+    r"(?:[,;:][ \t]?(?:(?:pp?|pages?|S|Seiten?|ch|chap|sec|lines?|ll?|Z|art|abs|no|nr|vol|fig|tab)\b\.?|§§?)"
+    r"[ \t]?\d[\w.,–-]{0,20}|:[ \t]?\d[\d,–-]{0,20})?"
+)
 #: A footnote mark, or several in one pair of brackets.
-_FOOTNOTE_MARK = re.compile(r"\[(\^?[\w.-]{1,40}(?:[ \t]?[,;][ \t]?\^?[\w.-]{1,40}){0,20})\](?!\()|([¹²³⁰⁴-⁹]{1,3})")
+_FOOTNOTE_MARK = re.compile(
+    rf"\[(\^?[\w.–-]{{1,40}}(?:[ \t]?[,;][ \t]?\^?[\w.–-]{{1,40}}){{0,20}}){_PLACE_IN_SOURCE}\](?!\()"
+    r"|([¹²³⁰⁴-⁹]{1,3})",
+    re.IGNORECASE,
+)
+#: Several numbers of footnotes: `1-3`.
+_RANGE = re.compile(r"(\d{1,4})[-–](\d{1,4})")
 _BULLET = r"[ \t]*(?:[-*+][ \t]+)?"
 _FOOTNOTE = re.compile(rf"^{_BULLET}(?:\[\^?([\w.-]{{1,40}})\][.:]?|([¹²³⁰⁴-⁹]{{1,3}}))[ \t]+(\S.*)$", re.MULTILINE)
 #: The heading of a list of sources.
@@ -77,14 +88,15 @@ _LISTED_SOURCE = re.compile(rf"\s*?^{_BULLET}(\d{{1,4}})[.):][ \t]+(\S.*)$", re.
 #: A name in brackets, but not a footnote mark such as `[3]` or `[^1]`, and not the label of a link: square brackets
 #: before a parenthesis.
 _NAME_IN_BRACKETS = (
-    r"(?:\(([^()\n]{1,300})\)|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\()|【(?:\d[\d:]{0,9}†)?([^【】\n]{1,300})】)"
+    r"(?:\[\[(?!\d+\])([^\[\]\n]{1,300})\]\](?!\()|\(([^()\n]{1,300})\)"
+    r"|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\()|【(?:\d[\d:]{0,9}†)?([^【】\n]{1,300})】)"
 )
 _BRACKETS = re.compile(_NAME_IN_BRACKETS)
 #: Brackets alone on a line below the quotation.
 _NEXT_LINE = re.compile(rf"[ \t.]{{0,3}}\n\n?[ \t]*{_NAME_IN_BRACKETS}[ \t.]*$", re.MULTILINE)
 #: The last footnote mark, link or name in brackets of a block quote, and how far from its end one can begin.
 _LAST_SOURCE = re.compile(
-    rf"(?<!\s)\s*(?:(?P<mark>{_FOOTNOTE_MARK.pattern})|(?P<link>\(?{LINK.pattern}\)?)|{_NAME_IN_BRACKETS})[\s.,;]*\Z"
+    rf"(?<!\s)\s*(?:(?P<mark>{_FOOTNOTE_MARK.pattern})|(?P<link>\(?{LINK.pattern}\)?|{ADDRESS.pattern})|{_NAME_IN_BRACKETS})[\s.,;]*\Z"
 )
 _LONGEST_LAST_SOURCE = 1_000
 #: The end of a sentence or of a quotation in marks, or the beginning of a text.
@@ -121,6 +133,10 @@ _LINES = frozenset(
         *("li", "ol", "p", "pre", "section", "table", "tr", "ul"),
     )
 )
+#: The label of a link to a footnote.
+_LINK_MARK = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*†‡])[\])]?")
+#: The line of a footnote, which may begin below its element's start.
+_FIRST_LINE = re.compile(r"\s{0,1000}(\S[^\n]{0,1000})")
 _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
@@ -131,17 +147,21 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     true, each sentence is taken as a quotation.
     """
     marked: list[Quotation] = []
+    links: Mapping[int, _HtmlLink] = {}
     if _is_html(text):
-        text, marked = _quotations_of_html(text)
+        text, marked, links = _quotations_of_html(text)
     if every_sentence:
         sentences = (found.span() for found in timely(_SENTENCE.finditer(text)))
         return text, [Quotation(text[start:end], (start, end)) for start, end in sentences]
     footnotes = [*timely(_FOOTNOTE.finditer(text))]
     notes = {**_listed_sources(text), **{note[1] or note[2]: note[3] for note in footnotes}}
     blocks = [*_blocks(text)]
-    found = [_without_last_sources(quotation, notes) for quotation in (*marked, *(block for block, _ in blocks))]
-    # Quotation marks in footnotes and in lines that name a source do not mark a quotation, so ignore them.
-    names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
+    found = [
+        _without_last_sources(quotation, notes) for quotation in timely([*marked, *(block for block, _ in blocks)])
+    ]
+    # Quotation marks in footnotes, in the titles of links and in lines that name a source do not mark a quotation.
+    targets = ((link.end(1), link.end()) for link in timely(LINK.finditer(text)))
+    names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks), *targets])
     starts = [start for start, _ in names]
 
     def is_in_name(position: int) -> bool:
@@ -157,7 +177,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         if kept and start < (kept[-1].place or (0, 0))[1]:
             continue
         is_named = quotation.sources or quotation.missing_footnotes
-        kept.append(quotation if is_named else _with_sources(quotation, text, end, notes))
+        kept.append(quotation if is_named else _with_sources(quotation, text, end, notes, links))
     return text, kept
 
 
@@ -316,8 +336,8 @@ def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bo
         if labels and (is_separate or any(label in notes for label in labels)):
             return True
     if last["link"]:
-        return is_after_end or last["link"][0] == "("
-    name = next(filter(None, last.groups()[-3:]), None) or last["mark"].strip("[]")
+        return is_after_end or last["link"][0] == "(" or "\n" in last[0][: -len(last[0].lstrip())]
+    name = next(filter(None, last.groups()[-4:]), None) or last["mark"].strip("[]")
     if has_file_name(name) or last[0].strip().startswith("【"):
         return True
     return is_after_end and (_IDENTIFIER.fullmatch(name) is not None or _without_marks(before) != before)
@@ -340,22 +360,28 @@ def _listed_sources(text: str) -> dict[str, str]:
     return sources
 
 
-def _with_sources(quotation: Quotation, text: str, end: int, notes: Mapping[str, str]) -> Quotation:
-    """Return a quotation with the sources that the text names right after it."""
+def _with_sources(
+    quotation: Quotation, text: str, end: int, notes: Mapping[str, str], links: Mapping[int, _HtmlLink] | None = None
+) -> Quotation:
+    """Return a quotation with the sources that the text names right after it; `links` are those of HTML."""
     sources: dict[NamedSource, None] = {}
     missing: list[str] = []
     at, is_first = end, True
     while len(sources) + len(missing) < _MOST_SOURCES:
         before = (_BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK) if is_first else (_BETWEEN,) * 3
         starts = [marks.match(text, at).end() for marks in before]  # type: ignore[union-attr] # it matches ""
-        if (mark := _FOOTNOTE_MARK.match(text, starts[0])) and (labels := _labels(mark, notes)):
+        if source := _link_at(text, starts[2], links or {}):
+            sources[source.source] = None
+            at = source.end
+        elif (mark := _FOOTNOTE_MARK.match(text, starts[0])) and (labels := _labels(mark, notes)):
             sources |= {read_source(notes[label]): None for label in labels if label in notes}
             missing += [mark[0] if mark[2] else f"[{label}]" for label in labels if label not in notes]
             at = mark.end()
         elif brackets := _BRACKETS.match(text, starts[1]) or (_NEXT_LINE.match(text, at) if is_first else None):
-            sources[read_source(next(filter(None, brackets.groups())), is_certain=False)] = None
+            name, is_link = next(filter(None, brackets.groups())), brackets[1] is not None
+            sources[read_source(name.partition("|")[0] if is_link else name, is_certain=is_link)] = None
             at = brackets.end()
-        elif link := LINK.match(text, starts[2]):
+        elif link := LINK.match(text, starts[2]) or ADDRESS.match(text, starts[2]):
             sources[read_source(link[0])] = None
             at = link.end()
         else:
@@ -371,17 +397,27 @@ def _labels(mark: re.Match[str], notes: Mapping[str, str]) -> list[str]:
     """
     if mark[2]:
         return [mark[2]]
-    labels = re.split(r"[ \t]?[,;][ \t]?", mark[1])
+    labels = [label for written in re.split(r"[ \t]?[,;][ \t]?", mark[1]) for label in _labels_in_range(written, notes)]
     plain = [label.removeprefix("^") for label in labels]
     is_mark = all(label[0] == "^" or label.isdecimal() or label in notes for label in labels)
     return plain if is_mark else []
+
+
+def _labels_in_range(label: str, notes: Mapping[str, str]) -> list[str]:
+    """Return the numbers in a range such as `1-3`; the label alone if it is no range."""
+    if label not in notes and (found := _RANGE.fullmatch(label)):
+        first, last = int(found[1]), int(found[2])
+        if first < last < first + _MOST_SOURCES:
+            return [*map(str, range(first, last + 1))]
+    return [label]
 
 
 def _add_source(quotation: Quotation, source: str | None) -> Quotation:
     return quotation if source is None else replace(quotation, sources=(read_source(source),))
 
 
-def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
+def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _HtmlLink]]:
+    """Return the text of HTML, its quotations in elements, and its links by where their labels begin."""
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
@@ -394,24 +430,76 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
     parser.handle_data(unescape(parser.rawdata))
     parser.close_blocks()
     text = "".join(parser.parts)
+    links = {
+        start: link for start, end, target in parser.links if (link := _html_link(text, start, end, target, parser))
+    }
+    ends = {link.end: start for start, link in links.items()}
     found = []
     footers = sorted(parser.footers)
     for start, end, cite in timely(parser.quotes):
         last = bisect_right(footers, (end, end)) - 1
         footer = footers[last] if last >= 0 and footers[last][0] >= start else (end, end)
-        quotation = Quotation(text[start : footer[0]].strip(), (start, end))
+        quote, sources = _without_last_links(text[start : footer[0]], start, links, ends)
+        quotation = Quotation(quote.strip(), (start, end), sources)
         found.append(_add_source(quotation, cite or text[slice(*footer)].strip(" \t\n\xa0—―–-") or None))
-    return text, found
+    return text, found, links
+
+
+def _link_at(text: str, at: int, links: Mapping[int, _HtmlLink]) -> _HtmlLink | None:
+    """Return the link that begins at a position, or after a bracket there."""
+    return links.get(at) or (links.get(at + 1) if text[at : at + 1] == "[" else None)
+
+
+def _without_last_links(
+    quote: str, start: int, links: Mapping[int, _HtmlLink], ends: Mapping[int, int]
+) -> tuple[str, tuple[NamedSource, ...]]:
+    """Cut the links that name sources at the end of a block quote; return the quote and the sources.
+
+    Args:
+        start: Position of the quote in the text of the page.
+        ends: For the end of each link's label, where the label begins.
+    """
+    sources: dict[NamedSource, None] = {}
+    for _ in range(_MOST_SOURCES):
+        end = len(quote.rstrip(" \t\n\xa0)]."))
+        label = ends.get(start + end, 0) - start
+        if label <= 0 or not (_LINK_MARK.fullmatch(quote[label:end]) or _ENDED.search(quote[:label].rstrip())):
+            break
+        sources[links[start + label].source] = None
+        quote = quote[:label].rstrip(" \t\n\xa0([")
+    return quote, tuple(sources)
+
+
+def _html_link(text: str, start: int, end: int, target: str, parser: _QuoteParser) -> _HtmlLink | None:
+    """Return a link with its source; for a link to a footnote of the page, the source that the footnote names."""
+    if not target.startswith("#"):
+        return _HtmlLink(end, read_link(text[start:end], target)) if target else None
+    at = parser.ids.get(target[1:])
+    note = _FIRST_LINE.match(text, at) if at is not None else None
+    # A link in a footnote leads back to the quotation.
+    if not note or note.start(1) <= start < note.end():
+        return None
+    return _HtmlLink(end, read_source(note[1]))
+
+
+class _HtmlLink(NamedTuple):
+    """A link of HTML: where its label ends in the text, and the source that it names."""
+
+    end: int
+    source: NamedSource
 
 
 class _QuoteParser(HTMLParser):
-    """Collects the visible text of HTML, and the ranges of its quotations and of the footers that name a source."""
+    """Collects the visible text of HTML, the ranges of its quotations, footers and links, and the places of ids."""
 
     def __init__(self) -> None:
         super().__init__()
         self.parts: list[str] = []
         self.quotes: list[tuple[int, int, str]] = []
         self.footers: list[tuple[int, int]] = []
+        self.links: list[tuple[int, int, str]] = []
+        self.ids: dict[str, int] = {}
+        self._link: tuple[int, str] | None = None
         self._footer: int | None = None
         self._open: list[tuple[str, int, str]] = []
         self._open_count: Counter[str] = Counter()
@@ -430,14 +518,22 @@ class _QuoteParser(HTMLParser):
         self._hidden += tag in _UNSEEN
         if tag in _LINES:
             self._add("\n")
+        values = dict(attrs)
+        if identifier := values.get("id"):
+            self.ids.setdefault(identifier, self._length)
+        if tag == "a":
+            self._link = (self._length, values.get("href") or "")
         if tag == "footer" and self._open_count["blockquote"]:
             self._footer = self._length
         if tag in ("q", "blockquote"):
-            self._open.append((tag, self._length, dict(attrs).get("cite") or ""))
+            self._open.append((tag, self._length, values.get("cite") or ""))
             self._open_count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden -= tag in _UNSEEN and self._hidden > 0
+        if tag == "a" and self._link is not None:
+            self.links.append((self._link[0], self._length, self._link[1]))
+            self._link = None
         if tag == "footer" and self._footer is not None:
             self.footers.append((self._footer, self._length))
             self._footer = None

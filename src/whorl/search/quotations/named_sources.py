@@ -11,11 +11,20 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from whorl.search.document_references import References
 
-LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
+#: A link in Markdown: its label, its target in angle brackets or without them, and perhaps a title.
+LINK = re.compile(
+    r"\[(\[[^\[\]\n]{1,300}\]|[^\]\n]{1,300})\]"
+    r"\((?:<([^<>\n]{1,500})>|([^()<>\s][^()\s]{0,499}))(?:[ \t]{1,9}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?\)"
+)
+#: An address, without a label.
+ADDRESS = re.compile(
+    r"<((?:https?|ftp|file|s3|gs|hf)://[^\s<>]{1,500})>|((?:https?|ftp|file|s3|gs|hf)://[^\s<>\"“”]{1,500})"
+)
 _DECORATION = ' \t*_`<>()[]"“”.,;:'
 #: The path of a file. Blanks are not allowed in its folders, because text with blanks before a slash is usually prose.
 _FILE_NAME = re.compile(
@@ -49,7 +58,7 @@ class NamedSource:
 
 def read_source(text: str, *, is_certain: bool = True) -> NamedSource:
     """Return a named source with the names that it and its parts may have in a store."""
-    names = [name for label, target in LINK.findall(text) for name in (target, target.partition("#")[0], label)]
+    names = [name for label, *targets in LINK.findall(text) for name in _names_in_link(label, "".join(targets))]
     names += [text.strip(), _without_decoration(text)]
     pieces = [*filter(None, map(_without_decoration, re.split("[,;]", text)))][:_MOST_PARTS]
     if not all(map(str.isdecimal, pieces)):
@@ -60,6 +69,19 @@ def read_source(text: str, *, is_certain: bool = True) -> NamedSource:
         for piece in pieces
     ]
     return NamedSource(text.strip(), tuple(dict.fromkeys(filter(None, names))), tuple(parts), is_certain)
+
+
+def read_link(label: str, target: str) -> NamedSource:
+    """Return the source that a link names by its target or its label."""
+    names = filter(None, _names_in_link(label.strip(), target.strip()))
+    return NamedSource(f"[{label.strip()}]({target.strip()})", tuple(dict.fromkeys(names)))
+
+
+def _names_in_link(label: str, target: str) -> Iterator[str]:
+    """Yield the names that a link may mean; characters in its target can be written with percent signs."""
+    for address in (target, target.partition("#")[0]):
+        yield from (address, unquote(address))
+    yield from (label, _without_decoration(label))
 
 
 class NamedDocuments:
