@@ -416,6 +416,36 @@ def test_parquet_files_with_different_types(spark: SparkSession, tmp_path: Path)
     assert "there is no column 'body'" in done.output
 
 
+@pytest.mark.parametrize(
+    ("file", "options", "message"),
+    [
+        ("a b.csv", [], "a b.csv is a table, which Spark would read as one text; use the engine local"),
+        ("x/rows.tsv.gz", [], "rows.tsv.gz is a table, which Spark would read as one text"),
+        ("x/lang=en/0.parquet", [], "0.parquet has rows, but would be read as one text; name the format of the"),
+        ("x/lang=en/0.parquet", ["--filtered", "left"], "--input names the format of a folder"),
+        ("x/rows.jsonl.gz", [], "files with --input json"),
+        ("x/rows", ["--text-column", "body"], "would be read as texts, which have no columns; name the format"),
+        ("a.csv", ["--input", "text", "--id-column", "key"], "would be read as texts, which have no columns"),
+        ("x/rows.json", [], ""),
+        ("a.csv", ["--input", "text"], ""),
+    ],
+)
+def test_rows_are_not_read_as_texts(
+    spark: SparkSession, tmp_path: Path, file: str, options: list[str], message: str
+) -> None:
+    """
+    Tables, and files of rows in a folder, are refused with the way out, unless `--input text` asks for texts.
+    """
+    from whorl.cli.main import main
+
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text("id,text\n1,one two three four five six\n", encoding="utf-8")
+    path = tmp_path / file.partition("/")[0]
+    done = CliRunner().invoke(main, [*COMMAND, str(path), *options, "-o", str(tmp_path / "out")])
+    assert done.exit_code == (2 if message else 0), done.output
+    assert message in done.output
+
+
 @pytest.mark.parametrize("options", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
 def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
     """

@@ -30,6 +30,8 @@ from whorl.model import documents_of as documents_of_columns
 INPUT_FORMATS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
+#: Suffixes of tables that only the local engine reads row by row.
+_TABLES = frozenset({".csv", ".tsv", ".tab", ".arrow", ".feather"})
 #: Column with the position of a row without an id, or the file of a row without a text; and the number of characters of
 #: the row's line or text in a position.
 _PLACE, _SHOWN = "whorl_place", 60
@@ -72,7 +74,7 @@ def read(
     so that they differ from other ids.
 
     Raises:
-        ParameterError: No paths are given.
+        ParameterError: No paths are given, or without a `form`, files in folders of texts have names of rows.
         DocumentError: The column of the ids is missing, or one of the paths lacks the column of the texts.
     """
     if not paths:
@@ -83,6 +85,8 @@ def read(
     frames = []
     for form_of_paths, own in by_format.items():
         if form_of_paths == "text":
+            if form is None:
+                _require_texts(session, own)
             frames.append(_files(session, own, excluded))
             continue
         for path in own:
@@ -215,6 +219,28 @@ def _format_of(path: str) -> str:
     name = PurePosixPath(path.rstrip("/"))
     suffix = PurePosixPath(name.stem).suffix if name.suffix.lower() in _COMPRESSED_SUFFIXES else name.suffix
     return next((form for form, suffixes in INPUT_FORMATS.items() if suffix.lower() in suffixes), "text")
+
+
+def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
+    """Raise ParameterError if files that would be read as one text each have names of files with rows."""
+    # Folders of texts often have single objects of JSON.
+    ending = {suffix: suffix for suffixes in (*INPUT_FORMATS.values(), _TABLES) for suffix in suffixes}
+    del ending[".json"]
+    ending |= {suffix + packed: suffix for suffix in ending for packed in _COMPRESSED_SUFFIXES}
+    files = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+    found = files.option("pathGlobFilter", f"*{{{','.join(sorted(ending))}}}").load(list(paths)).inputFiles()
+    if not found:
+        return
+    file = re.sub(_LOCAL, "", unquote(min(found)))
+    form = _format_of(file)
+    if form == "text":
+        raise ParameterError(
+            f"{file} is a table, which Spark would read as one text; use the engine local, which reads its rows, or "
+            "add --input text to read each file as one text"
+        )
+    raise ParameterError(
+        f"{file} has rows, but would be read as one text; name the format of the files with --input {form}"
+    )
 
 
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
@@ -367,7 +393,13 @@ def require_rows(paths: Sequence[str], form: str | None) -> None:
     """Raise ParameterError if the files are texts, which have no rows to remove, or have several formats."""
     forms = {form or _format_of(path) for path in paths}
     if len(forms) > 1 or "text" in forms:
-        raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
+        raise ParameterError(
+            "--filtered writes Parquet or JSON lines; name PATHs of one of these; --input names the format of a folder"
+        )
+
+
+def has_only_texts(paths: Sequence[str], form: str | None) -> bool:
+    return all((form or _format_of(path)) == "text" for path in paths)
 
 
 def read_without(

@@ -100,6 +100,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         from whorl.duplicates.spark.read_files import (
             ColumnNames,
             find_file_problems,
+            has_only_texts,
             read,
             read_without,
             require_one_schema,
@@ -108,6 +109,12 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
 
         if filtered is not None:
             require_rows(paths, operation.input)
+        names = (operation.id_column, operation.text_column, operation.name_column)
+        if any(names) and has_only_texts(paths, operation.input):
+            raise ParameterError(
+                f"{', '.join(paths)} would be read as texts, which have no columns; name the format of the rows with "
+                "--input parquet or json; for CSV and other tables use the engine local"
+            )
         own = session or _session()
         for target in filter(None, (output, filtered)):
             locked.enter_context(_lock_output(own, target))
