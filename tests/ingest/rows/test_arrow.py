@@ -120,6 +120,64 @@ def test_types_stay(compression: str) -> None:
     assert written.read().to_pylist() == TABLE.to_pylist()[::2]
 
 
+@pytest.mark.parametrize("is_compliant", [False, True])
+def test_compression_of_each_column(is_compliant: bool) -> None:
+    """
+    Each column of a rewritten Parquet file has the codec that it has in the input, and a new one the most frequent.
+    """
+    source, out = io.BytesIO(), io.BytesIO()
+    codecs = {"text": "ZSTD", "when": "NONE", "tags": "GZIP", "lang": "LZ4", "a.b": "ZSTD"}
+    inner = "tags.list.element.a" if is_compliant else "tags.list.item.a"
+    table = TABLE.append_column("a.b", pa.nulls(3000, pa.int8()))
+    given = {inner if name == "tags" else name: codec for name, codec in codecs.items()}
+    pq.write_table(table, source, compression=given, use_compliant_nested_type=is_compliant)
+    source.seek(0)
+    ParquetFormat().rewrite(
+        source, out, RowColumns(), lambda rows: [{"cluster": "x"} for row in rows], {"cluster": str}
+    )
+    group = pq.ParquetFile(io.BytesIO(out.getvalue())).metadata.row_group(0)
+    columns = [group.column(at) for at in range(group.num_columns)]
+    actual = {
+        ("a.b" if column.path_in_schema == "a.b" else column.path_in_schema.partition(".")[0]): column.compression
+        for column in columns
+    }
+    assert actual == {**codecs, "when": "UNCOMPRESSED", "cluster": "ZSTD"}
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", None])
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_compression_of_arrow(is_stream: bool, compression: str | None) -> None:
+    """
+    Rewritten Arrow files and streams are compressed like the input.
+    """
+    new = pa.ipc.new_stream if is_stream else pa.ipc.new_file
+
+    def written(compression: str | None) -> io.BytesIO:
+        out = io.BytesIO()
+        with new(out, SCHEMA, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+            writer.write_table(TABLE)
+        out.seek(0)
+        return out
+
+    out = io.BytesIO()
+    form = ArrowFormat(is_stream=is_stream)
+    form.rewrite(written(compression), out, RowColumns(), lambda rows: [{} for row in rows], {})
+    begins = {"zstd": b"\x28\xb5\x2f\xfd", "lz4": b"\x04\x22\x4d\x18"}
+    for file in (written(compression), out):
+        assert [codec for codec, begin in begins.items() if begin in file.getvalue()] == [compression] * bool(
+            compression
+        )
+    out.seek(0)
+    read = pa.ipc.open_stream(out) if is_stream else pa.ipc.open_file(out)
+    assert read.read_all().to_pylist() == TABLE.to_pylist()
+    empty, out = io.BytesIO(), io.BytesIO()
+    with new(empty, SCHEMA):
+        pass
+    empty.seek(0)
+    form.rewrite(empty, out, RowColumns(), lambda rows: [], {})
+    assert out.getvalue() == empty.getvalue()
+
+
 def test_columns_are_added_behind() -> None:
     """
     A new column replaces one of the same name; the metadata about the columns is dropped.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import repeat
@@ -34,6 +35,8 @@ _ROW_GROUP_BYTES = 64_000_000
 #: Keep values without a row in a dictionary up to this size, because programs may use the positions of categories.
 _SMALL_DICTIONARY_BYTES = 1 << 16
 _BUFFER = 1 << 20
+#: Bytes before the first message of an Arrow file, and the codecs of Arrow's batches by their numbers.
+_FILE_HEAD_BYTES, _CODECS = 8, {0: "lz4", 1: "zstd"}
 #: Bytes to count for a row in addition to its values, because many nulls or repeated values take almost no space in a
 #: file.
 _ROW_BYTES = 256
@@ -108,10 +111,8 @@ class ParquetFormat(_ColumnarFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _convert_errors("Parquet"):
             file = self._open(opened)
-            metadata = file.metadata
-            packing = metadata.row_group(0).column(0).compression if metadata.num_row_groups else "SNAPPY"
             schema = _add_columns(file.schema_arrow, added, columns)
-            with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
+            with pq.ParquetWriter(out, schema, compression=_codecs(file.metadata, schema)) as writer:
                 group = _RowGroup(writer, schema)
                 batches = file.iter_batches(ROWS_AT_ONCE, use_threads=False)
                 try:
@@ -127,6 +128,23 @@ class ParquetFormat(_ColumnarFormat):
         file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=_BUFFER)
         _require_space(file.metadata.num_rows, size())
         return file
+
+
+def _codecs(metadata: pq.FileMetaData, schema: pa.Schema) -> str | dict[str, str]:
+    """Return the codec for each column of a copy: that of the column in the file, or the most frequent codec."""
+    if not metadata.num_row_groups:
+        return "SNAPPY"
+    group = metadata.row_group(0)
+    own = {column.path_in_schema: column.compression for column in map(group.column, range(group.num_columns))}
+    ((most, _),) = Counter(own.values()).most_common(1)
+    # pyarrow may name the fields within lists otherwise than the program that wrote the file.
+    by_name = {path.partition(".")[0]: codec for path, codec in own.items()}
+    out = io.BytesIO()
+    pq.write_table(schema.empty_table(), out)
+    written = pq.ParquetFile(out).schema
+    paths = [written.column(at).path for at in range(len(written))]
+    codecs = {path: own.get(path) or by_name.get(path.partition(".")[0], most) for path in paths}
+    return {path: "NONE" if codec == "UNCOMPRESSED" else codec for path, codec in codecs.items()}
 
 
 class _RowGroup:
@@ -209,12 +227,30 @@ class ArrowFormat(_ColumnarFormat):
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _convert_errors("Arrow"):
+            options = pa.ipc.IpcWriteOptions(compression=self._find_codec(opened))
             schema, batches = self._open(opened)
             schema = _add_columns(schema, added, columns)
             writer: Callable[..., Any] = pa.ipc.new_stream if self._is_stream else pa.ipc.new_file
-            with writer(out, schema) as written:
+            with writer(out, schema, options=options) as written:
                 for batch in _retain_rows(batches, columns, decide, added, schema):
                     written.write_batch(batch)
+
+    def _find_codec(self, opened: IO[bytes]) -> str | None:
+        """Return the codec of the first batch of rows; None if it has none, or if the file itself is compressed."""
+        if not opened.seekable():
+            return None
+        begin = opened.tell()
+        try:
+            # The messages of a file are a stream after its first bytes.
+            opened.seek(begin if self._is_stream else begin + _FILE_HEAD_BYTES)
+            messages = pa.ipc.MessageReader.open_stream(opened)
+            while (message := messages.read_next_message()).type != "record batch":
+                pass
+            return _codec_of(message.metadata.to_pybytes())
+        except StopIteration:
+            return None
+        finally:
+            opened.seek(begin)
 
     def _open(self, opened: IO[bytes]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         size = _size(opened)
@@ -223,6 +259,33 @@ class ArrowFormat(_ColumnarFormat):
             return stream.schema, _portions(stream, size)
         file = pa.ipc.open_file(opened)
         return file.schema, _portions(map(file.get_batch, range(file.num_record_batches)), size)
+
+
+def _codec_of(message: bytes) -> str | None:
+    """Return the codec of a batch of rows from its message, because pyarrow does not tell it.
+
+    A message is a table of FlatBuffers (`Message.fbs` in Arrow's format): its field 2 is the batch of rows, whose field
+    3 is the table BodyCompression, whose field 0 is the codec, by default LZ4.
+    """
+
+    def number(at: int, size: int = 4, *, is_signed: bool = False) -> int:
+        return int.from_bytes(message[at : at + size], "little", signed=is_signed)
+
+    def find(table: int, field: int) -> int | None:
+        """Return the position of a field of a table; None if the field has its default."""
+        offsets = table - number(table, is_signed=True)
+        entry = 4 + 2 * field
+        offset = number(offsets + entry, 2) if entry < number(offsets, 2) else 0
+        return table + offset if offset else None
+
+    table = number(0)
+    for field in (2, 3):
+        at = find(table, field)
+        if at is None:
+            return None
+        table = at + number(at)
+    codec = find(table, 0)
+    return _CODECS.get(0 if codec is None else number(codec, 1))
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
