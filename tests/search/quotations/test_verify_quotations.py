@@ -300,6 +300,86 @@ def test_a_dropped_negation(store: Store) -> None:
     store.delete(["rule"])
 
 
+PARTIES = ("Omikron", "Phi", "Sigma", "Tau", "Rho", "Psi")
+
+
+@pytest.fixture(scope="module")
+def contracts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(tmp_path_factory.mktemp("brackets") / "store") as opened:
+        pairs = [(a, b) for a in PARTIES for b in PARTIES if a != b]
+        sentence = "This agreement is made between [{} GmbH, the supplier] and [{} AG, the customer] on the date below."
+        opened.index([Document(f"{a} {b}", sentence.format(a, b)) for a, b in pairs])
+        opened.index(
+            [
+                Document("people", "Anna Berg [who lives in Berlin and works in Potsdam every day] came late."),
+                Document("rent", "The tenant pays the rent of the office in advance on the first working day."),
+            ]
+        )
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("quote", "verdict", "document"),
+    [
+        (
+            "This agreement is made between [Tau GmbH, the supplier] and [Rho AG, the customer] on the date below",
+            "exact",
+            "Tau Rho",
+        ),
+        ("[who lives in Berlin and works in Potsdam every day]", "exact", "people"),
+        ("agreement is made between ... [Psi AG, the customer] on the date below", "stitched", "Omikron Psi"),
+        (
+            "The tenant pays the rent of the office in advance [emphasis added] on the first working day",
+            "exact",
+            "rent",
+        ),
+        ("The tenant pays the *rent* of the [sic] office in advance [Hervorhebung hinzugefügt]", "exact", "rent"),
+        ("The tenant pays the rent [c’est nous qui soulignons] of the office in advance", "exact", "rent"),
+    ],
+)
+def test_words_in_brackets_of_a_document(contracts: Store, quote: str, verdict: str, document: str) -> None:
+    """
+    A document that has the words in brackets is found; remarks of the author who quotes are no words.
+    """
+    quotation = judged(contracts, quote)
+    assert quotation.verdict.value == verdict
+    assert quotation.places[0].id == document
+    assert not quotation.notes
+
+
+def test_words_in_brackets_that_no_document_has(contracts: Store) -> None:
+    """
+    A note or a difference shows words in brackets that the document lacks.
+    """
+    missing = "the words in brackets are not in the document: "
+    invented = judged(
+        contracts,
+        "This agreement is made between [Hydra GmbH, the supplier] and [Medusa AG, the customer] on the date below",
+    )
+    assert invented.verdict is Verdict.STITCHED
+    assert invented.notes == (f"{missing}'Hydra GmbH, the supplier'", f"{missing}'Medusa AG, the customer'")
+    half = judged(
+        contracts,
+        "This agreement is made between [Tau GmbH, the supplier] and [Medusa AG, the customer] on the date below",
+    )
+    assert half.verdict is Verdict.EDITED
+    assert [difference.quote for difference in half.places[0].differences] == ["Medusa"]
+    assert half.places[0].id.startswith("Tau ")
+    inserted = judged(contracts, "The tenant [never] pays the rent of the office in advance", "rent")
+    assert inserted.verdict is Verdict.STITCHED
+    assert inserted.notes == (f"{missing}'never'",)
+
+
+def test_a_remark_in_a_document(tmp_path: Path) -> None:
+    """
+    A document with the same remark in brackets has the quotation word for word.
+    """
+    with open_store(tmp_path / "store") as opened:
+        opened.index([Document("letter", "The tennants [sic] keep the roof in repair [emphasis added] as agreed.")])
+        quotation = judged(opened, "The tennants [sic] keep the roof in repair [emphasis added] as agreed")
+    assert quotation.verdict is Verdict.EXACT
+
+
 def test_places_of_parts(store: Store) -> None:
     """
     Each part of a stitched quotation names its range in the quotation.

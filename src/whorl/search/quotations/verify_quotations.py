@@ -95,11 +95,26 @@ _MOST_PLACES = 10
 _KEPT_CHARACTERS = 20_000_000
 #: The hyphen and the blank in a word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
-_SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
+#: Remarks in brackets by the author who quotes, in several languages.
+_REMARK = re.compile(
+    r"\[\s*(?:sic\s*!?|my (?:emphasis|italics)|(?:emphasis|italics) (?:added|mine|ours|in (?:the )?original)"
+    r"|hervorhebung(?:en)? (?:hinzugefügt|von mir|im original|durch (?:den|die) verfasser(?:in)?)|meine hervorhebung"
+    r"|herv(?:orh)?\. d\. ?verf|je souligne|nous soulignons|c['’]est (?:moi qui souligne|nous qui soulignons)"
+    r"|souligné par (?:nous|moi)|italiques? (?:ajoutée?s?|dans l['’]original)"
+    r"|(?:corsivo|enfasi|corsivi) (?:mi[oa]|nostr[oa]|aggiunt[oa]|nell['’]originale)"
+    r"|(?:énfasis|cursivas?) (?:mí[oa]s?|nuestr[oa]s?|añadid[oa]s?|en el original)|el subrayado es (?:mío|nuestro)"
+    r"|(?:grifos?|ênfase) (?:meus?|minha|noss[oa]s?|adicionad[oa]s?|no original)"
+    r"|(?:cursivering|nadruk) (?:toegevoegd|van mij|in origineel))\.?\s*\]",
+    re.IGNORECASE,
+)
 #: A footnote mark, an editor's mark such as `[citation needed]`, or the target of a link in Markdown.
 _MARK = re.compile(r"\[(?:\^?\w{1,40}|\d{1,3}[\d, –-]{1,30}|[a-z ]{4,16} needed)\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
-#: An ellipsis, or an insertion in brackets, but not a footnote mark or a link.
-_GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
+_ELLIPSIS = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…")
+#: Words in brackets, but not a footnote mark or a link. They may be in the document, inserted, or in place of others.
+_INSERTION = re.compile(r"(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
+_GAP = re.compile(f"{_ELLIPSIS.pattern}|{_INSERTION.pattern}")
+#: Verdicts from the best to the worst, to choose between two readings of words in brackets.
+_BEST_FIRST = (Verdict.EXACT, Verdict.EDITED, Verdict.MISATTRIBUTED, Verdict.STITCHED, Verdict.ABSENT)
 
 
 def verification_of(
@@ -151,11 +166,57 @@ def verify_quotations(
     for number, quotation in enumerate(quotations, 1):
         require_time()
         report_progress("verifying quotations", number - 1, len(quotations))
-        verified.append(_Verifier(store, quotation, named, number).verify())
+        verified.append(_verify_quotation(store, quotation, named, number))
     warnings = store.gaps
     if store.without_text:
         warnings = (f"{len(store.without_text):,} documents were not read: the store keeps no text of them", *warnings)
     return Verification(text, tuple(verified), store.count, warnings)
+
+
+def _verify_quotation(
+    store: _DocumentReader, quotation: Quotation, documents: NamedDocuments, number: int
+) -> VerifiedQuotation:
+    """Verify a quotation; read words in brackets as words of the document, and if that fails, as insertions."""
+    verifier = _Verifier(store, quotation, documents, number)
+    literal, insertions = verifier.verify(), verifier.insertions
+    if not insertions or literal.verdict is Verdict.EXACT or verifier.has_parts_in_order:
+        return literal
+    if literal.verdict is Verdict.EDITED and not all(_is_changed(literal, place) for place in insertions):
+        # The document has the words of a bracket, so the brackets are its own.
+        return literal
+    verifier = _Verifier(store, quotation, documents, number, with_insertions=True)
+    if not verifier.has_words:
+        return literal
+    inserted = verifier.verify()
+    if not verifier.has_parts_in_order and _BEST_FIRST.index(literal.verdict) <= _BEST_FIRST.index(inserted.verdict):
+        inside = [(start + 1, end - 1) for start, end in insertions if literal.verdict is Verdict.STITCHED]
+        missing = [place for place in inside if not any(_is_inside(place, found.quote) for found in literal.places)]
+        return replace(literal, notes=(*literal.notes, *_notes_on_insertions(quotation.quote, missing)))
+    notes = dict.fromkeys((*inserted.notes, *literal.notes))
+    return replace(inserted, look_up=_merge_look_ups(literal.look_up, inserted.look_up), notes=tuple(notes))
+
+
+def _is_changed(verified: VerifiedQuotation, place: tuple[int, int]) -> bool:
+    """Check whether one of the differences from a document is in a range of the quotation's characters."""
+    edits = (difference.quote_place for found in verified.places for difference in found.differences)
+    return any(start < place[1] and end > place[0] for start, end in edits)
+
+
+def _is_inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _notes_on_insertions(quote: str, insertions: Iterable[tuple[int, int]]) -> list[str]:
+    """Return notes on words in brackets that the documents do not have at their places in the quotation."""
+    texts = dict.fromkeys(" ".join(quote[slice(*place)].strip("[]").split()) for place in insertions)
+    return [f"the words in brackets are not in the document: {shorten_repr(text)}" for text in texts]
+
+
+def _merge_look_ups(first: LookUp | None, second: LookUp | None) -> LookUp | None:
+    """Return the look-up of two readings of one quotation; the first one read more documents."""
+    if first is None or second is None:
+        return first or second
+    return replace(first, runs=tuple(dict.fromkeys((*first.runs, *second.runs))), read=max(first.read, second.read))
 
 
 class _DocumentReader:
@@ -255,25 +316,42 @@ class _Match:
 class _Verifier:
     """Compares a quotation with documents, and determines the verdict."""
 
-    def __init__(self, store: _DocumentReader, quotation: Quotation, documents: NamedDocuments, number: int) -> None:
+    def __init__(
+        self,
+        store: _DocumentReader,
+        quotation: Quotation,
+        documents: NamedDocuments,
+        number: int,
+        *,
+        with_insertions: bool = False,
+    ) -> None:
         if len(quotation.quote) > MOST_CHARACTERS:
             raise ParameterError(
                 f"quotation {number} has {len(quotation.quote):,} characters; a quotation has at most "
                 f"{MOST_CHARACTERS:,}, and longer texts are for 'whorl sources'"
             )
         self._store, self._quotation = store, quotation
-        quote = _SIC.sub(lambda found: " " * len(found[0]), quotation.quote)
+        #: The quotation with the remarks of its author, which a document may have as well.
+        self._remarked = CanonicalText(quotation.quote)
+        if not self._remarked.words:
+            raise ParameterError(f"quotation {number} has no word: {quotation.quote!r:.80}")
+        quote = _REMARK.sub(lambda found: " " * len(found[0]), quotation.quote)
         self._whole = CanonicalText(quote)
         if not self._whole.words:
-            raise ParameterError(f"quotation {number} has no word: {quotation.quote!r:.80}")
-        pieces = _split_at_gaps(quote)
+            quote, self._whole = quotation.quote, self._remarked
+        #: Ranges of characters of the words in brackets that may be insertions.
+        self.insertions = [found.span() for found in _GAP.finditer(quote) if not _ELLIPSIS.fullmatch(found[0])]
+        pieces = _split_at(_GAP if with_insertions else _ELLIPSIS, quote)
         is_one = len(pieces) == 1
         parts = [(start, self._whole if is_one else CanonicalText(quote[start:end])) for start, end in pieces]
+        self._with_insertions = with_insertions
         self._offsets = [start for start, part in parts if part.words]
         self._parts = [part for _, part in parts if part.words]
         self._words = [word for part in self._parts for word in part.words]
         #: Index of the first word of each part, and at the end the number of all words.
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
+        self._in_order: _Match | None = None
+        self.has_parts_in_order = False
         self._notes: list[str] = []
         self._named = self._find_named(documents)
         self._runs: dict[str, None] = {}
@@ -299,6 +377,10 @@ class _Verifier:
         return [*named]
 
     @property
+    def has_words(self) -> bool:
+        return bool(self._words)
+
+    @property
     def _is_long(self) -> bool:
         return len(self._words) >= FEWEST_WORDS
 
@@ -317,6 +399,7 @@ class _Verifier:
             if not any(match.at for match in others):
                 others += self._find_exact_by_words([*named, *others])
         verdict, places = self._verdict(named, others)
+        self.has_parts_in_order = verdict is Verdict.STITCHED and self._in_order is not None
         read = len({*self._read_by_words, *(match.id for match in others)})
         is_complete = self._is_complete and not self._store.gaps
         looked_up = LookUp(tuple(self._runs), self._store.count, read, is_complete) if self._runs else None
@@ -330,11 +413,28 @@ class _Verifier:
         elif not is_complete and verdict is Verdict.ABSENT:
             notes.append("its words cannot all be looked up, so its absence is not proved")
         notes += self._notes
+        if self._with_insertions and verdict is not Verdict.ABSENT:
+            notes += _notes_on_insertions(self._quotation.quote, self._find_missing_insertions())
         notes += [f"the text has no footnote {mark}" for mark in self._quotation.missing_footnotes]
         source_id = named[0].id if named else next(iter(self._named), None)
         return VerifiedQuotation(
             self._quotation, len(self._words), verdict, source_id, places[:_MOST_PLACES], looked_up, tuple(notes)
         )
+
+    def _find_missing_insertions(self) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of the words in brackets that the document does not have next to the parts around them."""
+        for start, end in self.insertions:
+            words = CanonicalText(self._quotation.quote[start:end]).words
+            following = bisect_right(self._offsets, start)
+            found, is_there = self._in_order, False
+            if found is not None and following < len(self._parts):
+                at = found.at[following]
+                is_there = at >= len(words) and found.document.words[at - len(words) : at] == words
+            if found is not None and following and not is_there:
+                at = found.at[following - 1] + len(self._parts[following - 1].words)
+                is_there = found.document.words[at : at + len(words)] == words
+            if not is_there:
+                yield start, end
 
     def _decides_verdict(self, match: _Match) -> bool:
         """Check whether a document decides the verdict, so that the search can stop."""
@@ -377,6 +477,7 @@ class _Verifier:
             quote = self._whole.place(0, len(self._whole.words))
             return Verdict.EXACT, (self._make_place(match, quote, (match.at[0], match.end)),)
         if match.at:
+            self._in_order = match
             return Verdict.STITCHED, tuple(
                 self._make_place(match, self._range_in_quote(low, high), (at, at + high - low))
                 for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
@@ -558,7 +659,10 @@ class _Verifier:
 
     def _exact_match(self, document_id: str, document: CanonicalText) -> _Match | None:
         """Return a match if a document has the whole quotation, or all its parts in order."""
-        for quote, text in product(self._whole.readings, document.readings):
+        quotes = self._whole.readings
+        if self._remarked.words != self._whole.words:
+            quotes = (*quotes, *self._remarked.readings)
+        for quote, text in product(quotes, document.readings):
             if (at := text.find(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
                 return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
@@ -671,9 +775,9 @@ def _other_spellings(words: Sequence[str], at: int, profile: str) -> Iterator[st
         yield from (text for text in texts if usual.isalnum() or tokens(text, profile) != usual_tokens)
 
 
-def _split_at_gaps(quote: str) -> list[tuple[int, int]]:
-    """Return the parts of a quotation between its ellipses and insertions, as ranges of characters."""
-    ends = [0, *(end for found in _GAP.finditer(quote) for end in found.span()), len(quote)]
+def _split_at(gaps: re.Pattern[str], quote: str) -> list[tuple[int, int]]:
+    """Return the parts of a quotation between its gaps, as ranges of characters."""
+    ends = [0, *(end for found in gaps.finditer(quote) for end in found.span()), len(quote)]
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
