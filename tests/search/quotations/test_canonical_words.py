@@ -60,6 +60,14 @@ from whorl.search.quotations.canonical_words import CanonicalText
         ("x – y", "x y"),
         ("5' high", '5" high'),
         ("see [it](#2) or ![a plan](./plan.png)", "see it or a plan"),
+        ("wrote:\n> the rent\n> is due\n>\n>> in > May\n> > at noon", "wrote: the rent is due in > May at noon"),
+        (
+            "Due:\n* the rent\n  of May\n* the fee\n\n+ the tax\n+ 5 a day",
+            "Due: the rent of May the fee the tax 5 a day",
+        ),
+        ("What is due\n* the rent\n* the fee", "What is due the rent the fee"),
+        ("/**\n * The rent\n * is due\n */", "/** The rent is due */"),
+        ("the rent\\\nis due<br>\nat noon<br/>or<br>later", "the rent is due at noon or later"),
     ],
 )
 def test_equal(a: str, b: str) -> None:
@@ -72,6 +80,11 @@ def test_equal(a: str, b: str) -> None:
 @pytest.mark.parametrize(
     ("a", "b"),
     [
+        ("it is\n> 5", "it is 5"),
+        ("it is\n>= 5\n>= 4", "it is 5 4"),
+        ("f(a\n+ b\n+ c)", "f(a b c)"),
+        ("f(a\n* b)", "f(a b)"),
+        ("the <br> tag", "the tag"),
         ("1.5", "15"),
         (".5", "5"),
         ("n!", "n"),

@@ -112,7 +112,7 @@ def test_verdicts(store: Store, quote: str, source: str | None, verdict: str, id
 
 
 RENT = "In the year after that the rent of the flat changes by {}5 percent each month until it ends."
-COMMENTED = "/* {} The word\n * used in\n * the second clause\n * of this lease\n * is rent. */"
+COMMENTED = "/* {} The word\n = used in\n = the second clause\n = of this lease\n = is rent. */"
 COLUMN = (
     "The land-\nlord keeps the struc-\nture of the build-\ning in good re-\npair and in-\n"
     "sures it against\nstorm and fire."
