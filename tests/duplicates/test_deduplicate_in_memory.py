@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,48 @@ def test_tables_and_their_columns(table: Callable[[list[str | None]], Any]) -> N
     assert deduplicate(made["body"]).clusters == expected
     with pytest.raises(ParameterError, match=re.escape("there is no column 'text'; name one of 'body'")):
         deduplicate(made)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_nested_columns(table: Callable[[list[Any]], Any], tmp_path: Path) -> None:
+    """
+    A path names a nested column, as on the command line: texts in a list are one text, and --keep reads a nested value.
+    pandas has arrays of numpy in columns that it has read from Parquet.
+    """
+    texts = ["one two three four five six", "a text with more words than one shingle", "one two three four five six"]
+    chats = [
+        {"turns": [{"content": text[:9]}, {"content": text[9:]}], "made": {"at": number}, "title": text}
+        for number, text in enumerate(texts)
+    ]
+    made = table([*chats, None])
+    if hasattr(made, "to_parquet"):
+        made.to_parquet(tmp_path / "rows.parquet")
+        made = type(made)(pytest.importorskip("pandas").read_parquet(tmp_path / "rows.parquet"))
+    for column in ("body.title", "body.turns.content"):
+        found = deduplicate(made, text_column=column, keep="largest:body.made.at")
+        assert found.clusters == [[2, 0]]
+        assert found.summary.text_bytes == sum(map(len, texts)) + 2 * len(texts) * (column != "body.title")
+    with pytest.raises(ParameterError) as error:
+        deduplicate(made, text_column="body.text")
+    assert str(error.value).startswith("there is no column 'body.text'; name one of 'body.")
+    assert "'body.turns.content'" in str(error.value)
+
+
+@pytest.mark.parametrize("table", TABLES[:2])
+def test_two_columns_of_one_name(table: Callable[[list[str | None]], Any]) -> None:
+    """
+    A table of two text columns with the same name is refused; other columns may have the same name.
+    """
+    made = table(TEXTS)
+    if hasattr(made, "append_column"):
+        made = made.append_column("other", made["body"]).append_column("other", made["body"])
+    else:
+        made = (
+            pytest.importorskip("pandas").concat([made, made.rename(columns={"body": "other"})] * 2, axis=1).iloc[:, 1:]
+        )
+    assert deduplicate(made, text_column="body").clusters == deduplicate(TEXTS).clusters
+    with pytest.raises(ParameterError, match="several columns are called 'other'; rename all but one"):
+        deduplicate(made, text_column="other")
 
 
 def test_masks_select_rows() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on
+from whorl.ingest.rows.protocol import column_paths, find_text, has_column
 from whorl.model import Document
 
 #: Names of the methods that convert a column to a list: `to_pylist` in pyarrow, `to_list` in pandas and polars.
@@ -197,23 +198,24 @@ def deduplicate(
     Args:
         texts: An iterable of texts, a column of pandas, polars or pyarrow, or a table with such a column: a frame of
             pandas or polars, an Arrow table, a Hugging Face dataset. A missing text is treated as an empty text.
-        text_column: Column of the texts in a table.
+        text_column: Column of the texts in a table. A nested field is named by its path, such as "messages.content";
+            the texts of a list are joined with blank lines.
         threshold: Minimum share of common shingles that makes two texts near-duplicates, in percent; a number up to 1
             is a fraction.
         metric: Share that the threshold applies to: common shingles as a share of all shingles of both texts
             ("jaccard"), or of the smaller text's shingles ("containment").
         recall: Minimum percentage of the pairs just at the threshold that the search finds; a number up to 1 is a
             fraction.
-        keep: Text of a cluster to keep: "first", "longest", or according to another column of the table,
-            "newest:COLUMN", "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first text. A text
-            without a date or number is kept only if its cluster has no other text.
+        keep: Text of a cluster to keep: "first", "longest" (most distinct shingles), or according to another column of
+            the table, "newest:COLUMN", "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first
+            text. A text without a date or number is kept only if its cluster has no other text.
         shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
 
     The number 1 as a percentage means 100 %, not 1 %; a UserWarning says so.
 
     Raises:
-        ParameterError: An option is invalid, a column is missing, a value is not a text, or no text of a cluster has a
-            date or number in the column of `keep`.
+        ParameterError: An option is invalid, a column is missing or not the only one of its name, a value is not a
+            text, or no text of a cluster has a date or number in the column of `keep`.
 
     >>> found = deduplicate(["one two three four five six", "a b c d e", "One two three four five six!"])
     >>> found.keep.tolist(), found.clusters
@@ -272,10 +274,35 @@ def _column(data: Any, name: str) -> list[Any]:
     if type(data).__name__ == "LazyFrame":
         raise ParameterError("texts is a LazyFrame, which has no rows yet; call its collect() first")
     if (known := _column_names(data)) is not None:
-        if name not in known:
-            listed = ", ".join(map(repr, known[:_LISTED_COLUMNS])) or "none"
-            raise ParameterError(f"there is no column {name!r}; name one of {listed}")
-        data = data[name]
+        outer = name if name in known else str(name).partition(".")[0]
+        if known.count(outer) > 1:
+            raise ParameterError(f"several columns are called {outer!r}; rename all but one")
+        if outer not in known:
+            raise _no_column(name, known)
+        data = data[outer]
+        if outer != name:
+            rows = [{outer: _with_lists(value)} for value in _values(data)]
+            given = [row for row in rows if row[outer] is not None and row[outer] != []]
+            if given and not any(has_column(row, name) for row in given):
+                inner = dict.fromkeys(path for row in given[:_LISTED_COLUMNS] for path in column_paths(row))
+                raise _no_column(name, [*inner, *(own for own in known if own != outer)])
+            return [find_text(row, name) for row in rows]
+    return _values(data)
+
+
+def _no_column(name: str, known: Sequence[object]) -> ParameterError:
+    listed = ", ".join(map(repr, known[:_LISTED_COLUMNS])) or "none"
+    return ParameterError(f"there is no column {name!r}; name one of {listed}")
+
+
+def _with_lists(value: object) -> object:
+    """Return a value with lists in place of the arrays that pandas has in nested columns."""
+    if isinstance(value, dict):
+        return {key: _with_lists(inner) for key, inner in value.items()}
+    return [_with_lists(inner) for inner in value] if isinstance(value, list | np.ndarray) else value
+
+
+def _values(data: Any) -> list[Any]:
     for method in _TO_LIST:
         if hasattr(data, method):
             return list(getattr(data, method)())
