@@ -384,6 +384,19 @@ def test_a_state_and_new_documents(lines: Path, tmp_path: Path) -> None:
     assert (done.exit_code, "name another folder" in done.stderr) == (2, True)
 
 
+def test_the_size_of_a_state_is_unknown(lines: Path, tmp_path: Path) -> None:
+    """
+    The line on what can be removed has sizes only if all documents are from this run's files.
+    """
+    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "more", "text": DOCUMENTS[0].text}) + "\n")
+    told = [
+        next(line for line in run(path, "--state", tmp_path / "state").stderr.splitlines() if "keeping one" in line)
+        for path in (lines, tmp_path / "more.jsonl", lines)
+    ]
+    assert ["kB" in line for line in told] == [True, False, False]
+    assert "% of the text" in told[1]
+
+
 def test_unreadable_documents_are_reported(tmp_path: Path) -> None:
     """
     Broken lines, repeated ids and missing paths are reported, and the rest is compared.

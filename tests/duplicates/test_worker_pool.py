@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from whorl.duplicates import worker_pool
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.retention import Keep
-from whorl.duplicates.run import duplicates_among
+from whorl.duplicates.run import FILES_SCHEME, duplicates_among
+from whorl.duplicates.sketching import Sketching
 from whorl.errors import ParameterError, StoreError
 from whorl.ingest.rows import text_rows as lines
 from whorl.model import Document
@@ -108,3 +110,15 @@ def test_errors_of_the_whole_input_are_raised(tmp_path: Path) -> None:
         duplicates_among(failing(), DuplicatesOptions(PAIR_OPTIONS, workers=2)),
     ):
         pass
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_temporary_folder() -> None:
+    """
+    The error of a process names the folder, and the variable that chooses another one.
+    """
+    sketching = Sketching(DuplicatesOptions(), FILES_SCHEME)
+    documents = [Document("a", "one two three four five six")]
+    written = worker_pool._write_hashes(sketching.sketch, "/dev/full", multiprocessing.Value("q", 0), documents)
+    with pytest.raises(StoreError, match=r"temporary folder /dev cannot be written: No space left on device; TMPDIR="):
+        list(written)

@@ -434,7 +434,9 @@ def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader)
                 shown = [f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them"]
     lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
     if command.clusters and not new and result.count_pairs():
-        lines.append(redundancy_line(result, reading.byte_progress[1], complete=complete, keep=keep))
+        # The sizes of the files of earlier runs are unknown.
+        size = 0 if command.state is not None and result.documents > reading.count else reading.byte_progress[1]
+        lines.append(redundancy_line(result, size, complete=complete, keep=keep))
     return lines + shown
 
 

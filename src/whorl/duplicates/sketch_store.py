@@ -527,7 +527,14 @@ def _write_failures(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"the folder {folder} cannot be used: {error}") from error
+        raise temporary_folder_error(folder, error) from error
+
+
+def temporary_folder_error(folder: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"the temporary folder {folder} cannot be written: {error.strerror or error}; TMPDIR=FOLDER before the command "
+        "chooses another place"
+    )
 
 
 class _StringFile:

@@ -15,11 +15,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays_and_batches import batches
 from whorl.duplicates.input import InputDocuments, ReadReport
-from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
+from whorl.duplicates.sketch_store import TemporarySketchStore, temporary_folder_error, write_all
 from whorl.duplicates.sketching import MakeSketches, SketchBatch
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.kernel import kernel_if_ready, return_kernel
@@ -172,5 +173,5 @@ def _write_hashes(sketch: MakeSketches, path: str, end: Any, part: Iterable[Docu
             try:
                 write_all(file.fileno(), made.hashes, offset)
             except OSError as error:
-                raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
+                raise temporary_folder_error(Path(path).parent, error) from None
             yield replace(made, hashes=made.hashes[:0], offset=offset)
