@@ -16,7 +16,7 @@ from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.document_fields import find_used_names
 from whorl.engine.solr.inspect_collection import Schema, names_in_use
-from whorl.errors import EngineResponseError, FieldError
+from whorl.errors import EngineResponseError, FieldError, ParameterError
 from whorl.model import PropertyValue
 from whorl.query.plan.nodes import Kind
 from whorl.store import Store
@@ -118,6 +118,43 @@ def test_a_collection_without_types(client: SolrClient) -> None:
         store.index([document], again=True)
         assert ids(store, "year:[2000 TO *]") == ["a"]
         assert ids(store, '=name:"A name"') == ["a"]
+
+
+def test_names_that_begin_with_a_digit(client: SolrClient) -> None:
+    """
+    Solr's field lists and sorts read such names as numbers; whorl returns and sorts by the fields' values.
+    """
+    for step in (
+        {"add-field": {"name": "3002", "type": "pint"}},
+        {"add-field": {"name": "3001", "type": "string"}},
+        {"add-dynamic-field": {"name": "*_n", "type": "pint"}},
+    ):
+        client.post("schema", step)
+    properties: dict[str, PropertyValue | Sequence[PropertyValue]] = {
+        "2021": "budget",
+        "3d_model": "yes",
+        "1e5": 7,
+        "7": True,
+        "100_n": 5,
+        "3001": "x",
+        "3002": 2,
+    }
+    with open_store(client.url) as store:
+        store.index(
+            [
+                Document("a", "", properties=properties),
+                Document("b", "", properties={"color": "red", "3002": 1}),
+                Document("c", "", properties={"1e5": 9, "3002": 3}),
+            ]
+        )
+        found = store.engine.documents(["a", "b"])
+        assert found["a"].properties == {name: (value,) for name, value in properties.items()}
+        assert found["b"].properties == {"color": ("red",), "3002": (1,)}
+        for name, expected in (("3002", ["c", "a", "b"]), ("1e5", ["c", "a", "b"]), ("100_n", ["a", "b", "c"])):
+            hits = store.search("id:a OR id:b OR id:c", sort=[Order(name)]).hits
+            assert [hit.id for hit in hits] == expected, name
+        with pytest.raises(ParameterError, match="reads the name of this field as a number"):
+            store.search("id:a", sort=[Order("3001")])
 
 
 def test_a_field_is_known_when_it_is_searchable(client: SolrClient) -> None:

@@ -37,7 +37,7 @@ from whorl.errors import (
 )
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-_IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
+_IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"^\d|\W", re.ASCII)
 #: Cursor mark of the first page.
 FIRST_CURSOR_MARK = "*"
 #: Parameters of all requests. With them, Solr does not replace ${…} in ids, words and tokens (`expandMacros`), and does
@@ -306,7 +306,8 @@ def term_vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
 
 def escape_field_names(fields: Iterable[str]) -> list[str]:
     """Escape field names for a field list. The response may also contain fields with similar names."""
-    # Some characters, and the name `score`, have a meaning in a field list. So use ?, which matches any character.
+    # Some characters, and the name `score`, have a meaning in a field list, and Solr reads a digit at the beginning
+    # as a number. So use ?, which matches any character.
     names = ("scor?" if name == "score" else name for name in fields)
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in names]
 

@@ -83,6 +83,8 @@ _MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Pattern of the names that Solr always reads as fields in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
+#: Pattern of the names that Solr reads as a number in a sort.
+_NUMBER = re.compile(r"\d+(\.\d*)?([eE]\d+)?", re.ASCII)
 #: Possible separators of tokens: characters that need no escape in a regular expression.
 _SEPARATORS = "~%@=!,;:"
 #: Separator of ids, which contain no control characters.
@@ -276,7 +278,9 @@ class _Builder:
         fields = [field for _, field in key.engine_fields]
         if key.field is None or fields == [self._names.key]:
             return [f"{'score' if key.field is None else self._names.key} {direction}"]
-        for field in fields:
+        for kind, field in key.engine_fields:
+            if _NUMBER.fullmatch(field) and kind in (Kind.KEYWORD, Kind.TEXT):
+                raise ParameterError(f"Solr cannot sort by {field!r:.80}: it reads the name of this field as a number")
             if not _SORTABLE.fullmatch(field):
                 raise ParameterError(
                     f"Solr sorts by no field called {field!r:.80}: only by letters, digits, _ . : and -"
@@ -285,7 +289,10 @@ class _Builder:
         self.named[name] = _constant({"bool": {"should": [exists(field) for field in fields]}}, 1.0)
         best = "min" if key.is_ascending else "max"
         functions = [f'field("{field}",{best})' for field in fields]
-        values = fields[0] if len(fields) == 1 else f"def({','.join(functions)})"
+        if len(fields) == 1:
+            values = functions[0] if _NUMBER.fullmatch(fields[0]) else fields[0]
+        else:
+            values = f"def({','.join(functions)})"
         # A missing number or date would be sorted as 0, so first sort by whether the field has a value.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
@@ -602,7 +609,8 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
             case StatisticsFacet(field=field):
                 if not _NAMEABLE.fullmatch(field):
                     raise ParameterError(
-                        f"Solr counts the numbers of no field called {field!r:.80}: only of letters, digits, _ . and :"
+                        f"Solr counts the numbers of no field called {field!r:.80}: only of letters, digits, _ . and : "
+                        "that begin with no digit"
                     )
                 request |= {f"{name}_{statistic}": f"{function}({field})" for statistic, function in _FUNCTIONS.items()}
     return request
