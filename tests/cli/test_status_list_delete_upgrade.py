@@ -37,6 +37,19 @@ def test_delete(notes: Path) -> None:
     assert search_json("*")["total"] == 0
 
 
+def test_delete_of_a_name_that_several_have(notes: Path) -> None:
+    """
+    A name of several documents deletes none, and a note lists them.
+    """
+    with open_store("store") as opened:
+        opened.index([Document(f"{folder}/b.txt", "Other words.", name="b.txt") for folder in ("x", "y")])
+    done = whorl("delete", "--store", "store", "b.txt", "gone")
+    assert done.stdout == "0 of 2 documents deleted\n"
+    several = "'notes/b.txt', 'x/b.txt', 'y/b.txt'; name one by its id"
+    assert f"note: the store has no document 'b.txt', but several of this name: {several}" in done.stderr
+    assert "note: the store has no document 'gone'" in done.stderr
+
+
 @pytest.mark.parametrize("reference", ["*", "*:*", "notes/*", "{!lucene}*:*", "", "\ud800", "notes/a.txt\0"])
 def test_delete_takes_ids_and_no_queries(notes: Path, reference: str) -> None:
     """

@@ -121,9 +121,11 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
             for name, document_id in known.items()
             if name != document_id
         )
-        missing = [shorten_repr(name) for name in dict.fromkeys(ids) if name not in known]
-        if missing:
-            print_notes([f"the store has no document {format_names(missing, _LISTED)}"])
+        missing = [name for name in dict.fromkeys(ids) if name not in known]
+        hints = {name: hint for name in missing[:_LISTED] if (hint := opened.references.names_hint(name))}
+        print_notes(f"the store has no document {shorten_repr(name)}{hint}" for name, hint in hints.items())
+        if unknown := [shorten_repr(name) for name in missing if name not in hints]:
+            print_notes([f"the store has no document {format_names(unknown, _LISTED)}"])
         count = opened.delete_chosen({*known.values()} if ids else None, options)
     if options.dry_run:
         print_notes(count.warnings)

@@ -36,7 +36,9 @@ from whorl.query.unparse import quote
 
 Result = TypeVar("Result")
 #: Maximum number of documents to list in a message if several documents have the same name.
-_NAMES_SHOWN = 5
+NAMES_SHOWN = 5
+#: Maximum number of documents that a name stands for if it may stand for several, such as the parts of one file.
+MOST_NAMED_ALIKE = 1_000
 #: Limits for suggestions: minimum and maximum length of a word to search for, maximum number of words to search for,
 #: and maximum number of documents to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
@@ -97,17 +99,31 @@ class References:
         ids = ((name, self.id_by_path(name) or self._id_by_name(name)) for name in references)
         return {name: document_id for name, document_id in ids if document_id is not None}
 
-    def ids_of_files(self, paths: Iterable[str]) -> dict[str, str]:
+    def ids_of_all(self, references: Iterable[str]) -> dict[str, list[str]]:
+        """Return a dict from each reference to the ids of all documents that it names; omit unknown references.
+
+        An id or a path names one document; a name can name several, at most `MOST_NAMED_ALIKE`.
+        """
+        wanted = list_references(references)
+        resolved = dict(self._engine.resolve(wanted)) if wanted else {}
+        ids: dict[str, list[str]] = {}
+        for name in wanted:
+            document_id = resolved.get(name) or self.id_by_path(name)
+            found = [hit.id for hit in self._find_by_name(name)] if document_id is None else [document_id]
+            if found:
+                ids[name] = found
+        return ids
+
+    def ids_of_files(self, paths: Iterable[str]) -> dict[str, list[str]]:
         """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case.
 
-        Omit a path if no document or several documents have its file name.
+        Omit a path if no document has its file name.
         """
         ids = {}
         for path in paths:
             name = PurePosixPath(path.replace("\\", "/")).name
-            found = self._find_by_name(name, ignores_case=True)
-            if len(found) == 1:
-                ids[path] = found[0].id
+            if found := self._find_by_name(name, ignores_case=True):
+                ids[path] = [hit.id for hit in found]
         return ids
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
@@ -153,7 +169,7 @@ class References:
             resolved = self.resolve_text(text, reference, finds_copy=finds_copy)
             note = f"{reference} is not in the store, so the file itself is the source"
             return resolved if resolved.note else replace(resolved, note=note)
-        if names := self._names_hint(reference):
+        if names := self.names_hint(reference):
             raise UnknownDocumentError(reference, names)
         suggested = self._nearest_id(reference)
         advice = self._gaps_hint() or ("" if suggested else f"; {self._advice}")
@@ -165,14 +181,14 @@ class References:
         If several documents have this name, the error lists them; otherwise it suggests the document with the most
         similar id or name.
         """
-        if names := self._names_hint(reference):
+        if names := self.names_hint(reference):
             return UnknownDocumentError(reference, names)
         return UnknownDocumentError(reference, self._gaps_hint(), self._nearest_id(reference))
 
-    def _names_hint(self, reference: str) -> str:
+    def names_hint(self, reference: str) -> str:
         """Return a hint that lists the documents with this name; "" if at most one document has it."""
         names = self._find_by_name(reference)
-        shown = ", ".join(shorten_repr(hit.id) for hit in names[:_NAMES_SHOWN])
+        shown = ", ".join(shorten_repr(hit.id) for hit in names[:NAMES_SHOWN])
         return f", but several of this name: {shown}; name one by its id" if len(names) > 1 else ""
 
     def _gaps_hint(self) -> str:
@@ -303,7 +319,7 @@ class References:
         # A file name may be invalid Unicode; no query can contain such a name.
         with suppress(QueryError, ParameterError, SchemaError):
             query = f"{'' if ignores_case else '='}name:{quote(name)}"
-            hits = self._engine.search(self._bound(query), start=0, rows=10 * _NAMES_SHOWN).hits
+            hits = self._engine.search(self._bound(query), start=0, rows=MOST_NAMED_ALIKE).hits
             if ignores_case:
                 return [hit for hit in hits if hit.name.casefold() == name.casefold()]
             return [hit for hit in hits if hit.name == name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -87,10 +88,11 @@ def test_named_documents(library: Store, after: str, ids: set[str], notes: list[
     text = f"“keeps the structure, the roof”{after}"
     ((quotation,),) = quotations_of(text)[1:]
     named = NamedDocuments(library.references, quotation.sources)
-    assert {found for source in quotation.sources for found in named.find(source)[0]} == ids
+    found = [document_id for source in quotation.sources for document_id in named.find(source)[0]]
+    assert {*found} == ids
     (verified,) = library.verify(source=text).quotations
     assert (verified.verdict is Verdict.EXACT, list(verified.notes)) == (not ids or "lease" in ids, notes)
-    assert verified.source_id == ("lease" if "lease" in ids else min(ids, default=None))
+    assert verified.source_id == ("lease" if "lease" in ids else next(iter(found), None))
 
 
 def test_a_quotation_stitched_from_two_named_documents(library: Store) -> None:
@@ -100,3 +102,22 @@ def test_a_quotation_stitched_from_two_named_documents(library: Store) -> None:
     parts = "The tenant pays a rent of 1,450 a month", "and the chair promised a written answer by the end"
     (verified,) = library.verify(source=f"“{parts[0]} {parts[1]}” (lease; minutes.md)").quotations
     assert (verified.verdict, [place.id for place in verified.places]) == (Verdict.STITCHED, ["lease", "a/minutes.md"])
+
+
+def test_a_name_that_several_documents_have(tmp_path: Path) -> None:
+    """
+    A name of several documents, such as the parts of one file, means any of them.
+    """
+    quote = "keeps the structure, the roof"
+    filler = [Document(f"r.pdf#{number}", f"Page {number} says nothing.", "r.pdf") for number in range(60)]
+    with open_store(tmp_path / "store") as store:
+        store.index([*filler, Document("r.pdf#60", LEASE, "r.pdf"), Document("other", MINUTES, "other.txt")])
+        for name in ("r.pdf", "R.PDF"):
+            note = f"took {name!r} for any of 61 documents: 'r.pdf#0', "
+            (right,) = store.verify(quotations=[{"quote": quote, "source": name}]).quotations
+            assert (right.verdict, right.source_id) == (Verdict.EXACT, "r.pdf#60")
+            assert right.notes[0].startswith(note)
+            assert right.notes[0].endswith(" and 56 more")
+            (wrong,) = store.verify(source=f"“the chair promised a written answer” ({name})").quotations
+            assert wrong.verdict is Verdict.MISATTRIBUTED
+            assert wrong.places[0].id == "other"

@@ -8,10 +8,13 @@ files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
+
+from whorl.errors import format_names, shorten_repr
+from whorl.search.document_references import MOST_NAMED_ALIKE, NAMES_SHOWN
 
 if TYPE_CHECKING:
     from whorl.search.document_references import References
@@ -89,7 +92,7 @@ class NamedDocuments:
 
     def __init__(self, references: References, sources: Iterable[NamedSource]) -> None:
         names = {name for source in sources for name in _names_in(source)}
-        self._ids = references.ids(sorted(names))
+        self._ids = references.ids_of_all(sorted(names))
         unknown = [name for name in sorted(names - self._ids.keys()) if _FILE_NAME.fullmatch(name)]
         #: Ids of documents by inexact names: the folder, or upper and lower case, differs.
         self._similar = references.ids_of_files(unknown)
@@ -97,15 +100,15 @@ class NamedDocuments:
     def find(self, source: NamedSource) -> tuple[list[str], list[str]]:
         """Return the ids of the documents that a source names, and notes about its unknown and inexact names."""
         notes: dict[str, None] = {}
-        whole = next(filter(None, (self._find(name, notes) for name in source.names)), None)
-        if whole is not None:
-            return [whole], [*notes]
+        whole = next(filter(None, (self._find(name, notes) for name in source.names)), [])
+        if whole:
+            return whole, [*notes]
         ids: dict[str, None] = {}
         for part, *words in source.parts:
             found = self._find(part, notes)
             in_words = {} if found else {word: self._find(word, notes) for word in words}
-            ids.update(dict.fromkeys(filter(None, (found, *in_words.values()))))
-            missing = [word for word, document_id in in_words.items() if document_id is None and _is_file(word)]
+            ids.update((key, None) for keys in (found, *in_words.values()) for key in keys)
+            missing = [word for word, keys in in_words.items() if not keys and _is_file(word)]
             if missing and any(in_words.values()):
                 notes.update((_unknown_note(word), None) for word in missing)
             elif missing and len(part.split()) <= _MOST_WORDS:
@@ -114,15 +117,16 @@ class NamedDocuments:
             return [], [_unknown_note(source.text)]
         return [*ids], [*notes]
 
-    def _find(self, name: str, notes: dict[str, None]) -> str | None:
-        """Return the id of the document with this name, or None; add a note if the name is inexact."""
+    def _find(self, name: str, notes: dict[str, None]) -> list[str]:
+        """Return the ids of the documents with this name; add a note if the name is inexact or several have it."""
         for key in (name, _POSITION.sub("", name)):
-            if key in self._ids:
-                return self._ids[key]
-            if key in self._similar:
-                notes[f"took {key!r:.200} for {self._similar[key]!r:.200}"] = None
-                return self._similar[key]
-        return None
+            if ids := self._ids.get(key) or self._similar.get(key):
+                if len(ids) > 1:
+                    notes[_several_note(key, ids)] = None
+                elif key not in self._ids:
+                    notes[f"took {key!r:.200} for {ids[0]!r:.200}"] = None
+                return ids
+        return []
 
 
 def _names_in(source: NamedSource) -> Iterator[str]:
@@ -147,3 +151,9 @@ def _without_decoration(name: str) -> str:
 
 def _unknown_note(name: str) -> str:
     return f"the store has no document {name!r:.200}"
+
+
+def _several_note(name: str, ids: Sequence[str]) -> str:
+    most = "at least " if len(ids) == MOST_NAMED_ALIKE else ""
+    shown = format_names([*map(shorten_repr, ids)], NAMES_SHOWN)
+    return f"took {name!r:.200} for any of {most}{len(ids):,} documents: {shown}"

@@ -389,7 +389,7 @@ class _Verifier:
         return bool(self._quotation.sources) and not self._named
 
     def verify(self) -> VerifiedQuotation:
-        named = sorted(self._compare_documents(self._named), key=_rank)
+        named = self._compare_named()
         others: list[_Match] = []
         if not named or not self._decides_verdict(named[0]):
             for match in self._documents_with_runs(named):
@@ -420,6 +420,15 @@ class _Verifier:
         return VerifiedQuotation(
             self._quotation, len(self._words), verdict, source_id, places[:_MOST_PLACES], looked_up, tuple(notes)
         )
+
+    def _compare_named(self) -> list[_Match]:
+        """Compare the named sources, the most similar first. Return only the first exact one, if any is exact."""
+        for start in range(0, len(self._named), _READ_AT_ONCE):
+            for document_id, document in self._store.read(self._named[start : start + _READ_AT_ONCE]).items():
+                match = self._exact_match(document_id, document)
+                if match and len(match.at) == 1:
+                    return [match]
+        return sorted(self._compare_documents(self._named), key=_rank)
 
     def _find_missing_insertions(self) -> Iterator[tuple[int, int]]:
         """Yield the ranges of the words in brackets that the document does not have next to the parts around them."""
