@@ -94,6 +94,45 @@ def run(address: str, url: str, *command: str) -> Result:
     return result
 
 
+def test_limits_in_the_defaults_of_a_handler(solr_standalone_url: str) -> None:
+    """
+    Each request replaces a handler's defaults that would cut its response, or hide the cut.
+    """
+    base_url, name = solr_standalone_url.rpartition("/")[0], f"whorl_limits_{uuid.uuid4().hex[:8]}"
+    client = SolrClient(solr_runtime.make_collection(base_url, name))
+    try:
+        limits = {"timeAllowed": 1, "shards.tolerant": True, "minExactCount": 1, "omitHeader": True}
+        handler = {"name": "/limited", "class": "solr.SearchHandler", "defaults": limits}
+        client.change("config", {"add-requesthandler": {**handler, "invariants": {"echoParams": "all"}}})
+        selected = client.select({"query": "id:none", "limit": 0}, "limited")
+        used = selected.answer["responseHeader"]["params"]
+        expected = {
+            "timeAllowed": "-1",
+            "shards.tolerant": "false",
+            "minExactCount": "2147483647",
+            "omitHeader": "false",
+        }
+        assert {key: used[key] for key in expected} == expected
+    finally:
+        client.close()
+        solr_runtime.drop(base_url, name)
+
+
+def test_a_partial_response_is_an_error(url: str) -> None:
+    """
+    A response that Solr has cut at a limit is not taken for a complete one.
+    """
+    header = {"status": 0, "partialResults": True, "partialResultsDetails": "Limits exceeded!"}
+    body = {"responseHeader": header, "response": {"numFound": 1, "start": 0, "docs": [{"id": "a", "score": 1.0}]}}
+    with faulty(url, "/select", body).serving() as address:
+        for command in ("search word1 --store URL", "delete a --store URL", "duplicates --store URL"):
+            result = run(address, url, *command.split())
+            assert result.exit_code == 1
+            assert "answered with a part of the results only (Limits exceeded!)" in result.output
+    with open_store(url) as store:
+        assert store.search("word1").total == 2
+
+
 @pytest.mark.parametrize("number", [10**400, -(1 << 70), 1e30, "many", None])
 def test_numbers_that_no_solr_writes(number: object) -> None:
     """

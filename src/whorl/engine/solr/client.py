@@ -40,9 +40,19 @@ _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"^\d|\W", re.ASCII)
 #: Cursor mark of the first page.
 FIRST_CURSOR_MARK = "*"
-#: Parameters of all requests. With them, Solr does not replace ${…} in ids, words and tokens (`expandMacros`), and does
-#: not repeat hundreds of tokens in the header of the response (`omitHeader`).
-_ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
+#: Parameters of all requests; they replace the defaults of a request handler. With them, Solr does not replace ${…} in
+#: ids, words and tokens (`expandMacros`), and does not repeat hundreds of tokens in the header of the response
+#: (`echoParams`). Responses are complete, and counts exact; the header shows an incomplete response (`omitHeader`).
+_ALWAYS = {
+    "expandMacros": "false",
+    "wt": "json",
+    "echoParams": "none",
+    "omitHeader": "false",
+    "indent": "false",
+    "timeAllowed": "-1",
+    "shards.tolerant": "false",
+    "minExactCount": str((1 << 31) - 1),
+}
 _ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
 
@@ -214,6 +224,15 @@ class SolrClient:
         if not isinstance(parts, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
             raise self.malformed_response(f"no JSON object: {_title_or_text(text) or 'nothing'}")
+        header = parts.get("responseHeader")
+        if isinstance(header, dict) and (header.get("partialResults") or header.get("segmentTerminatedEarly")):
+            detail = _shorten(str(header.get("partialResultsDetails", "")))
+            raise EngineResponseError(
+                f"{self.url} answered with a part of the results only{detail and f' ({detail})'}; look for limits "
+                "such as timeAllowed in the invariants of its request handlers, and for shards that are down",
+                status=200,
+                detail=detail,
+            )
         return parts
 
     def malformed_response(self, reason: str, other_cause: str = "") -> EngineResponseError:
