@@ -70,6 +70,8 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 _DELETED_AT_ONCE = 1_000
+#: How often to count the documents to delete, if other processes write at the same time.
+_COUNTS = 3
 #: Maximum number of hits in a search for documents that have the same shingles as a text.
 _MOST_COPIES = 100
 
@@ -410,9 +412,8 @@ class Store:
         """
         require_bool("everything", everything)
         self._require_documents(query)
-        require_current_index(self.engine, "the documents to delete")
-        matches = self.count(query)
-        if matches and not everything and matches >= self.engine.count():
+        matches, documents = self._count_in_current_index(query)
+        if matches and not everything and matches >= documents:
             raise ParameterError(
                 f"the query matches all {matches:,} documents; to delete them all, add 'everything' (--everything)"
             )
@@ -428,6 +429,19 @@ class Store:
         for name in names:
             if name not in known:
                 raise self.references.unknown_document_error(name)
+
+    def _count_in_current_index(self, query: str) -> tuple[int, int]:
+        """Return the number of documents that a query matches, and of all documents; raise StoreError if unknown.
+
+        Another process can write at any time, so count again if the index lacks documents after all.
+        """
+        for _ in range(_COUNTS):
+            require_current_index(self.engine, "the documents to delete")
+            before, matches = self.engine.count(), self.count(query)
+            if matches.is_exact:
+                # If documents are added or deleted between the counts, do not take the query for a narrower one.
+                return matches, min(before, self.engine.count())
+        raise StoreError("another process is writing, so the documents to delete cannot be counted; try again")
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
         """Yield, in batches, the documents that a query matches, in the order of their ids.
@@ -543,11 +557,10 @@ class Store:
             self.engine.refresh()
             lag = self.engine.index_lag()
         plan = self._bound(query)
+        # Count outdated hits first: if the index becomes current in between, the result is still a lower bound.
+        outdated = self.engine.count_outdated(plan) if lag else 0
         total = self.engine.search(plan, start=0, rows=0).total
-        if lag is None:
-            return DocumentCount(total)
-        least = max(0, total - self.engine.count_outdated(plan))
-        return DocumentCount(least, (f"{lag}; this answer leaves them out",))
+        return DocumentCount(max(0, total - outdated), (f"{lag}; this answer leaves them out",) if lag else ())
 
     def close(self) -> None:
         self.engine.close()

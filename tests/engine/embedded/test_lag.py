@@ -10,7 +10,7 @@ from tests.engine.embedded import full_disk
 from tests.engine.embedded.conftest import ROOT
 from tests.engine.embedded.store_process import document
 from tests.engine.embedded.stores import matching_ids, opened
-from whorl import Document, Store, StoreError
+from whorl import Document, Store, StoreError, WhorlError
 from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.engine.protocol import IndexLag
 from whorl.operations import DeleteOperation
@@ -150,6 +150,56 @@ def test_a_count_beside_a_writer_is_a_lower_bound(path, query):
         engine.refresh()
         page = store.search("tenant")
         assert (page.total, page.is_total_exact, page.outdated) == (2, True, None)
+
+
+def test_a_count_is_a_lower_bound_if_the_index_becomes_current_meanwhile(path, monkeypatch):
+    """
+    If a writer ends while a count searches, the count omits replaced documents, which the search has found.
+    """
+    with opened(path) as engine, opened(path) as other:
+        engine.index([Document(name, "the tenant") for name in "abcd"])
+        engine.refresh()
+        engine.index([Document("a", "a landlord"), Document("b", "a landlord")])
+        search = other.search
+
+        def search_before_commit(*args, **options):
+            page = search(*args, **options)
+            engine.refresh()
+            return page
+
+        monkeypatch.setattr(other, "search", search_before_commit)
+        assert Store(other).count("tenant") <= 2
+
+
+@pytest.mark.parametrize(
+    ("method", "writes", "message"), [("count", 1, "matches all 2"), ("search", 5, "another process is writing")]
+)
+def test_a_query_that_matches_all_documents_deletes_none_beside_a_writer(path, monkeypatch, method, writes, message):
+    """
+    The query is refused, also if another process replaces a document just before the documents are counted, and
+    commits it just before they are deleted.
+    """
+    with opened(path) as engine, opened(path) as other:
+        engine.index([Document("a", "the tenant"), Document("b", "the tenant")])
+        engine.refresh()
+        index_lag, count_or_search, versions = other.index_lag, getattr(other, method), list(range(writes))
+
+        def index_lag_before_write():
+            lag = index_lag()
+            if lag is None and versions:
+                engine.index([Document("b", f"the tenant {versions.pop()}")])
+            return lag
+
+        def count_or_search_before_commit(*args, **options):
+            result = count_or_search(*args, **options)
+            engine.refresh()
+            return result
+
+        monkeypatch.setattr(other, "index_lag", index_lag_before_write)
+        monkeypatch.setattr(other, method, count_or_search_before_commit)
+        with pytest.raises(WhorlError, match=message):
+            Store(other).delete_matching("tenant")
+        assert matching_ids(engine) == ["a", "b"]
 
 
 def test_a_deletion_by_a_query_waits_for_a_writer(path):
