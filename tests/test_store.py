@@ -295,7 +295,7 @@ def test_an_index_by_its_url() -> None:
     for scheme in ("opensearch", "elasticsearch"):
         with open_store(f"{scheme}+https://user:s3cret@localhost:9200/docs", settings) as store:
             client = store.engine._client  # type: ignore[attr-defined]
-            assert (client.url, client.shown) == (
+            assert (client.url, client.store_url) == (
                 "https://localhost:9200/docs",
                 f"{scheme}+https://localhost:9200/docs",
             )
@@ -317,7 +317,7 @@ def test_the_server_at_a_plain_url_decides_its_kind(other_url: str) -> None:
     with open_store(plain, Settings.load({})) as store:
         store.index([Document("a", "one two three four five")])
         assert [hit.id for hit in store.search("FINGERPRINT:a").hits] == ["a"]
-        assert store.engine._client.shown == other_url  # type: ignore[attr-defined]
+        assert store.engine._client.store_url == other_url  # type: ignore[attr-defined]
     with (
         open_store("http://127.0.0.1:1/docs", Settings.load({"WHORL_SOLR_RETRIES": "0"})) as store,
         pytest.raises(EngineUnavailableError, match=r"no cluster answers at http://127\.0\.0\.1:1/docs"),
