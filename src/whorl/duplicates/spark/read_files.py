@@ -165,7 +165,7 @@ def require_one_schema(session: SparkSession, paths: Sequence[str], form: str | 
                     names = [re.sub(_LOCAL, "", name) for name in (other, file)]
                     raise DocumentError(
                         f"column {column} is {types[0]} in {names[0]} and {types[1]} in {names[1]}; Spark's copies "
-                        "(--filtered) need one type for each column: use the engine local, which copies each file "
+                        "(--filtered) need one type for each column: use --engine local, which copies each file "
                         "with its own types, or name the files of each type in a run of their own"
                     )
             if all(schema != known for _, known in seen):
@@ -235,7 +235,7 @@ def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
     form = _format_of(file)
     if form == "text":
         raise ParameterError(
-            f"{file} is a table, which Spark would read as one text; use the engine local, which reads its rows, or "
+            f"{file} is a table, which Spark would read as one text; use --engine local, which reads its rows, or "
             "add --input text to read each file as one text"
         )
     raise ParameterError(

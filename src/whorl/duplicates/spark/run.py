@@ -113,7 +113,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         if any(names) and has_only_texts(paths, operation.input):
             raise ParameterError(
                 f"{', '.join(paths)} would be read as texts, which have no columns; name the format of the rows with "
-                "--input parquet or json; for CSV and other tables use the engine local"
+                "--input parquet or json; for CSV and other tables use --engine local"
             )
         own = session or _session()
         for target in filter(None, (output, filtered)):
