@@ -264,3 +264,76 @@ def test_an_interrupted_write_is_caught_up(path, monkeypatch):
         assert matching_ids(engine) == []
         engine.refresh()
         assert matching_ids(engine) == ["a", "b"]
+
+
+def replace_folder(path):
+    path.rename(path.with_name("former"))
+    shutil.copytree(path.with_name("copy"), path)
+
+
+def restore_records(path):
+    # A backup tool writes the file under another name and renames it.
+    shutil.copy(path.with_name("copy") / RECORDS, path.with_name("restored.db"))
+    path.with_name("restored.db").replace(path / RECORDS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        replace_folder,
+        restore_records,
+        lambda path: (path / RECORDS).unlink(),
+        lambda path: path.rename(path.with_name("former")),
+    ],
+)
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_a_folder_that_is_replaced_while_it_is_open(path, change, is_pending):
+    """
+    Nothing more is acknowledged or searched, and the new folder keeps its documents.
+    """
+    with opened(path) as engine:
+        engine.index([Document("a", "one two three")])
+    shutil.copytree(path, path.with_name("copy"))
+    with suppress(StoreError), opened(path) as engine:
+        if is_pending:
+            engine.index([Document("b", "four five six")])
+        change(path)
+        for work in (
+            lambda: engine.index([Document("c", "seven eight nine")]),
+            lambda: engine.delete(["a"]),
+            engine.refresh,
+            engine.index_lag,
+            lambda: matching_ids(engine),
+        ):
+            with pytest.raises(StoreError, match=r"no longer the file that was opened.*restart a service"):
+                work()
+    if change is replace_folder:
+        with opened(path) as engine:
+            assert matching_ids(engine) == ["a"]
+            engine.verify()
+
+
+def test_a_folder_that_is_replaced_during_a_write(path):
+    """
+    The write is not acknowledged.
+    """
+    with (
+        opened(path) as engine,
+        pytest.raises(StoreError, match="no longer the file that was opened"),
+        engine._records.writing(),
+    ):
+        path.rename(path.with_name("former"))
+
+
+def test_a_store_with_a_relative_path(path, monkeypatch):
+    """
+    The store can be read after a change of the working directory.
+    """
+    path.parent.mkdir()
+    monkeypatch.chdir(path.parent)
+    with opened(Path(path.name)) as engine:
+        engine.index([Document("a", "one two three")])
+        engine.refresh()
+        monkeypatch.chdir("/")
+        assert engine.count() == 1
+        monkeypatch.chdir(path.parent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -71,3 +72,25 @@ def test_documents_over_a_limit_of_properties(tmp_path: Path) -> None:
         assert "takes 3 of one document (setting max_properties)" in first["message"]
         assert "'new' has new names" in second["message"]
         assert "takes 4 (setting max_property_names)" in second["message"]
+
+
+def test_a_store_whose_folder_is_replaced(tmp_path: Path) -> None:
+    """
+    The service is not ready and acknowledges no upload, new or unchanged, once another folder is in the store's place.
+    """
+    path = tmp_path / "store"
+    document = json.dumps({"id": "a", "text": "one two three"})
+    with open_store(path):
+        shutil.copytree(path, tmp_path / "copy")
+    with open_store(path) as store:
+        client = TestClient(create_app(store))
+        client.post("/api/v1/documents", content=document, headers=LINES).raise_for_status()
+        path.rename(tmp_path / "former")
+        (tmp_path / "copy").rename(path)
+        for line in (document, document.replace("a", "b")):
+            answer = client.post("/api/v1/documents", content=line, headers=LINES)
+            assert answer.status_code == 503
+            assert "no longer the file that was opened" in answer.json()["error"]["message"]
+        assert client.delete("/api/v1/documents/a").status_code == 503
+        assert client.get("/readyz").status_code == 503
+        assert client.get("/healthz").status_code == 200

@@ -29,6 +29,7 @@ from whorl.engine.embedded.store_files import (
     connect,
     connect_read_only,
     damaged_message,
+    file_identity,
     file_state,
     sqlite_errors,
 )
@@ -174,6 +175,9 @@ class RecordDatabase:
         self._path, self._reading = path, threading.Lock()
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
         self._state_at_open = file_state(path) if is_read_only else None
+        # Resolve the path now, because the program may change its working directory.
+        self._absolute_path = path.absolute()
+        self._identity: tuple[int, int] | None = None
         self._texts = TextCodec(self._dictionary)
         # Last sketch that `_read_sketches` returned for a single document, and its source (see `_sketch_source`).
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
@@ -190,6 +194,7 @@ class RecordDatabase:
                 self._reader = connected(path, wait_seconds)
                 for connection in (self._writer, self._reader):
                     connection.execute(f"PRAGMA cache_size=-{_CACHE_KB}")
+                self._identity = None if is_read_only else file_identity(self._absolute_path)
             except BaseException:
                 self._writer.close()
                 raise
@@ -287,6 +292,14 @@ class RecordDatabase:
                 f"is searched as it was when it was opened)"
             )
 
+    def require_same_file(self) -> None:
+        """Raise StoreError if the path no longer names the opened file, because writes to that file would be lost."""
+        if self._identity is not None and self._identity != file_identity(self._absolute_path):
+            raise StoreError(
+                f"{self._path} is no longer the file that was opened: its folder was replaced, moved or removed; open "
+                "the store again (restart a service), and then store again what was refused"
+            )
+
     @contextmanager
     def _check_unchanged(self) -> Iterator[None]:
         # Check after each read, even if it failed: if another process has written to the store, an error does not mean
@@ -326,6 +339,8 @@ class RecordDatabase:
             try:
                 yield
                 self._writer.execute("COMMIT")
+                # Check after the commit: a folder that is replaced later had all documents acknowledged before.
+                self.require_same_file()
             except BaseException:
                 # On a full disk, SQLite has already rolled back, so check before rolling back.
                 if self._writer.in_transaction:

@@ -107,7 +107,8 @@ class EmbeddedEngine(Engine):
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
     Documents are safe when `index` returns, and searchable after `refresh`. Until `refresh`, writers in other processes
     wait. An engine of a read-only folder searches the documents that were there when it was opened. It raises
-    StoreError if another process has written since.
+    StoreError if another process has written since. Every engine raises StoreError if its folder was replaced, moved or
+    removed since it was opened.
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
@@ -791,6 +792,7 @@ class EmbeddedEngine(Engine):
         if os.getpid() != self._process:
             raise StoreError(f"the store {self.path} was opened in another process; open it in each that uses it")
         self._records.require_unchanged()
+        self._records.require_same_file()
 
 
 def _needs_texts(leaf: BoundLeaf) -> bool:

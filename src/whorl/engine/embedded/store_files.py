@@ -252,6 +252,15 @@ def file_state(path: Path) -> list[tuple[int, int, int]]:
     return values
 
 
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the inode of a file, or None if it is missing."""
+    try:
+        stat = os.stat(path)  # faster than `path.stat()`
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into StoreErrors with a remedy."""
