@@ -2,7 +2,8 @@
 
     python examples/gate_mail.py http://127.0.0.1:8000 127.0.0.1:10026 --listen 127.0.0.1:10025
 
-The gate speaks SMTP. It forwards harmless mail to the second address, refuses mail that repeats too much (550), and
+The gate speaks SMTP. It forwards harmless mail to the second address, refuses mail that repeats too much or has a part
+that cannot be read (550), and
 asks the sender to try again later (451) if whorl does not answer in time. With Postfix: `smtpd_proxy_filter =
 127.0.0.1:10025`, and a second smtpd on port 10026 that takes the mail back. Needs aiosmtpd and requests.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import json
 import signal
 import smtplib
 from email import message_from_bytes, policy
@@ -24,29 +26,87 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 TIMEOUT = 5
 
 
-def texts_of(mail: EmailMessage, whorl: str) -> list[str]:
-    """Return the subject and the text of each part: bodies in all forms, attachments, parts of attached mails.
+#: How pictures, sound and films begin. A part of another kind that whorl cannot read is refused.
+MEDIA = (
+    b"\x89PNG",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"RIFF",
+    b"BM",
+    b"II*\0",
+    b"MM\0*",
+    b"OggS",
+    b"ID3",
+    b"fLaC",
+    b"\0\0\1\0",
+)
+SIGNATURES = ("application/pkcs7-signature", "application/x-pkcs7-signature")
+LONGEST_SIGNATURE = 20_000
 
-    whorl reads what is not plain text, as `whorl index` does; parts without text, such as pictures, are left out.
+
+class UnreadableError(Exception):
+    """A part of the mail cannot be checked."""
+
+
+def texts_of(mail: EmailMessage, whorl: str) -> list[str]:
+    """Return all subjects and the text of each part: bodies in all forms, attachments, parts of attached mails.
+
+    whorl reads all parts but plain text, as `whorl index` does. Pictures, sound, films and signatures are left out.
+    Raise UnreadableError for another part without a text, such as an archive.
     """
-    texts = [str(mail["subject"] or "")]
+    texts = []
     for part in mail.walk():
-        if part.is_multipart():
+        texts.append(str(part["subject"] or ""))
+        content = part.get_payload(decode=True)
+        if not isinstance(content, bytes) or not content:
             continue
-        if part.get_content_type() == "text/plain":
+        if (strings := strings_in_json(content)) is not None:
+            texts.append("\n".join(strings))
+        elif part.get_content_type() == "text/plain":
             texts.append(part.get_content())
-            continue
-        content = part.get_payload(decode=True) or b""
-        name = part.get_filename() or f"part.{part.get_content_subtype()}"
-        answer = requests.post(
-            f"{whorl}/api/v1/text",
-            json={"name": name, "content": base64.b64encode(content).decode()},
-            timeout=4 * TIMEOUT,
-        )
-        if answer.status_code != 400:
-            answer.raise_for_status()
-            texts.append(answer.json()["text"])
+        else:
+            texts.append(text_of_file(part, content, whorl))
     return texts
+
+
+def text_of_file(part: EmailMessage, content: bytes, whorl: str) -> str:
+    name = part.get_filename() or f"part.{part.get_content_subtype()}"
+    answer = requests.post(
+        f"{whorl}/api/v1/text",
+        json={"name": name, "content": base64.b64encode(content).decode(), "rows_as_text": True},
+        timeout=4 * TIMEOUT,
+    )
+    if answer.status_code not in (400, 413):
+        answer.raise_for_status()
+        return str(answer.json()["text"])
+    is_signature = part.get_content_type() in SIGNATURES and len(content) <= LONGEST_SIGNATURE
+    if is_signature or content.startswith(MEDIA):
+        return ""
+    raise UnreadableError(f"{name} cannot be checked, because no text can be read in it")
+
+
+def strings_in_json(content: bytes) -> list[str] | None:
+    """Return the texts in JSON or JSON lines, without their escapes; None for other content."""
+    if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        return None
+    try:
+        text = content.decode("utf-8-sig")
+        try:
+            values = [json.loads(text)]
+        except ValueError:
+            values = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        return None
+    strings = []
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            strings.append(value)
+        elif isinstance(value, dict):
+            values += reversed([item for pair in value.items() for item in pair])
+        elif isinstance(value, list):
+            values += reversed(value)
+    return strings
 
 
 def refusal(text: str, whorl: str) -> str | None:
@@ -84,6 +144,8 @@ class Gate:
                     return f"550 5.7.1 {reason}".encode("ascii", "replace").decode()
             with smtplib.SMTP(*self._onward, timeout=30) as onward:
                 onward.sendmail(envelope.mail_from or "", envelope.rcpt_tos, content)
+        except UnreadableError as error:
+            return f"550 5.7.1 {' '.join(str(error).split()):.300}".encode("ascii", "replace").decode()
         except (OSError, smtplib.SMTPException, LookupError, ValueError) as error:
             print(f"not decided: {error}", flush=True)
             return "451 4.7.1 The mail could not be checked or forwarded, try again later"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import runpy
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.message import EmailMessage
@@ -175,7 +177,8 @@ def mail(*attachments: tuple[str, str], text: str = "Hello Bob, see you at noon.
 @pytest.mark.process
 def test_mail_gate(tmp_path: Path) -> None:
     """
-    A harmless mail is delivered. Contracts quoted in the body, in a file or in an attached mail are refused.
+    A harmless mail is delivered. Contracts quoted in the body, in a file or in an attached mail are refused, as is
+    an attachment that cannot be read.
 
     Without an answer of the service, the sender is asked to try again later.
     """
@@ -194,10 +197,19 @@ def test_mail_gate(tmp_path: Path) -> None:
             html.add_attachment(f"<p>{letter}</p>", subtype="html", filename="old.html")
             forwarded.add_attachment(mail(text=letter))
             attached = mail(("old.txt", letter), text="Not a secret. " * 200)
-            for refused in (mail(text=letter), attached, html, forwarded):
+            rows = mail(("old.json", json.dumps([{"text": letter}])))
+            lines = mail(("old.jsonl", "\n".join(json.dumps([text]) for text in (letter, ""))))
+            for refused in (mail(text=letter), attached, html, forwarded, rows, lines):
                 with pytest.raises(smtplib.SMTPDataError) as error:
                     sender.send_message(refused)
                 assert (error.value.smtp_code, error.value.smtp_error) == (550, reason)
+            packed, archive = io.BytesIO(), mail()
+            with zipfile.ZipFile(packed, "w") as opened:
+                opened.writestr("old.txt", letter)
+            archive.add_attachment(packed.getvalue(), maintype="image", subtype="png", filename="a.zip")
+            with pytest.raises(smtplib.SMTPDataError, match=r"a\.zip cannot be checked") as error:
+                sender.send_message(archive)
+            assert error.value.smtp_code == 550
         with mail_gate(served.url, onward) as port, smtplib.SMTP("127.0.0.1", port) as sender:
             with pytest.raises(smtplib.SMTPDataError) as error:
                 sender.send_message(mail())
