@@ -40,6 +40,21 @@ def test_a_text_is_its_pieces_or_too_long(pieces: list[str], most: int) -> None:
 @pytest.mark.parametrize(
     "markup",
     [
+        "<details><summary>one</summary>two</details>three",
+        "<form><fieldset><legend>one</legend>two</fieldset></form>three",
+        "<menu><li>one</menu><dialog open>two</dialog><center>three</center>",
+    ],
+)
+def test_elements_on_lines_of_their_own(markup: str) -> None:
+    """
+    Words of neighbouring elements that a browser shows on separate lines are not joined.
+    """
+    assert html_text(markup).split() == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
         "http://example.org/a.html",
         "a.html",
         '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">a.html</html>',
@@ -180,14 +195,14 @@ def test_changes_that_were_tracked() -> None:
     Tracked insertions count, deleted and moved text does not; a tab and a line break separate words.
     """
     body = (
-        b"<w:p><w:r><w:t>kept</w:t><w:tab/></w:r><w:ins><w:r><w:t>inserted</w:t><w:br/></w:r></w:ins>"
+        b"<w:p><w:r><w:t>kept</w:t><w:tab/><w:t>here</w:t><w:ptab/></w:r><w:ins><w:r><w:t>inserted</w:t><w:br/></w:r></w:ins>"
         b"<w:del><w:r><w:delText>deleted</w:delText></w:r></w:del>"
         b"<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom><w:r><w:t>non</w:t><w:noBreakHyphen/><w:t>stop</w:t></w:r></w:p>"
     )
     made = with_member(
         word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
     )
-    assert words(DOCX, made) == ["before", "kept", "inserted", "non-stop", "after"]
+    assert words(DOCX, made) == ["before", "kept", "here", "inserted", "non-stop", "after"]
 
 
 def test_boxes_controls_and_notes() -> None:

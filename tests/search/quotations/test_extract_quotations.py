@@ -39,6 +39,7 @@ def quotes(text: str) -> list[tuple[str, str | None]]:
         ("> “the rent is due”\n", "the rent is due"),
         ("<p>x <q>the <b>rent</b></q></p>", "the rent"),
         ("<blockquote>the rent<br>is due</blockquote>", "the rent\nis due"),
+        ("<blockquote><details><summary>the rent</summary>is due</details></blockquote>", "the rent\nis due"),
     ],
 )
 def test_marks(text: str, quote: str) -> None:

@@ -58,10 +58,10 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
 
 #: Elements that begin and end a line.
 _BLOCKS = frozenset({
-    "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "div", "dl", "dt", "fieldset",
-    "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main",
-    "nav", "ol", "option", "p", "pre", "section", "select", "table", "td", "textarea", "tfoot", "th", "thead",
-    "title", "tr", "ul"
+    "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog",
+    "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
+    "header", "hgroup", "hr", "legend", "li", "main", "menu", "nav", "ol", "option", "p", "pre", "search",
+    "section", "select", "summary", "table", "td", "textarea", "tfoot", "th", "thead", "title", "tr", "ul"
 })  # fmt: skip
 _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
@@ -221,7 +221,7 @@ _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
 #: Elements whose text is not visible: deleted or moved text, and fallbacks for drawings.
 _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
 #: Text to append at the end of an element, such as a line feed after a paragraph.
-_ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
+_ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 #: Suffixes of relationship types. They identify the parts of a DOCX outside its main text, in reading order.
 _SIDE_PARTS = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"

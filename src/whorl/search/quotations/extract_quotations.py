@@ -129,8 +129,22 @@ _PIECE_CHARACTERS = 50_000
 #: HTML elements that begin a new line.
 _LINES = frozenset(
     (
-        *("address", "article", "blockquote", "br", "dd", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr"),
-        *("li", "ol", "p", "pre", "section", "table", "tr", "ul"),
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "br",
+            "dd",
+            "details",
+            "div",
+            "dl",
+            "dt",
+            "figcaption",
+            "figure",
+        ),
+        *("h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section"),
+        *("summary", "table", "tr", "ul"),
     )
 )
 #: The label of a link to a footnote.
