@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from tests.cli.running import FIRST, SECOND
-from whorl import Document, Store, UnknownDocumentError, open_store
+from whorl import Document, Store, UnknownDocumentError, Verdict, open_store
 from whorl.cli.shared.open_store_and_documents import file_text
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnowing import PassageScheme
@@ -68,6 +70,43 @@ def test_a_name_that_several_have(store: Store) -> None:
     with pytest.raises(UnknownDocumentError, match="but several of this name: 'other/b") as unknown:
         store.document("b.txt")
     assert unknown.value.suggested is None
+
+
+def test_composed_and_decomposed_letters(tmp_path: Path) -> None:
+    """
+    A name with decomposed letters, as macOS writes it, is found under the composed name, and the other way around.
+    """
+    forms: tuple[Literal["NFC", "NFD"], Literal["NFC", "NFD"]] = ("NFC", "NFD")
+    for given, kept in (forms, forms[::-1]):
+        key, name, upper = (
+            unicodedata.normalize(kept, text) for text in ("nf/Kündigung März.txt", "Kündigung März.txt", "Ärger")
+        )
+        with open_store(tmp_path / kept) as opened:
+            opened.index([Document(key, FIRST, name=name), Document("other", SECOND, name=upper)])
+            for text in (key, f"./{key}", name):
+                wanted = unicodedata.normalize(given, text)
+                assert wanted != text
+                assert opened.references.ids([wanted]) == {wanted: key}
+                assert opened.references.resolve(wanted).id == key
+                assert opened.similar(wanted, threshold=1).found == opened.similar(key, threshold=1).found
+                assert opened.text(wanted) == FIRST
+                quotation = {"quote": " ".join(FIRST.split()[:6]), "source": wanted}
+                (verified,) = opened.verify(quotations=[quotation]).quotations
+                assert (verified.verdict, verified.source_id) == (Verdict.EXACT, key)
+            in_capitals = unicodedata.normalize(given, "kündigung märz.TXT")
+            assert opened.references.ids_of_files([in_capitals]) == {in_capitals: [key]}
+            assert opened.delete([unicodedata.normalize(given, "Ärger")]) == 1
+            assert opened.delete([unicodedata.normalize(given, "nf/Kündigung März.txt")]) == 1
+
+
+def test_the_same_name_in_both_forms(tmp_path: Path) -> None:
+    """
+    Of two names that differ in the form of their letters only, the identical one is meant.
+    """
+    forms = [unicodedata.normalize("NFC", "März"), unicodedata.normalize("NFD", "März")]
+    with open_store(tmp_path / "store") as opened:
+        opened.index([Document(f"id of {form}", FIRST, name=form) for form in forms])
+        assert opened.references.ids(forms) == {form: f"id of {form}" for form in forms}
 
 
 def test_without_a_folder_no_file_is_read(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -277,22 +278,26 @@ class References:
 
     def id_by_path(self, reference: str) -> str | None:
         """Return the id of the document that was read from the file with this path."""
-        normal = posixpath.normpath(reference)
-        if normal != reference and normal in self._engine.documents([normal]):
-            return normal
+        others = [form for form in _unicode_forms(posixpath.normpath(reference)) if form != reference]
+        if (stored := self._find_stored(others)) is not None:
+            return stored
         if self._folder is None or "://" in reference:
             return None
         # The base folder of a store does not change, so cache it.
         self._kept_base = base = self._kept_base or self._engine.file_base()
         if base is not None and os.path.isdir(base):
-            document_id = file_id(self._absolute(reference), base)
-            return document_id if document_id in self._engine.documents([document_id]) else None
+            return self._find_stored(_unicode_forms(file_id(self._absolute(reference), base)))
         suffix = self._find_stored_suffix(reference)
         if suffix is None:
             return None
         # Another file's path may end in the same way, so compare the texts.
         text = self._file_text(reference)
         return suffix if text is None or self._engine.texts([suffix]).get(suffix, "").split() == text.split() else None
+
+    def _find_stored(self, ids: Sequence[str]) -> str | None:
+        """Return the first of the ids that a document has, or None."""
+        stored = self._engine.documents(ids) if ids else {}
+        return next((document_id for document_id in ids if document_id in stored), None)
 
     def _file_text(self, path: str) -> str | None:
         """Return the text of a file, or None if it is unreadable."""
@@ -318,12 +323,25 @@ class References:
     def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
         # A file name may be invalid Unicode; no query can contain such a name.
         with suppress(QueryError, ParameterError, SchemaError):
-            query = f"{'' if ignores_case else '='}name:{quote(name)}"
+            field = "name" if ignores_case else "=name"
+            query = " OR ".join(f"{field}:{quote(form)}" for form in _unicode_forms(name))
             hits = self._engine.search(self._bound(query), start=0, rows=MOST_NAMED_ALIKE).hits
             if ignores_case:
-                return [hit for hit in hits if hit.name.casefold() == name.casefold()]
-            return [hit for hit in hits if hit.name == name]
+                return [hit for hit in hits if _compose(hit.name.casefold()) == _compose(name.casefold())]
+            same = [hit for hit in hits if hit.name == name]
+            return same or [hit for hit in hits if _compose(hit.name) == _compose(name)]
         return []
+
+
+def _compose(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
+
+
+def _unicode_forms(name: str) -> list[str]:
+    """Return a name, and its forms with composed and decomposed letters: file names on macOS have decomposed ones."""
+    if name.isascii():
+        return [name]
+    return [*dict.fromkeys((name, _compose(name), unicodedata.normalize("NFD", name)))]
 
 
 def file_id(path: str, base: Path | None) -> str:
