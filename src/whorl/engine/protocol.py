@@ -24,9 +24,9 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 
 #: Number of documents per batch of a scan; their sketches take some megabytes.
 SCAN_BATCH_SIZE = 1000
-#: Part of the index that a search depends on: "words" (only words and values), "tokens" (also MinHash tokens) or
-#: "sketches".
-LookUp: TypeAlias = Literal["words", "tokens", "sketches"]
+#: Part of the index that a search depends on: "words" (only words and values), "phrases" (how the words of texts are
+#: indexed), "tokens" (also MinHash tokens) or "sketches".
+LookUp: TypeAlias = Literal["words", "phrases", "tokens", "sketches"]
 #: Part of each MINHASH token that the index has: the whole token, only its upper bits, or nothing.
 MinHashPart: TypeAlias = Literal["whole", "short", "none"]
 

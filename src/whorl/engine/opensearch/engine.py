@@ -377,6 +377,8 @@ class OpenSearchEngine(ServerEngine):
         return None
 
     def gaps(self, by: LookUp) -> tuple[str, ...]:
+        if by == "phrases":
+            return ()
         total, unfound, without_sketch = self._gaps()
         lacking = without_sketch if by == "sketches" else unfound
         if not lacking:

@@ -94,6 +94,7 @@ def check(client: SolrClient, names: FieldNames) -> list[Finding]:
             *([] if likely or collection.names.name else [missing_name_note(names.name, "")]),
             *_sketches(client, collection, has_text=any(field.name == names.content for field in text_fields)),
             *_passages(client, collection),
+            *_words(collection, names),
             *_uncommitted_documents(client),
         ]
     return sort_findings(findings)
@@ -434,6 +435,33 @@ def _passages(client: SolrClient, collection: SolrCollection) -> Iterator[Findin
         return
     remedy = f"whorl solr backfill {client.url}" if collection.content else "index them again (whorl index --all)"
     yield missing_passages_warning(unread, remedy)
+
+
+def _words(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
+    """Report whether searches for words and phrases find the words of the texts."""
+    name, words = names.content, collection.words
+    if collection.schema.describe(name) is None:
+        return
+    if words is None:
+        yield Finding.warning(
+            "words-not-indexed",
+            f"no field has the words of {name!r}: searches for words find names only, 'verify' proves no absence, and "
+            "'similar' promises nothing for short texts",
+            f"index {name!r} as a text field, or copy it whole into one (copyField), and index again (whorl index "
+            "--all)",
+        )
+        return
+    if words != name:
+        yield Finding.note(
+            "words-copied", f"the words of {name!r} are looked up in {words!r}, into which the schema copies it"
+        )
+    if altered := collection.schema.altered_words(words):
+        yield Finding.warning(
+            "altered-words",
+            f"{words!r} is indexed through {altered}, which makes other tokens than words: 'verify' proves no absence, "
+            "and 'similar' promises nothing for short texts",
+            f"copy {name!r} into a field of the type text_whorl of solr/configset, and index again (whorl index --all)",
+        )
 
 
 def _empty_sketches(client: SolrClient, collection: SolrCollection, scheme: str) -> Iterator[Finding]:

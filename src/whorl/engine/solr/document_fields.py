@@ -106,6 +106,8 @@ def fields_of(collection: SolrCollection, names: FieldNames, used: Collection[st
             known.setdefault(name, {})[kind] = name
     for name, kind, typed in _whole_value_fields(used or ()):
         known.setdefault(name, {}).setdefault(kind, typed)
+    if collection.words not in (None, names.content):
+        known.setdefault(names.content, {})[Kind.TEXT] = str(collection.words)
     for name, by_kind in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(by_kind) > 1 and Kind.KEYWORD not in by_kind:

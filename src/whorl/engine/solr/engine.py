@@ -216,9 +216,22 @@ class SolrEngine(ServerEngine):
     def gaps(self, by: LookUp) -> tuple[str, ...]:
         if by == "words":
             return ()
+        if by == "phrases":
+            return self._phrase_warnings()
         if by == "sketches" and self.sketch_scheme is not None:
             return self._coverage().warnings(self._client.url, can_be_filled=bool(self.collection.content))
         return self._token_warnings() if self.collection.has_minhash else ()
+
+    def _phrase_warnings(self) -> tuple[str, ...]:
+        """Return a warning if phrases of the stored texts are not found by their words."""
+        collection, more = self.collection, f"'whorl solr check {self._client.url}' says more"
+        if collection.content is None:
+            return ()
+        if collection.words is None:
+            return (f"the words of {collection.content!r} are not indexed, so look-ups of words miss them; {more}",)
+        if altered := collection.schema.altered_words(collection.words):
+            return (f"{collection.words!r} is indexed through {altered}, so look-ups of phrases miss texts; {more}",)
+        return ()
 
     def _token_warnings_now(self) -> tuple[str, ...]:
         # The warnings compare several counts, so count the documents now, instead of using the cached coverage.
@@ -647,7 +660,10 @@ class SolrEngine(ServerEngine):
                 f"{self._client.url} has no field {self.collection.names.minhash!r}, which FINGERPRINT asks; "
                 f"'whorl solr init {self._client.url}' adds it, and 'whorl similar' needs none"
             )
-        if not isinstance(node, WordClause) or node.field is not None or self.collection.names.text:
+        if not isinstance(node, WordClause) or node.field is not None:
+            return node
+        if self.collection.names.text:
+            warnings += [] if self.collection.words else self._phrase_warnings()
             return node
         warnings.append("the collection has no field to look for words without a field name in; write field:word")
         return Nothing(warnings[-1])

@@ -7,6 +7,7 @@ they are encoded. `detect_profile` detects the word-break profile with the handl
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -32,6 +33,14 @@ MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
+#: Tokenizers whose tokens are the words of a text, and filters that cut, join or drop words, without `Factory`.
+_WORD_TOKENIZERS = frozenset(
+    {"standard", "icu", "classic", "uax29urlemail", "thai", "japanese", "korean", "hmmchinese"}
+)
+_ALTERING_FILTERS = frozenset(
+    {"ngram", "edgengram", "worddelimiter", "worddelimitergraph", "shingle", "keepword", "minhash"}
+    | {"fingerprint", "concatenategraph", "limittokencount", "limittokenoffset", "limittokenposition", "truncate"}
+)
 #: Oldest Solr version with the query parser `min_hash`.
 _OLDEST = (8,)
 #: For each major version, the oldest version that whorl is tested with.
@@ -51,13 +60,17 @@ class TokenSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Fields, types and copyFields of a schema. An omitted property has Solr's default."""
+    """Fields, types and copyFields of a schema. An omitted property has Solr's default.
+
+    `cut_copies` are the destinations of copyFields that copy only the beginning of a text (`maxChars`).
+    """
 
     key: str
     fields: Mapping[str, Json]
     dynamic: Mapping[str, Json]
     types: Mapping[str, Json]
     copies: tuple[tuple[str, str], ...] = ()
+    cut_copies: frozenset[str] = frozenset()
 
     def describe(self, name: str, *, without: str = "") -> Json | None:
         """Return the properties of a field or of the matching dynamic field; None if neither exists.
@@ -74,6 +87,42 @@ class Schema:
         """Check whether a field's values are split into words."""
         field = self.describe(name)
         return field is not None and "TextField" in self.types[field["type"]]["class"]
+
+    def word_field(self, content: str) -> str | None:
+        """Return the field in which the words of a text field are indexed; None if no field has them.
+
+        This is the text field itself, or a field into which its whole text is copied. A field that keeps words is
+        preferred, then the text field itself, then the field with the fewest sources.
+        """
+        copied = (
+            destination
+            for source, destination in self.copies
+            if fnmatch.fnmatchcase(content, source) and destination not in self.cut_copies
+        )
+        fields = [name for name in (content, *copied) if self._has_words(name)]
+        return min(
+            fields,
+            key=lambda name: (bool(self.altered_words(name)), name != content, len(self.sources(name))),
+            default=None,
+        )
+
+    def _has_words(self, name: str) -> bool:
+        field = self.describe(name)
+        if field is None or "*" in name or not self.is_text(name) or not field.get("indexed", True):
+            return False
+        return not minhash_chain(self.types[field["type"]]) and not field.get("omitTermFreqAndPositions")
+
+    def altered_words(self, name: str) -> str:
+        """Return the tokenizer or filter by which a field's index analysis makes other tokens than words, or ""."""
+        field = self.describe(name)
+        if field is None:
+            return ""
+        analysis = analyzer(self.types[field["type"]], "index")
+        tokenizer = _component_name(analysis.get("tokenizer", {}))
+        if tokenizer and tokenizer not in _WORD_TOKENIZERS:
+            return f"the tokenizer {tokenizer!r}"
+        filters = map(_component_name, analysis.get("filters", []))
+        return next((f"the filter {name!r}" for name in filters if name in _ALTERING_FILTERS), "")
 
     def splits_names(self, name: str) -> bool:
         """Check whether a field's analysis also splits words at `_` and `.`."""
@@ -134,6 +183,7 @@ def read_schema(client: SolrClient) -> Schema:
         dynamic={str(field["name"]): field for field in dynamic},
         types={str(field_type["name"]): field_type for field_type in schema["fieldTypes"]},
         copies=tuple((str(copy["source"]), str(copy["dest"])) for copy in schema.get("copyFields", [])),
+        cut_copies=frozenset(str(copy["dest"]) for copy in schema.get("copyFields", []) if copy.get("maxChars")),
     )
 
 
@@ -147,6 +197,7 @@ class SolrCollection:
     Args:
         dbid, noderef: Fields of Alfresco's node numbers and node references; None if the schema lacks them.
         content: Field of the texts; None if Solr does not return it.
+        words: Field in which the words of the texts are indexed; None if no field has them.
         sources: Sources of a document's tokens, the cheapest and most exact source first.
         vector_handler: Path of a request handler that returns term vectors; None if there is none.
     """
@@ -161,6 +212,7 @@ class SolrCollection:
     vector_handler: str | None
     version: SolrVersion
     profile_is_seen: bool = False
+    words: str | None = None
 
     @property
     def has_minhash(self) -> bool:
@@ -198,6 +250,7 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
     schema = read_schema(client)
     vector_handler = find_vector_handler(client.get("config")["config"])
     content = names.content if schema.describe(names.content) else None
+    words = schema.word_field(names.content)
     name = names.name if schema.describe(names.name) else None
     minhash = schema.fields.get(names.minhash)
     if minhash is None and not schema.has_sketches:
@@ -218,7 +271,7 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
         names=SolrFields(
             key=schema.key,
             minhash=names.minhash,
-            text=tuple(filter(None, (name, content))),
+            text=tuple(filter(None, (name, words))),
             name=name if schema.is_stored(name) else None,
             scheme=scheme.name,
             spelling=spelling,
@@ -232,6 +285,7 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
         vector_handler=vector_handler,
         version=version,
         profile_is_seen=is_seen,
+        words=words,
     )
 
 
@@ -337,6 +391,12 @@ def minhash_chain(field_type: Json) -> list[Json]:
     """Return the filters of a field type's index analysis; an empty list if it makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
     return filters if find_filter(filters, MINHASH) is not None else []
+
+
+def _component_name(options: Json) -> str:
+    """Return the short name of a tokenizer or filter in lower case, for example `edgengram`."""
+    name = str(options.get("class") or options.get("name") or "").rpartition(".")[2]
+    return re.sub(r"(?:tokenizer|(?:token)?filter)?(?:factory)?$", "", name.lower())
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:

@@ -138,6 +138,12 @@ class Fields:
                 return {self.patterns[max(fitting, key=len)]: alias}
         return None
 
+    @property
+    def content_field(self) -> str:
+        """The engine's field for the words of the texts."""
+        name = self.collection_names.get("content", "content")
+        return self.known.get(name, {}).get(Kind.TEXT, name)
+
     def resolve_name(self, typed: str, names: Mapping[str, str]) -> FieldsByKind | None:
         """Return the types and engine fields of the field that a query calls `typed`; None if no field has this name.
 

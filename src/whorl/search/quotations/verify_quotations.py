@@ -231,9 +231,9 @@ class _DocumentReader:
         engine.texts(())
         self.count, self.profile = engine.count(), engine.scheme.profile
         #: The engine's name for the field with the texts.
-        self.content_field = engine.fields().collection_names.get("content", "content")
+        self.content_field = engine.fields().content_field
         #: Warnings about documents that the look-ups miss.
-        self.gaps = gap_warnings(engine, "words")
+        self.gaps = (*gap_warnings(engine, "words"), *engine.gaps("phrases"))
         self.without_text: set[str] = set()
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:

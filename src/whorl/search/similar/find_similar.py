@@ -479,8 +479,18 @@ def find_similar(
             f"{verified.candidates:,} candidates, and {verified.seen:,} of them verified, those with most in common "
             "first: the total is projected; a higher threshold or a filter makes it exact"
         )
-    page = tuple(hits[start : start + rows])
-    return Similar(total, verified.is_whole, page, search.plan, verified.candidates, tuple(dict.fromkeys(warnings)))
+    page, gaps = tuple(hits[start : start + rows]), _phrase_gaps(search)
+    warnings = [*dict.fromkeys((*warnings, *gaps))]
+    is_exact = verified.is_whole and not gaps
+    return Similar(total, is_exact, page, search.plan, verified.candidates, tuple(warnings), is_complete=not gaps)
+
+
+def _phrase_gaps(search: SimilarSearch) -> tuple[str, ...]:
+    """Return the engine's warnings about phrases if the search looks up phrases."""
+    plan = search.plan.candidates if isinstance(search.plan, ResidualPlan) else search.plan
+    if not isinstance(plan, SketchPlan) or not any(branch.by_phrases for branch in plan.branches):
+        return ()
+    return search.engine.gaps("phrases")
 
 
 def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
@@ -589,6 +599,8 @@ class CalibratedFingerprints:
 
 
 def _best_effort_warnings(search: SimilarSearch) -> list[str]:
+    if gaps := _phrase_gaps(search):
+        return [*gaps]
     if search.plan.promised or not search.plan.source_size:
         return []
     return [f"FINGERPRINT:{search.source.name} is best effort: see 'whorl similar --explain'"]
