@@ -2,7 +2,8 @@
 
 A property is stored in the field with its name. If this is a text field, each whole (not tokenized) value is also
 stored in a dynamic field for its type. For example, the field `whorl_integer_year` contains the value 2021 of the
-property `year`.
+property `year`. Such a field is searched only if all documents with the property have it; documents of other programs
+have only words.
 
 The four fields of a sketch are in `field_definitions`. Sketches of different schemes are never compared. A short
 document with a stored text has no `whorl_sketch`, because whorl computes its sketch from the text.
@@ -23,6 +24,7 @@ from whorl.engine.solr.field_definitions import SAMPLE, SAMPLE_MARK, SCHEME, SIZ
 from whorl.engine.solr.inspect_collection import Schema, SolrCollection, field_use, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
+    exists,
     lost_sketches,
     one_of,
     unmarked_sketches,
@@ -86,8 +88,33 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
         return None
 
 
-def fields_of(collection: SolrCollection, names: FieldNames, used: Collection[str] | None) -> Fields:
-    """Return a collection's fields; if `used` is None, also all names that match a dynamic field."""
+def find_partial_properties(client: SolrClient, schema: Schema, used: Collection[str] | None) -> frozenset[str]:
+    """Return the properties in text fields whose whole values only some documents have.
+
+    Other programs have written the other documents. Text fields of whorl's own types, and properties without a field in
+    the schema, are left out: whorl writes them.
+    """
+    typed: dict[str, list[str]] = {}
+    for name, _, field in _whole_value_fields(used or ()):
+        described = schema.describe(name, without="*")
+        if described is None or str(described["type"]).startswith("text_whorl"):
+            continue
+        if kind_of(described, schema.types) is Kind.TEXT:
+            typed.setdefault(name, []).append(field)
+    queries = [
+        {"bool": {"filter": [exists(name)], "must_not": [exists(field) for field in fields]}}
+        for name, fields in typed.items()
+    ]
+    return frozenset(name for name, query in zip(typed, queries, strict=True) if client.count(query))
+
+
+def fields_of(
+    collection: SolrCollection, names: FieldNames, used: Collection[str] | None, partial: Collection[str] = ()
+) -> Fields:
+    """Return a collection's fields; if `used` is None, also all names that match a dynamic field.
+
+    `partial` lists the properties whose whole values are not searched, because only some documents have them.
+    """
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
     for pattern, field in collection.schema.dynamic.items():
@@ -105,7 +132,8 @@ def fields_of(collection: SolrCollection, names: FieldNames, used: Collection[st
         if kind is not None and not _is_hidden(name, collection):
             known.setdefault(name, {})[kind] = name
     for name, kind, typed in _whole_value_fields(used or ()):
-        known.setdefault(name, {}).setdefault(kind, typed)
+        if name not in partial:
+            known.setdefault(name, {}).setdefault(kind, typed)
     if collection.words not in (None, names.content):
         known.setdefault(names.content, {})[Kind.TEXT] = str(collection.words)
     for name, by_kind in known.items():

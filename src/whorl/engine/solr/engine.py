@@ -56,6 +56,7 @@ from whorl.engine.solr.document_fields import (
     count_coverage,
     fields_of,
     fields_of_types,
+    find_partial_properties,
     find_used_names,
     original_values,
     read_sketches,
@@ -502,7 +503,9 @@ class SolrEngine(ServerEngine):
         return scheme, not self._client.count(lacks_passages(scheme, self.collection.searchable_text))
 
     def _read_fields(self) -> Fields:
-        return fields_of(self.collection, self._configured, find_used_names(self._client, self.collection.schema))
+        schema = self.collection.schema
+        used = find_used_names(self._client, schema)
+        return fields_of(self.collection, self._configured, used, find_partial_properties(self._client, schema, used))
 
     def _largest_now(self) -> int | None:
         query = {"term": {"f": SCHEME, "query": self.collection.sketch_schemes}}
