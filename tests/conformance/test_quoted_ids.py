@@ -64,6 +64,19 @@ def test_the_end_of_an_unknown_quoted_id_is_read_as_numbers(filled: Store, plan:
     assert ids(filled, 'FINGERPRINT:"my_50"', plan=plan) == {"my", "x"}
 
 
+def test_ids_with_a_different_spelling(filled: Store) -> None:
+    """
+    A fuzzy search on the id compares whole ids.
+    """
+    filled.index([Document("arch-150", FIRST), Document("arch-151", SECOND), Document("arch-2150", "", "arch-150")])
+    try:
+        assert ids(filled, "ID:arch-150~1") == {"arch-150", "arch-151", "arch-2150"}
+        assert ids(filled, "ID:arch-252~1") == set()
+        assert ids(filled, "ID:arhc-151~1") == {"arch-151"}
+    finally:
+        filled.delete(["arch-150", "arch-151", "arch-2150"])
+
+
 def test_a_quoted_file_name(filled: Store) -> None:
     """
     If the part after the underscore is not a number, the whole text is the id, also in a group and in a filter.

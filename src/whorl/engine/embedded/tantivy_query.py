@@ -357,10 +357,11 @@ class ClauseQueries:
         fields = clause_fields(test.field)
 
         def fuzzy_query(field: str) -> Query:
+            # Ids are whole terms in a field of their own.
+            own_field, term = ("id", test.word) if field == "id" else (words_field(field), word_term(field, test.word))
+
             def build(_: IndexReader) -> Query:
-                return Query.fuzzy_term_query(
-                    SCHEMA, words_field(field), word_term(field, test.word), distance=test.edits
-                )
+                return Query.fuzzy_term_query(SCHEMA, own_field, term, distance=test.edits)
 
             return self._look_up(build, describe_test(test), 4 * len(test.word))
 
@@ -368,7 +369,7 @@ class ClauseQueries:
         names = set() if self._reader is None else self._reader.field_names()
         # In a shared field, each term begins with the name of its field. A fuzzy search may also edit this name, and so
         # match a term of another field.
-        shared = [field for field in fields if field not in OWN_FIELDS]
+        shared = [field for field in fields if field not in ("id", *OWN_FIELDS)]
         others = names - {*fields, *OWN_FIELDS}
         if not any(_is_close(field, other) for field in shared for other in others):
             return query

@@ -382,15 +382,17 @@ def _span_near(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
 
 
 def _fuzzy_word(field: str, word: str, edits: int) -> Json:
+    # Ids are whole terms in a field of their own.
+    own_field, prefix, term = (ID, "", word) if field == "id" else (WORDS, word_term(field, ""), word_term(field, word))
     options = {
         "fuzziness": edits,
         # Protect the field name that begins each term from edits: an edited name could match another field.
-        "prefix_length": len(word_term(field, "")),
+        "prefix_length": len(prefix),
         # Make one clause for all matching terms, not one clause per term.
         "rewrite": "constant_score",
         "transpositions": True,
     }
-    return {"fuzzy": {WORDS: {"value": word_term(field, word), **options}}}
+    return {"fuzzy": {own_field: {"value": term, **options}}}
 
 
 def _range(test: Between) -> Json:
