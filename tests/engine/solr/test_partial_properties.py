@@ -1,4 +1,4 @@
-"""Text fields of an existing collection, in which only the documents that whorl has indexed have whole values."""
+"""Text fields of an existing collection, with whole values only in the documents that whorl has indexed."""
 
 from __future__ import annotations
 

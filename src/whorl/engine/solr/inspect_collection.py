@@ -89,9 +89,9 @@ class Schema:
         return field is not None and "TextField" in self.types[field["type"]]["class"]
 
     def word_field(self, content: str) -> str | None:
-        """Return the field in which the words of a text field are indexed; None if no field has them.
+        """Return the field with the indexed words of a text field; None if no field has them.
 
-        This is the text field itself, or a field into which its whole text is copied. A field that keeps words is
+        This is the text field itself, or the destination of a copyField for its whole text. A field that keeps words is
         preferred, then the text field itself, then the field with the fewest sources.
         """
         copied = (
@@ -113,7 +113,7 @@ class Schema:
         return not minhash_chain(self.types[field["type"]]) and not field.get("omitTermFreqAndPositions")
 
     def altered_words(self, name: str) -> str:
-        """Return the tokenizer or filter by which a field's index analysis makes other tokens than words, or ""."""
+        """Return the tokenizer or filter that makes other tokens than words in a field's index analysis, or ""."""
         field = self.describe(name)
         if field is None:
             return ""
@@ -197,7 +197,7 @@ class SolrCollection:
     Args:
         dbid, noderef: Fields of Alfresco's node numbers and node references; None if the schema lacks them.
         content: Field of the texts; None if Solr does not return it.
-        words: Field in which the words of the texts are indexed; None if no field has them.
+        words: Field with the indexed words of the texts; None if no field has them.
         sources: Sources of a document's tokens, the cheapest and most exact source first.
         vector_handler: Path of a request handler that returns term vectors; None if there is none.
     """
