@@ -419,7 +419,7 @@ def test_parquet_files_with_different_types(spark: SparkSession, tmp_path: Path)
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        ("a b.csv", [], "a b.csv is a table, which Spark would read as one text; use the engine local"),
+        ("a b.csv", [], "a b.csv is a table, which Spark would read as one text; use --engine local"),
         ("x/rows.tsv.gz", [], "rows.tsv.gz is a table, which Spark would read as one text"),
         ("x/lang=en/0.parquet", [], "0.parquet has rows, but would be read as one text; name the format of the"),
         ("x/lang=en/0.parquet", ["--filtered", "left"], "--input names the format of a folder"),
