@@ -64,6 +64,27 @@ def test_a_gate_judges_a_changed_file(folder: Path) -> None:
     assert whorl(*gate).exit_code == 2
 
 
+def test_files_that_cannot_be_read(folder: Path) -> None:
+    """
+    A note counts them, nothing is promised, and --fail-on fails, whatever the level.
+    """
+    mail = folder / "mail.txt"
+    mail.write_text("See you all at noon in the canteen, as always on the first day of the month.", encoding="utf-8")
+    search = ("sources", "mail.txt", "--in", "notes")
+    readable = whorl(*search, "--fail-on", "high")
+    assert (readable.exit_code, readable.stderr) == (0, "")
+    for name in ("secret.bin", "other.bin"):
+        (folder / "notes" / name).write_bytes(b"\x00\x01\x02\xff" * 50)
+    result = whorl(*search, "--json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["promised_words"], answer["certain_words"]) == (0, None, None)
+    assert answer["warnings"] == ["2 documents could not be read, so nothing is promised; they may be sources, too"]
+    failing = whorl(*search, "--fail-on", "high")
+    assert failing.exit_code == 1
+    assert "nothing is promised" in failing.stdout
+    assert "the level may be higher, as documents could not be read: --fail-on fails" in failing.stderr
+
+
 def test_parts_that_are_left_out(folder: Path) -> None:
     """
     A line and the report have the number of excluded words.

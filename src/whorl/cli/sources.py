@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import click
@@ -21,6 +22,7 @@ from whorl.cli.shared.single_value_options import Command
 from whorl.operations import SourcesOperation
 from whorl.output.compare_documents import ReadText
 from whorl.output.formatting import as_json as json_text
+from whorl.output.formatting import plural
 from whorl.output.sources import common_line, excluded_line, notes, report, sources_values, write_sources
 from whorl.search.attribution.results import Attribution, Level
 from whorl.search.similar.fetch_query_sources import SOURCE
@@ -57,7 +59,8 @@ def sources(
     """  # noqa: D301 - click wants the control character
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
-    with open_store_or_files(scope) as opened:
+    lost = list[int]()
+    with open_store_or_files(scope, lost.append) as opened:
         # A document that the user names is not one of its own sources. But if the text is a file, a document with the
         # same text is a source: otherwise, --fail-on would accept a complete copy.
         in_folders, gates = bool(scope.folders), options.fail_on is not None
@@ -66,6 +69,8 @@ def sources(
             print_notes([f"{named} is in the store, and so none of its own sources"])
         with show_progress():
             attribution = opened.sources(meant.id or SOURCE, options, source=meant.text)
+    if lost:
+        attribution = _without_promise(attribution, lost[0])
     read = ReadText(named, "document" if meant.text is None else "file", attribution.content)
     if target is not None:
         with open_output(target) as out:
@@ -79,10 +84,22 @@ def sources(
     else:
         _print(attribution, options)
     if options.fail_on is not None and not attribution.is_complete:
-        print_notes(["the level may be higher, as the store has documents that are not found: --fail-on fails"])
+        cause = "documents could not be read" if lost else "the store has documents that are not found"
+        print_notes([f"the level may be higher, as {cause}: --fail-on fails"])
         raise Exit(1)
     if options.fail_on is not None and _LEVELS.index(attribution.level) >= _LEVELS.index(options.fail_on):
         raise Exit(1)
+
+
+def _without_promise(attribution: Attribution, lost: int) -> Attribution:
+    """Return the result with a warning about unreadable documents, and without a promise."""
+    warning = f"{plural(lost, 'document')} could not be read, so nothing is promised; they may be sources, too"
+    return replace(
+        attribution,
+        is_complete=False,
+        promise=replace(attribution.promise, words=None, certain_words=None),
+        warnings=(warning, *attribution.warnings),
+    )
 
 
 def _print(attribution: Attribution, options: SourcesOperation) -> None:

@@ -75,8 +75,10 @@ def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def open_store_or_files(scope: SearchScope) -> Iterator[Store]:
+def open_store_or_files(scope: SearchScope, on_lost: Callable[[int], None] | None = None) -> Iterator[Store]:
     """Open an existing store, or a temporary one with the documents of files and folders.
+
+    If documents of the files could not be read, `on_lost` gets their number.
 
     Raises:
         ParameterError: Both a store and folders are given, columns are given without folders, or the folders have no
@@ -116,6 +118,8 @@ def open_store_or_files(scope: SearchScope) -> Iterator[Store]:
             )
         print_notes(table_notes(text_tables))
         print_problems(problems, "could not be read")
+        if on_lost is not None and problems:
+            on_lost(problems.lost)
         if not store.engine.count():
             raise ParameterError(f"no text could be read in {', '.join(folders)}; name other files or folders")
         yield store
