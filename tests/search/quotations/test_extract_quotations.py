@@ -154,6 +154,7 @@ def test_words_in_brackets_at_the_end_of_a_block_quote(quote: str) -> None:
         ('<p>“the rent” <a name="a">more</a></p><a href="lease.txt"></p>', None),
         ('<ol><li id="fn1">“the rent” <a href="#fn1">up</a></li></ol>', None),
         ('<q>the rent</q><a href="lease a.txt">1</a>', "lease a.txt"),
+        ('<q cite="lease%20a.txt">the rent</q>', "lease a.txt"),
     ],
 )
 def test_links_of_html(html: str, source: str | None) -> None:

@@ -62,7 +62,7 @@ class NamedSource:
 def read_source(text: str, *, is_certain: bool = True) -> NamedSource:
     """Return a named source with the names that it and its parts may have in a store."""
     names = [name for label, *targets in LINK.findall(text) for name in _names_in_link(label, "".join(targets))]
-    names += [text.strip(), _without_decoration(text)]
+    names += [text.strip(), unquote(text.strip()), _without_decoration(text)]
     pieces = [*filter(None, map(_without_decoration, re.split("[,;]", text)))][:_MOST_PARTS]
     if not all(map(str.isdecimal, pieces)):
         # Numbers next to names are years or pages, not ids of documents.
