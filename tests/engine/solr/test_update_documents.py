@@ -10,13 +10,15 @@ import pytest
 from tests.engine.solr.indexed import (
     stored,
 )
+from whorl import open_store
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import SIZE, SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import inspect
 from whorl.engine.solr.update_documents import backfill, prepare, require_safe
-from whorl.errors import SchemaError
+from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = "one two three four five six seven"
 PLAIN: dict[str, object] = {"id": "a", "content": TEXT}
@@ -91,6 +93,46 @@ def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
     ] == before
     again = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
     assert again == total
+
+
+def test_backfill_leaves_out_values_that_were_not_copied(others: Any) -> None:
+    """
+    Solr would lose values that clients have sent to a copyField destination in addition to the copies. whorl refuses
+    these documents, and gives the others sketches and labels.
+    """
+    client = others(
+        f'{NOTE}<field name="number" type="plong" stored="true"/>'
+        '<field name="all" type="plain" stored="true" multiValued="true"/>'
+        '<field name="some" type="string" stored="true" multiValued="true"/>'
+        '<copyField source="note" dest="all"/><copyField source="content" dest="all" maxChars="5"/>'
+        '<copyField source="note" dest="some"/><copyField source="number" dest="some"/>'
+    )
+    initialise(client, FieldNames(), dry_run=False)
+    documents = [
+        {**PLAIN, "note": "x", "number": 7},
+        {**PLAIN, "id": "b", "note": "x", "all": "mine"},
+        {**PLAIN, "id": "c", "note": "x", "number": 7, "some": ["x", "mine"]},
+    ]
+    client.post("update", documents, commit="true")
+    before = stored(client)
+    done = backfill(client, FieldNames())
+    assert done.sent == 1
+    assert [document_id for document_id, _ in done.refused] == ["b", "c"]
+    assert "'all' holds values that were not copied from 'content', 'note'; Solr would lose them" in done.refused[0][1]
+    after = stored(client)
+    assert [SIZE in document for document in after] == [True, False, False]
+    assert [
+        {name: value for name, value in document.items() if name not in SKETCH_FIELDS} for document in after
+    ] == before
+    with open_store(client.url) as store:
+        labels = store.engine.labels
+        label = ClusterLabel("a", is_principal=True)
+        labels.write({"a": label})
+        with pytest.raises(EngineResponseError, match="'some' holds values that were not copied"):
+            labels.write({"c": label})
+        client.commit()
+        assert dict(labels.labels_of(["a", "b", "c"])) == {"a": label}
+    assert stored(client)[2]["some"] == before[2]["some"]
 
 
 def test_backfill_with_a_copy_field_of_all(others: Any) -> None:

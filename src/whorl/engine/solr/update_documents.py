@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -22,8 +23,9 @@ from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labe
 from whorl.engine.configured_fields import FieldNames, describe_fields, init_command
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
-from whorl.engine.solr.client import Json, SolrClient, escape_field_names, first_text, whole_text
+from whorl.engine.solr.client import Json, SolrClient, escape_field_names, first_text, texts, whole_text
 from whorl.engine.solr.document_fields import (
+    kind_of,
     read_sketches,
     searched_sketch_fields,
     sketch_fields,
@@ -52,7 +54,7 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
-from whorl.query.plan.nodes import BoundPlan
+from whorl.query.plan.nodes import BoundPlan, Kind
 
 #: Number of ids per page. It is large, because Solr goes through all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
@@ -120,16 +122,27 @@ def backfill(
     """
     require_batch(batch)
     collection, total = prepare(client, names, repair=repair)
+    copied = copied_fields(client, collection)
     # Without a commit, Solr would return old versions of documents, and then refuse their updates.
     client.commit()
     return fill_batches(
         total,
-        _pages(client, collection, batch, repair=repair),
-        partial(_fill, client, collection),
+        _pages(client, collection, batch, copied, repair=repair),
+        partial(_fill_safe, client, collection, copied),
         commit=client.commit,
         lacking=lambda: client.count(_queries(collection, repair=False)[0]),
         progress=progress,
     )
+
+
+def _fill_safe(
+    client: SolrClient, collection: SolrCollection, copied: CopiedFields, documents: list[Json]
+) -> BackfillReport:
+    """Fill the fields of a batch, except in documents whose uncopied values an atomic update would lose."""
+    unsafe = uncopied_values(copied, documents, collection.names.key)
+    ids = {document_id for document_id, _ in unsafe}
+    safe = [document for document in documents if str(document[collection.names.key]) not in ids]
+    return _fill(client, collection, safe) + BackfillReport(refused=tuple(unsafe))
 
 
 def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json]) -> BackfillReport:
@@ -170,13 +183,15 @@ def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json])
     )
 
 
-def _pages(client: SolrClient, collection: SolrCollection, batch: int, *, repair: bool) -> Iterator[list[Json]]:
+def _pages(
+    client: SolrClient, collection: SolrCollection, batch: int, copied: CopiedFields, *, repair: bool
+) -> Iterator[list[Json]]:
     """Yield batches of the documents to process, roughly ordered by id.
 
-    Each document has its text, the size of its sketch, and its version.
+    Each document has its text, the size of its sketch, its version, and its values in `copied`.
     """
     key = collection.names.key
-    fields = [*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"]
+    fields = [*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_", *names_of(copied)]
     for query in _queries(collection, repair=repair):
         for page, _ in client.pages(query, key, [key], _LISTED_AT_ONCE):
             for ids in batches([str(document[key]) for document in page], batch):
@@ -243,6 +258,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
 
 #: Fields that an atomic update never loses, because Solr or the update itself sets them.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *SKETCH_FIELDS})
+_TEXTS = (Kind.TEXT, Kind.KEYWORD)
 #: Part of the name of each subfield. Solr rebuilds a subfield from its parent field.
 _SUBFIELD_MARK = "___"
 #: Maximum number of documents to check one by one for values in a copyField destination that were not copied.
@@ -252,7 +268,8 @@ _MOST_SUSPECTS = 1000
 def require_safe(client: SolrClient, collection: SolrCollection) -> None:
     """Raise SchemaError if atomic updates would lose fields, or if the schema has no `_version_`.
 
-    The check can miss one loss: a copyField destination may have other values in addition to the copied values.
+    A copyField destination may have other values in addition to the copied values. `uncopied_values` finds them in a
+    document if the destination is stored. If it is only indexed, they cannot be found.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
@@ -265,6 +282,54 @@ def require_safe(client: SolrClient, collection: SolrCollection) -> None:
             f"a change of documents in part would lose what {client.url} has in other fields: {'; '.join(losses)}. "
             "Make what is named stored and index the documents again (whorl index --all)"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedField:
+    """Stored copyField destination with stored sources.
+
+    Args:
+        sources: Fields that Solr copies; a field is listed twice if two copyFields name it.
+        is_text: Whether all fields have texts. Otherwise, a copy can differ from its source: "007" from the number 7.
+    """
+
+    destination: str
+    sources: Sequence[str]
+    is_text: bool
+
+    def holds_others(self, document: Json) -> bool:
+        """Check whether the destination has values that are not copies."""
+        copies = [value for name in self.sources for value in texts(document.get(name))]
+        values = texts(document.get(self.destination))
+        # Each copy adds a value. A copy that `maxChars` has cut is the beginning of its source.
+        is_other = self.is_text and any(not any(copy.startswith(value) for copy in copies) for value in values)
+        return is_other or len(values) > len(copies)
+
+
+CopiedFields = Sequence[CopiedField]
+
+
+def copied_fields(client: SolrClient, collection: SolrCollection) -> CopiedFields:
+    """Return the copyField destinations whose values can be compared with their sources."""
+    return [*_Losses(client, collection).find_comparable()]
+
+
+def names_of(copied: CopiedFields) -> list[str]:
+    return [*dict.fromkeys(name for field in copied for name in (field.destination, *field.sources))]
+
+
+def uncopied_values(copied: CopiedFields, documents: Sequence[Json], key: str) -> list[tuple[str, str]]:
+    """Return the id of each document with a value in `copied` that is not a copy, and the reason to leave it alone.
+
+    In an atomic update, Solr fills a copyField destination from its sources alone, and so loses other values.
+    """
+    unsafe = []
+    for document in documents:
+        if field := next((field for field in copied if field.holds_others(document)), None):
+            named = ", ".join(map(repr, sorted({*field.sources})))
+            reason = f"{field.destination!r} holds values that were not copied from {named}; Solr would lose them"
+            unsafe.append((str(document[key]), f"{reason}, so index the document again"))
+    return unsafe
 
 
 class _Losses:
@@ -331,6 +396,16 @@ class _Losses:
         false_suspects = sum(any(name in document for name in sources) for document in suspects.documents)
         return _format_count(suspects.total - false_suspects)
 
+    def find_comparable(self) -> Iterator[CopiedField]:
+        for destination, patterns in self._sources.items():
+            if "*" in destination or "*" in patterns or destination in _NOT_LOST:
+                continue
+            sources = self._source_fields(destination)
+            fields = [self._schema.describe(name) or {} for name in (destination, *sources)]
+            if sources and all(field.get("stored") for field in fields):
+                is_text = all(kind_of(field, self._schema.types) in _TEXTS for field in fields)
+                yield CopiedField(destination, sources, is_text)
+
     def _source_fields(self, destination: str) -> list[str]:
         return [name for pattern in self._sources[destination] for name in self._match_pattern(pattern)]
 
@@ -396,6 +471,7 @@ class SolrLabels(ServerLabels):
     ) -> None:
         super().__init__(client.url)
         self._client, self._collection, self._request = client, collection, request
+        self._copied: CopiedFields | None = None
 
     def prepare(self) -> None:
         """Raise SchemaError if the label fields are missing, or if an atomic update would lose data."""
@@ -436,10 +512,15 @@ class SolrLabels(ServerLabels):
     def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
         collection = self._collection()
         key = collection.names.key
-        fields = [key, SKETCH, SCHEME, "_version_"]
+        if self._copied is None:
+            self._copied = copied_fields(self._client, collection)
+        fields = [key, SKETCH, SCHEME, "_version_", *names_of(self._copied)]
         if collection.schema.passage_scheme:
             fields.append(str(collection.content))
         documents = self._client.fetch(one_of(key, ids), fields, len(ids))
+        # Change no document of a batch with a loss, because the error for it ends the run.
+        if unsafe := uncopied_values(self._copied, documents, key):
+            return unsafe
         updates = []
         for document, unreadable in zip(documents, self._unreadable_fields(documents, collection), strict=True):
             if (document_id := str(document[key])) in changes:
