@@ -11,6 +11,7 @@ from tests import solr_runtime
 from whorl import Document, Order, open_store
 from whorl.engine import server_engine
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.protocol import MatchCount
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
@@ -18,7 +19,7 @@ from whorl.engine.solr.document_fields import find_used_names
 from whorl.engine.solr.inspect_collection import Schema, names_in_use
 from whorl.errors import EngineResponseError, FieldError, ParameterError
 from whorl.model import PropertyValue
-from whorl.query.plan.nodes import Kind
+from whorl.query.plan.nodes import Between, BoundPlan, Kind, MatchAll
 from whorl.store import Store
 
 pytestmark = pytest.mark.solr
@@ -97,6 +98,33 @@ def test_types_of_a_schema(client: SolrClient) -> None:
             assert ids(store, query) == ["a"], query
         assert ids(store, 'free:words AND =free:"some words"') == ["b"]
         assert ids(store, "kind:a-1") == []
+
+
+def test_numbers_that_a_field_cannot_hold(client: SolrClient) -> None:
+    """
+    Solr refuses a number of more than 32 bits in a field of integers; whorl finds the documents that a larger field
+    would give.
+    """
+    for step in (*DECLARED, {"replace-field": {"name": "DBID", "type": "pint"}}):
+        client.post("schema", step)
+    with open_store(client.url) as store:
+        assert store.engine.resolve(["3000000000"]) == {}
+        store.index([Document("a", "", properties={"size_n": 7}), Document("b", "", properties={"size_n": 2147483647})])
+        for query, expected in (
+            ("size_n:3000000000", []),
+            ("size_n:\\-3000000000", []),
+            ("NOT size_n:3000000000", ["a", "b"]),
+            ("size_n:[7 TO 3000000000]", ["a", "b"]),
+            ("size_n:<-3000000000 TO 3000000000>", ["a", "b"]),
+            ("size_n:[-3000000000 TO 7]", ["a"]),
+            ("size_n:[3000000000 TO *]", []),
+            ("size_n:[* TO -3000000000]", []),
+            ("size_n:<2147483647 TO 3000000000]", []),
+            ("size_n:[8 TO 2147483647]", ["b"]),
+        ):
+            assert sorted(ids(store, query)) == expected, query
+        between = Between("size_n", Kind.INTEGER, 0, 3000000000)
+        assert store.engine.facets(BoundPlan(MatchAll()), [MatchCount(between)]) == (2,)
 
 
 def test_a_collection_without_types(client: SolrClient) -> None:

@@ -58,6 +58,8 @@ from whorl.engine.solr.document_fields import (
     fields_of_types,
     find_partial_properties,
     find_used_names,
+    fit_integers,
+    largest_integer,
     original_values,
     read_sketches,
     sketch_fields,
@@ -664,7 +666,7 @@ class SolrEngine(ServerEngine):
                 f"'whorl solr init {self._client.url}' adds it, and 'whorl similar' needs none"
             )
         if not isinstance(node, WordClause) or node.field is not None:
-            return node
+            return fit_integers(node, self.collection.schema)
         if self.collection.names.text:
             warnings += [] if self.collection.words else self._phrase_warnings()
             return node
@@ -696,9 +698,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
 
 def _can_hold(field: str, value: str, collection: SolrCollection) -> bool:
     """Check whether a field can hold a value. In an integer field, Solr refuses to search for anything but a number."""
-    described = collection.schema.describe(field)
-    if described is None:
+    if collection.schema.describe(field) is None:
         return False
-    kind = collection.schema.types[described["type"]]["class"]
-    is_number = any(name in kind for name in ("LongPoint", "IntPoint", "TrieLong", "TrieInt"))
-    return not is_number or (value.isascii() and value.isdigit() and int(value) < 1 << 63)
+    largest = largest_integer(field, collection.schema)
+    return largest is None or (value.isascii() and value.isdigit() and int(value) <= largest)
