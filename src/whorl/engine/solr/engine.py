@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -67,7 +68,7 @@ from whorl.engine.solr.document_fields import (
     whole_values,
 )
 from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION
-from whorl.engine.solr.inspect_collection import SolrCollection, TokenSource, inspect
+from whorl.engine.solr.inspect_collection import SolrCollection, TokenSource, drops_all_words, inspect
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     documents_request,
@@ -98,6 +99,7 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import DIGEST_LETTERS, Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
+    Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
@@ -106,6 +108,7 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     SketchTokens,
     WordClause,
+    Words,
     map_leaves,
 )
 
@@ -126,6 +129,8 @@ _LOOK_UP, _CANDIDATE = 11.0, 150.0
 _SEGMENTS = 10
 #: Maximum number of sketches to cache for `find_cached_sketch` (up to 128 KB each).
 _CACHED_SKETCHES = 64
+#: Maximum length of a clause that is analysed for stop words, in characters, and maximum number of cached results.
+_LONGEST_STOP_WORDS, _STOP_WORDS = 40, 1000
 #: A request for at most this number of candidates also returns the version of each candidate.
 _VERSIONED_ROWS = 100
 #: Number of update requests that run at the same time.
@@ -143,6 +148,8 @@ class SolrEngine(ServerEngine):
         super().__init__(client.commit)
         self._client = client
         self._recent = LimitedCache[tuple[str, str], CachedSketch](_CACHED_SKETCHES)
+        #: Whether the analysis of a field leaves no word of a text, by the field and the text.
+        self._stop_words = LimitedCache[tuple[str, str], bool](_STOP_WORDS)
         self._configured = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = self._until_refresh(
@@ -657,7 +664,40 @@ class SolrEngine(ServerEngine):
         """Replace clauses that cannot match anything in this collection by `Nothing`, and add warnings."""
         warnings = list(plan.warnings)
         root: BoundNode = map_leaves(plan.root, lambda node: self._check_leaf(node, warnings))
+        root = self._without_stop_words(root, warnings)
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
+
+    def _without_stop_words(self, node: BoundNode, warnings: list[str]) -> BoundNode:
+        """Remove required clauses that have only stop words, as Solr's own parsers do."""
+        if not isinstance(node, Bool):
+            return node
+        must = [self._without_stop_words(child, warnings) for child in node.must]
+        should = tuple(self._without_stop_words(child, warnings) for child in node.should)
+        kept = [child for child in must if not self._is_stop_word(child, warnings)]
+        if not kept and not should:
+            # Solr would find no documents, or all, for a query of stop words alone.
+            kept = must
+        least = max(1, node.min_should_match) if should and must and not kept else node.min_should_match
+        return replace(node, must=tuple(kept), should=should, min_should_match=least)
+
+    def _is_stop_word(self, node: BoundNode, warnings: list[str]) -> bool:
+        """Check whether a clause has only stop words in one of its fields, and add a warning if it has."""
+        if isinstance(node, Bool):
+            is_group = node.should and not node.must and not node.must_not
+            return bool(is_group) and all(self._is_stop_word(child, warnings) for child in node.should)
+        if not isinstance(node, Words) or len(node.text) > _LONGEST_STOP_WORDS:
+            return False
+        for field in self.collection.names.text if node.field is None else (node.field,):
+            if not self.collection.schema.has_stop_words(field):
+                continue
+            known = self._stop_words.get((field, node.text))
+            if known is None:
+                known = drops_all_words(self._client, field, node.text)
+                self._stop_words.put((field, node.text), known)
+            if known:
+                warnings.append(f"{node.text!r} has only stop words of the field {field!r}, and so is left out")
+                return True
+        return False
 
     def _check_leaf(self, node: BoundLeaf, warnings: list[str]) -> BoundLeaf:
         if isinstance(node, SharedTokens | SharedBands) and not self.collection.has_minhash:

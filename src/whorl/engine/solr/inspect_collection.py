@@ -124,6 +124,12 @@ class Schema:
         filters = map(_component_name, analysis.get("filters", []))
         return next((f"the filter {name!r}" for name in filters if name in _ALTERING_FILTERS), "")
 
+    def has_stop_words(self, name: str) -> bool:
+        """Check whether the analysis of queries for a field drops stop words."""
+        field = self.describe(name)
+        filters = [] if field is None else analyzer(self.types[field["type"]], "query").get("filters", [])
+        return any(_component_name(options) in ("stop", "managedstop", "suggeststop") for options in filters)
+
     def splits_names(self, name: str) -> bool:
         """Check whether a field's analysis also splits words at `_` and `.`."""
         field = self.describe(name)
@@ -524,6 +530,22 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
             longer = piece
         text = longer
     yield text
+
+
+def drops_all_words(client: SolrClient, field: str, text: str) -> bool:
+    """Check whether the analysis of a query leaves no words of a text; False if Solr does not answer."""
+    try:
+        return not _tokens_of_query(client, field, text)
+    except EngineError:
+        return False
+
+
+@guard_response
+def _tokens_of_query(client: SolrClient, field: str, text: str) -> list[Json]:
+    parameters = {"analysis.fieldname": field, "analysis.query": text}
+    stages = client.get("analysis/field", **parameters)["analysis"]["field_names"][field]["query"]
+    # The list alternates: class of a stage, tokens of this stage, class of the next stage, and so on.
+    return list(stages[-1])
 
 
 @guard_response
