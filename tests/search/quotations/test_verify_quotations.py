@@ -370,6 +370,34 @@ def test_words_in_brackets_that_no_document_has(contracts: Store) -> None:
     assert inserted.notes == (f"{missing}'never'",)
 
 
+@pytest.mark.parametrize(
+    ("quote", "verdict"),
+    [
+        ("as we saw above in *NIX the usual way", "exact"),
+        ("the usual way, and a note* that says more about it", "exact"),
+        ("the tenant pays **the whole rent", "exact"),
+        ("whole rent** in advance", "exact"),
+        ("the tenant pays the whole rent in advance", "exact"),
+        ("__the keys are to be", "exact"),
+        ("Every *glob pattern is read from left to right", "exact"),
+        ("Every glob pattern is read from left to right", "edited"),
+        ("the *tenant pays the whole rent in advance", "edited"),
+    ],
+)
+def test_marks_of_emphasis_without_a_counterpart(tmp_path: Path, quote: str, verdict: str) -> None:
+    """
+    Quotations with unpaired marks of emphasis are compared with all marks of the document.
+    """
+    lines = (
+        "This is, as we saw above in *NIX the usual way, and a note* that says more about it.",
+        "Then the tenant pays **the whole rent** in advance, and __the keys are to be__ given back.",
+        "Every *glob pattern is read from left to right.\n\nA second one follows, and the last* of them.",
+    )
+    with open_store(tmp_path / "store") as opened:
+        opened.index([Document("text", "\n\n".join(lines))])
+        assert judged(opened, quote).verdict.value == verdict
+
+
 def test_a_remark_in_a_document(tmp_path: Path) -> None:
     """
     A document with the same remark in brackets has the quotation word for word.

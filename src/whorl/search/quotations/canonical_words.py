@@ -13,8 +13,8 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, partial
+from itertools import accumulate, product
 
 from whorl.request_context import require_time, timely
 
@@ -51,6 +51,11 @@ _CHANGED_LETTER = re.compile(rf"\[(?<!\w\[)({_LETTER}{_MARK}*)\](?={_LETTER})")
 _EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
 #: Emphasis as in `__several words__`; a single word between underscores can be a name, such as `__init__`.
 _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
+#: Emphasis does not go on in the next paragraph.
+_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
+#: A mark of emphasis without a counterpart, in a text of canonical words.
+_LONE_MARK = re.compile(r"\*| _|_ ")
+_MARKS_OF_EMPHASIS = ("", "*", "**", "***", "_", "__")
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
 #: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
 _FOOTNOTE_MARK = re.compile(
@@ -181,13 +186,13 @@ def _blanks(found: re.Match[str]) -> str:
     return " " * len(found[0])
 
 
-def _replace_ignored(text: str) -> str:
+def _replace_ignored(text: str, *, keeps_emphasis: bool) -> str:
     """Replace the ignored characters by blanks or `_LEFT_OUT`."""
     replaced = text.translate(_CHARACTERS)
     replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
     replaced = _LINK_TARGET.sub(lambda found: found[1] + _LEFT_OUT * len(found[2]), replaced)
-    for pattern in (_EMPHASIS, _STRONG):
-        replaced = pattern.sub(_without_emphasis, replaced)
+    for pattern in () if keeps_emphasis else (_EMPHASIS, _STRONG):
+        replaced = pattern.sub(partial(_without_emphasis, text), replaced)
     replaced = _FOOTNOTE_AFTER_COMMA.sub(_without_mark, replaced)
     for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
@@ -213,7 +218,9 @@ def _without_mark(found: re.Match[str]) -> str:
     return _LEFT_OUT * len(found[0]) if _PLAIN_WORD.search(before) else found[0]
 
 
-def _without_emphasis(found: re.Match[str]) -> str:
+def _without_emphasis(text: str, found: re.Match[str]) -> str:
+    if _PARAGRAPH_END.search(text, *found.span()):
+        return found[0]
     marks = _LEFT_OUT * len(found[1])
     return f"{marks}{found[2]}{marks}"
 
@@ -224,9 +231,10 @@ class CanonicalText:
     `words` has the canonical words. `joined` has them in one string, each with a blank before and after it.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, keeps_emphasis: bool = False) -> None:
         self.text = text
-        pieces = [_replace_ignored(piece) for piece in timely(_pieces(_blank_line_marks(text)), 1)]
+        cut = _pieces(_blank_line_marks(text))
+        pieces = [_replace_ignored(piece, keeps_emphasis=keeps_emphasis) for piece in timely(cut, 1)]
         self._replaced = "".join(pieces)
         self.words = [word for piece in timely(pieces, 1) for word in _fold_words(piece)]
         self.joined = f" {' '.join(self.words)} "
@@ -240,6 +248,15 @@ class CanonicalText:
         at = self.joined.find(f" {' '.join(words)} ", self._starts[start] - 1 if start else 0)
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 
+    def find_cut(self, words: Sequence[str]) -> int | None:
+        """Return the index of a run of words whose first and last word may lack marks of emphasis at the edge."""
+        for before, after in product(_MARKS_OF_EMPHASIS, repeat=2):
+            run = [before + words[0], *words[1:]]
+            run[-1] += after
+            if (at := self.find(run)) is not None:
+                return at
+        return None
+
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of characters that a half-open, non-empty range of words takes in the text."""
         return self._spans[start][0], self._spans[end - 1][1]
@@ -249,6 +266,16 @@ class CanonicalText:
         """This text and, if it has en dashes between letters, a version that reads them as dashes, not as hyphens."""
         dashed = _EN_DASH.sub("—", self.text) if "–" in self.text else self.text
         return (self,) if dashed == self.text else (self, CanonicalText(dashed))
+
+    @cached_property
+    def has_lone_marks(self) -> bool:
+        """Whether the text has a mark of emphasis without a counterpart, because it is cut, or is no emphasis."""
+        return _LONE_MARK.search(self.joined) is not None
+
+    @cached_property
+    def as_typed(self) -> CanonicalText:
+        """This text with all marks of emphasis."""
+        return CanonicalText(self.text, keeps_emphasis=True)
 
     @cached_property
     def is_footnoted(self) -> bool:

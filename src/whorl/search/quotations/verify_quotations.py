@@ -675,6 +675,11 @@ class _Verifier:
             if (at := text.find(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
                 return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
+        if self._whole.has_lone_marks:
+            quote, text = self._whole.as_typed, document.as_typed
+            if (at := text.find_cut(quote.words)) is not None:
+                whole = _Run(0, len(self._words), at)
+                return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
         if document.is_footnoted:
             words, text = self._whole.without_numbers.words, document.without_numbers
             if words and (at := text.find(words)) is not None:
