@@ -451,3 +451,21 @@ def test_a_file_keeps_its_id_after_cd(notes: Path, monkeypatch: pytest.MonkeyPat
     with open_store(notes.parent / "store") as store:
         assert store.count() == 3
         assert store.text("notes/a.txt") == "another text of five words"
+
+
+def test_a_changed_file_that_cannot_be_read(notes: Path) -> None:
+    """
+    A note says that the store still has the earlier text. A new unreadable file gets none.
+    """
+    broken = b"\x00\x01\x02\xff" * 50
+    (notes / "new.bin").write_bytes(broken)
+    assert "note:" not in whorl("index", "--store", "store", "notes").stderr
+    (notes / "a.txt").write_bytes(broken)
+    stderr = whorl("index", "--store", "store", "notes").stderr
+    assert stderr.splitlines()[-1] == (
+        "note: 1 document of these, such as 'notes/a.txt', still has its earlier text in the store; 'whorl delete' "
+        "removes it"
+    )
+    assert search_json("quick")["total"] == 2
+    assert whorl("delete", "--store", "store", "notes/a.txt").stdout == "1 of 1 documents deleted\n"
+    assert "note:" not in whorl("index", "--store", "store", "notes").stderr

@@ -21,8 +21,9 @@ from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
 from whorl.output.formatting import percent, plural
 from whorl.output.search import repeats_lines
+from whorl.search.document_references import file_id
 from whorl.search.repeats_of_new_documents import RepeatSearch
-from whorl.store import open_store
+from whorl.store import Store, open_store
 
 _NOT_STORED = "could not be stored"
 
@@ -64,6 +65,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         no_text=options.no_text,
     ) as opened:
         done, seen = Indexed(), SeenIds()
+        outdated: list[str] = []
         # Report invalid options before anything is stored.
         repeats = None if options.warn is None else RepeatSearch(opened, options.warn, options.metric)
         stored: dict[str, None] = {}
@@ -102,6 +104,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             raise
         else:
             click.echo(f"{_counts(done, store_place(store))}.")
+            outdated = _outdated_notes(opened, problems)
             keeps_texts = opened.engine.keeps_texts
             if repeats is not None:
                 _print_repeats(repeats, stored, options)
@@ -116,6 +119,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                 for field in large
             )
             print_problems(problems, _NOT_STORED)
+            print_notes(outdated)
             if seen.first_repeated is not None:
                 have = "has the id of an earlier one" if done.repeated == 1 else "have the ids of earlier ones"
                 repeated = f"{plural(done.repeated, 'document')} {have}, such as {shorten_repr(seen.first_repeated)}"
@@ -139,6 +143,20 @@ def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: Inde
     print_notes(repeats.notes)
     about = percent(float(fraction_of("warn", options.warn or 0)))
     click.echo(f"{count:,} of {plural(len(stored), 'document')} stored repeat others by {about} or more.")
+
+
+def _outdated_notes(store: Store, problems: Problems) -> list[str]:
+    """Return a note about documents whose files could not be stored again, or nothing."""
+    names = [problem.where for problem in problems]
+    ids = [*names, *(file_id(name, store.references.base_for(name)) for name in names)]
+    kept = sorted(store.engine.digests(ids))
+    if not kept:
+        return []
+    have = "has its" if len(kept) == 1 else "have their"
+    return [
+        f"{plural(len(kept), 'document')} of these, such as {shorten_repr(kept[0])}, still {have} earlier text in the "
+        "store; 'whorl delete' removes it"
+    ]
 
 
 def _counts(done: Indexed, found: str = "") -> str:
