@@ -97,17 +97,17 @@ _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
 _CUT = re.compile(rf"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])|(?<=[{_NO_BLANKS}])(?=[{_NO_BLANKS}])")
 _PIECE_CHARACTERS = 100_000
 #: Two or more quoted lines of Markdown or mail; a single line could begin with an operator.
-_QUOTED_LINES = re.compile(r"^[ \t]*>(?!=).*\n(?:[ \t]*>(?!=).*(?:\n|\Z))+", re.MULTILINE)
+_QUOTED_LINES = re.compile(r"\n[ \t]*>(?!=).*(?:\n[ \t]*>(?!=).*)+")
 _QUOTE_MARKS = re.compile(r"^[ \t]*>(?:[ \t]?>)*", re.MULTILINE)
 #: The mark of a list in Markdown, or of a line in a comment; at another place it is an operator.
-_LIST_MARK = re.compile(r"^[ \t]*([*+])(?=[ \t])", re.MULTILINE)
+_LIST_MARK = re.compile(r"\n[ \t]*([*+])(?=[ \t])")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-_BEFORE_LIST = re.compile(r"(?:\A|\n[^\S\n]{0,9}\n|(?:[.:;!?]|[/*]\*)[^\S\n]{0,9}\n)\Z")
+_BEFORE_LIST = re.compile(r"(?:\A|\n[^\S\n]{0,9}|(?:[.:;!?]|[/*]\*)[^\S\n]{0,9})\Z")
 _NEXT_STAR = re.compile(r".*\n[ \t]*\*[ \t]")
 #: A line break in Markdown.
 _HARD_BREAK = re.compile(
-    r"\\(?<!\\\\)(?=[ \t]*\n)"
-    r"|<(?:br|BR)[ \t]?/?>(?:(?=[ \t]*(?:\n|\Z))|(?<=[\w.,;:!?)*]<br>)|(?<=[\w.,;:!?)*]<br/>))"
+    r"[\\<](?:(?<=\\)(?<!\\\\)(?=[ \t]*\n)"
+    r"|(?<=<)(?:br|BR)[ \t]?/?>(?:(?=[ \t]*(?:\n|\Z))|(?<=[\w.,;:!?)*]<br>)|(?<=[\w.,;:!?)*]<br/>)))"
 )
 _UNIT = re.compile(r"\s(?<=\d\s)\s*(?=[%°‰])")
 _LOOSE = re.compile(
@@ -167,18 +167,19 @@ def _blank_line_marks(text: str) -> str:
     """Replace the marks of quoted lines, lists and line breaks by blanks; the length of the text stays the same."""
     if "\\" in text or "<br" in text or "<BR" in text:
         text = _HARD_BREAK.sub(_blanks, text)
+    # Every line begins after a line break now, so `re` can jump from line break to line break.
+    text = f"\n{text}"
     if ">" in text:
         text = _QUOTED_LINES.sub(lambda lines: _QUOTE_MARKS.sub(_blanks, lines[0]), text)
-    if not _LIST_MARK.search(text):
-        return text
-    pieces, at, last = [], 0, -1
+    pieces, at, last = [], 1, 0
     for mark in timely(_LIST_MARK.finditer(text)):
-        start, end = mark.span()
-        is_in_list = last >= 0 and not _BLANK_LINE.search(text, last, start)
-        is_list = is_in_list or _BEFORE_LIST.search(text, max(0, start - 11), start) is not None
+        start, end = mark.start(), mark.end()
+        if last and _BLANK_LINE.search(text, last, start + 1):
+            last = 0
+        is_list = last > 0 or _BEFORE_LIST.search(text, max(0, start - 10), start) is not None
         if is_list or (mark[1] == "*" and _NEXT_STAR.match(text, end)):
-            pieces += [text[at:start], " " * (end - start)]
-            at, last = end, end
+            pieces += [text[at : end - 1], " "]
+            at = last = end
     return "".join((*pieces, text[at:]))
 
 
