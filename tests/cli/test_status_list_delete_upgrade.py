@@ -171,7 +171,9 @@ def test_a_missing_index_is_an_error(tmp_path: Path) -> None:
     damaged = CliRunner().invoke(main, ["status", "--verify", "--store", str(store)])
     assert damaged.exit_code == 1
     assert "repaired when opened" in damaged.output
-    assert "it was missing" in damaged.output
+    assert "/index was missing and has been made again" in damaged.output
+    assert "unless you restored a backup" in damaged.output
+    assert "disk" not in damaged.output
 
 
 DOCUMENTS = [

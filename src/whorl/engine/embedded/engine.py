@@ -96,6 +96,8 @@ _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: id can have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 _DEFAULT_SCHEME = Scheme()
+#: Description of the damage if a store has no index.
+_MISSING = "was missing"
 _Result = TypeVar("_Result")
 #: Option of `open_store` that makes a store smaller.
 Reduction: TypeAlias = Literal["short_minhash", "without_minhash", "no_text"]
@@ -536,7 +538,7 @@ class EmbeddedEngine(Engine):
     def _note_damage(self) -> None:
         """Record the damage of the index for a message; the caller then rebuilds the index."""
         if self._records.last_change() and not (self._index_folder / INDEX).exists():
-            self._repaired = "it was missing"
+            self._repaired = _MISSING
             return
         try:
             self._index.verify()
@@ -746,9 +748,14 @@ class EmbeddedEngine(Engine):
                 f"the index {self.path / INDEX} is damaged ({error}); the next search or write makes it again"
             ) from error
         if self._repaired:
+            is_missing = self._repaired == _MISSING
+            cause = _MISSING if is_missing else f"was damaged ({self._repaired})"
+            suspicion = (
+                "unless you restored a backup, see who removed it" if is_missing else "see whether the disk fails"
+            )
             raise StoreError(
-                f"repaired when opened: the index {self.path / INDEX} was damaged ({self._repaired}) and has been "
-                "made again from what is stored; all files are now as they were written, but see whether the disk fails"
+                f"repaired when opened: the index {self.path / INDEX} {cause} and has been made again from what is "
+                f"stored; all files are now as they were written, but {suspicion}"
             )
         return True
 
