@@ -232,8 +232,8 @@ def test_documents_of_several_requests(store: Store) -> None:
     documents = [Document(f"portion-{number}", f"one two three four five {number}") for number in range(2 * BATCH_SIZE)]
     twice = Document("portion-0", "six seven eight nine ten")
     try:
-        # Read the collection's description beforehand.
-        assert store.engine.scheme
+        # Read the collection's description beforehand, and check that the URL is not an alias of several collections.
+        store.engine.index([twice])
         with new_request() as request:
             store.engine.index([*documents, twice])
         assert request.trace.engine_requests == 2

@@ -69,6 +69,7 @@ def initialise(
         SchemeMismatchError: The collection has passage hashes of another scheme.
     """
     read_version(client).require()
+    client.require_one_collection()
     names = replace(names, content=content or names.content)
     schema = read_schema(client)
     config = client.get("config")["config"]

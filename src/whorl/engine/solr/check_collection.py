@@ -53,7 +53,7 @@ from whorl.engine.solr.request_body import (
     without_sketch,
     without_tokens,
 )
-from whorl.errors import EngineResponseError, SchemaError
+from whorl.errors import EngineResponseError, SchemaError, format_names
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
 
@@ -77,6 +77,15 @@ def check(client: SolrClient, names: FieldNames) -> list[Finding]:
     if not version.is_tried:
         remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
         findings.append(untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy))
+    if len(aliased := client.aliased_collections()) > 1:
+        findings.append(
+            Finding.warning(
+                "alias",
+                f"the URL is an alias of {len(aliased)} collections, {format_names(aliased, 5)}: it can be searched, "
+                "but documents are indexed, deleted and given sketches in a collection",
+                "name a collection in the URL for index, delete, init, backfill and --write-ids",
+            )
+        )
     findings += _texts(client, schema, names, text_fields, init)
     if (schema.describe(names.name) or {}).get("type") == "text_whorl":
         remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"

@@ -33,6 +33,8 @@ from whorl.errors import (
     EngineError,
     EngineResponseError,
     EngineUnavailableError,
+    SchemaError,
+    format_names,
     without_login,
 )
 
@@ -161,6 +163,25 @@ class SolrClient:
         # Ignore a refusal: the schema has already changed, and the user may lack the right to reload.
         with suppress(EngineResponseError):
             self._administer("RELOAD", "name")
+
+    def aliased_collections(self) -> list[str]:
+        """Return the collections of this client's alias; an empty list if the URL names a collection or a core.
+
+        The list is also empty if Solr does not answer this question, for example for lack of a right.
+        """
+        with suppress(EngineResponseError):
+            names = sorted(self._administer("CLUSTERSTATUS", "collection")["cluster"]["collections"])
+            return [] if names == [unquote(self.url.rpartition("/")[2])] else names
+        return []
+
+    def require_one_collection(self) -> None:
+        """Raise SchemaError if the URL is an alias of several collections: Solr would change only the first."""
+        if len(names := self.aliased_collections()) > 1:
+            base = self.url.rpartition("/")[0]
+            raise SchemaError(
+                f"{self.url} is an alias of {len(names)} collections, {format_names(names, 5)}, and can only be read: "
+                f"Solr would change the first of them alone. Name a collection, such as {base}/{names[0]}"
+            )
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard, or this client on a standalone Solr.

@@ -158,6 +158,7 @@ class SolrEngine(ServerEngine):
         self._token_warnings = self._until_refresh(self._token_warnings_now)
         self._without_tokens = self._until_refresh(self._without_tokens_now, _TOKENS_SECONDS)
         self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
+        self._require_one_collection = TtlCache(lambda _: client.require_one_collection(), _DESCRIPTION_SECONDS)
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
 
     @property
@@ -176,6 +177,7 @@ class SolrEngine(ServerEngine):
         prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
             return
+        self._require_one_collection()
         fingerprints = self._fingerprint_fields([text for text, _ in prepared])
         complete = ((len(text), fields | more) for (text, fields), more in zip(prepared, fingerprints, strict=True))
         portions = chunks(complete, itemgetter(0), BATCH_CHARACTERS, BATCH_SIZE)
@@ -190,6 +192,7 @@ class SolrEngine(ServerEngine):
         key = self.collection.names.key
         stored = [str(document[key]) for document in self._documents(ids, [key])]
         if stored:
+            self._require_one_collection()
             self._client.post("update", {"delete": stored}, commit="true")
         return len(stored)
 

@@ -271,6 +271,7 @@ def require_safe(client: SolrClient, collection: SolrCollection) -> None:
     A copyField destination may have other values in addition to the copied values. `uncopied_values` finds them in a
     document if the destination is stored. If it is only indexed, they cannot be found.
     """
+    client.require_one_collection()
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
             f"{client.url} has no field '_version_', without which Solr changes no document in part; add it to the "
