@@ -232,6 +232,31 @@ def test_every_sentence() -> None:
     assert all(quotation.place and plain[slice(*quotation.place)] == quotation.quote for quotation in quotations)
 
 
+def test_sentences_of_markdown() -> None:
+    """
+    Marks of Markdown are no words; list items, headings and cells are sentences, and their sources are read.
+    """
+    text = (
+        "# The lease\nIt says:\n> The rent is due\n> in May.\n\n- The roof is kept [1].\n- The keys (lease.txt).\n"
+        "1. The office\n   is open.\n\n| Rent | The *sum* of it |\n|---|---|\n| May | 5 a month |\n\n[1]: lease.txt\n"
+    )
+    quotations = quotations_of(text, every_sentence=True)[1]
+    assert [(" ".join(quotation.quote.split()), quotation.source) for quotation in quotations] == [
+        ("The lease", None),
+        ("It says:", None),
+        ("The rent is due in May.", None),
+        ("The roof is kept", "lease.txt"),
+        ("The keys", "lease.txt"),
+        ("The office is open.", None),
+        ("Rent", None),
+        ("The *sum* of it", None),
+        ("---", None),
+        ("---", None),
+        ("May", None),
+        ("5 a month", None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [

@@ -10,10 +10,11 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from whorl.errors import ParameterError, shorten_repr
@@ -62,6 +63,15 @@ _SENTENCE_MARKS = "。！？｡‼⁇-⁉؟۔।॥։።፧།။។"
 _SENTENCE = re.compile(
     rf"\S.*?(?:[.!?]{_AFTER_SENTENCE}(?=\s|\Z)|[{_SENTENCE_MARKS}]+{_AFTER_SENTENCE}|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL
 )
+#: Marks of Markdown at the start of a line: block quotes, and then a list item, a heading or the row of a table.
+_LINE_MARKS = re.compile(
+    r"^[ \t]*(?P<quote>(?:>[ \t]?)*)[ \t]*"
+    r"(?:(?P<item>(?:[-*+•]|\d{1,3}[.)])[ \t]+)|(?P<heading>\#{1,6}[ \t]+)|(?=(?P<row>\|).*\|[ \t]*$))?",
+    re.MULTILINE,
+)
+#: The end of a sentence after brackets, which may hold its source.
+_END_AFTER_BRACKETS = re.compile(r"(?<=[\])])[.!?]\Z")
+_MOST_WORDS_OF_SOURCE = 6
 #: A page or another place in the source that a footnote mark names: `[1, p. 3]`, `[1: 3]`.
 _PLACE_IN_SOURCE = (
     r"(?:[,;:][ \t]?(?:(?:pp?|pages?|S|Seiten?|ch|chap|sec|lines?|ll?|Z|art|abs|no|nr|vol|fig|tab)\b\.?|§§?)"
@@ -164,11 +174,10 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     links: Mapping[int, _HtmlLink] = {}
     if _is_html(text):
         text, marked, links = _quotations_of_html(text)
-    if every_sentence:
-        sentences = (found.span() for found in timely(_SENTENCE.finditer(text)))
-        return text, [Quotation(text[start:end], (start, end)) for start, end in sentences]
     footnotes = [*timely(_FOOTNOTE.finditer(text))]
     notes = {**_listed_sources(text), **{note[1] or note[2]: note[3] for note in footnotes}}
+    if every_sentence:
+        return text, [*_sentences(text, footnotes, notes)]
     blocks = [*_blocks(text)]
     found = [
         _without_last_sources(quotation, notes) for quotation in timely([*marked, *(block for block, _ in blocks)])
@@ -193,6 +202,44 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         is_named = quotation.sources or quotation.missing_footnotes
         kept.append(quotation if is_named else _with_sources(quotation, text, end, notes, links))
     return text, kept
+
+
+def _sentences(text: str, footnotes: Iterable[re.Match[str]], notes: Mapping[str, str]) -> Iterator[Quotation]:
+    """Yield the sentences of a text, without marks of Markdown and without footnotes that name a file.
+
+    List items, headings and cells of tables are sentences of their own.
+    """
+    blank: list[tuple[int, int]] = []
+    bounds = {0, len(text)}
+    was_quote = False
+    for line in timely(_LINE_MARKS.finditer(text)):
+        start, end = line.span()
+        blank.append((start, end))
+        line_end = text.find("\n", end) % (len(text) + 1)
+        if line["item"] or line["heading"] or was_quote != bool(line["quote"]):
+            bounds.add(start)
+        if line["heading"] or line["row"]:
+            bounds.add(line_end)
+        if line["row"]:
+            for pipe in re.finditer(r"\|", text[end:line_end]):
+                blank.append((end + pipe.start(), end + pipe.end()))
+                bounds.add(end + pipe.start())
+        was_quote = bool(line["quote"])
+    for note in footnotes:
+        if has_file_name(note[3]) and len(note[3].split()) <= _MOST_WORDS_OF_SOURCE:
+            blank.append(note.span())
+            bounds.update(note.span())
+    pieces, at = [], 0
+    for start, end in sorted(blank):
+        pieces += [text[at:start], " " * (end - max(at, start))]
+        at = max(at, end)
+    plain = "".join((*pieces, text[at:]))
+    for start, end in pairwise(sorted(bounds)):
+        for found in timely(_SENTENCE.finditer(plain, start, end)):
+            sentence = Quotation(found[0], found.span())
+            cut = replace(sentence, quote=_END_AFTER_BRACKETS.sub("", found[0]))
+            sourced = _without_last_sources(cut, notes)
+            yield sourced if sourced.sources or sourced.missing_footnotes else sentence
 
 
 def _place_outermost_first(quotation: Quotation) -> tuple[int, int]:
