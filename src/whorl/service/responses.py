@@ -20,7 +20,7 @@ import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
@@ -222,7 +222,8 @@ def _alfresco_failure(status: int, message: str) -> AlfrescoFailure:
 def answer_failures(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def answer_invalid_request(request: Request, error: RequestValidationError) -> Json:
-        return failure(request.scope["path"], 400, _describe_mistakes(error.errors()))
+        message = _describe_mistakes(error.errors()) + _known_parts(request, error.errors())
+        return failure(request.scope["path"], 400, message)
 
     @app.exception_handler(HTTPException)
     async def answer_http_error(request: Request, error: HTTPException) -> Json:
@@ -244,6 +245,16 @@ def _describe_mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
     if len(errors) > _MOST_LISTED:
         mistakes.append(f"and {len(errors) - _MOST_LISTED:,} more")
     return "; ".join(mistakes)
+
+
+def _known_parts(request: Request, errors: Sequence[Mapping[str, Any]]) -> str:
+    """Return the end of a message about unknown keys of a body: the keys that the route knows, or ""."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = body.field_info.annotation if body is not None else None
+    is_unknown = any(error["type"] == "extra_forbidden" and len(error["loc"]) == 2 for error in errors)
+    if not is_unknown or not (isinstance(model, type) and issubclass(model, BaseModel)):
+        return ""
+    return f"; choose from {', '.join(sorted(field.alias or name for name, field in model.model_fields.items()))}"
 
 
 def _describe_mistake(error: Mapping[str, Any]) -> str:
