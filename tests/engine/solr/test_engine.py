@@ -6,6 +6,7 @@ import random
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from fractions import Fraction
 from functools import cache
 
@@ -15,7 +16,9 @@ from tests import solr_runtime
 from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
 from whorl.engine.server_engine import json_bytes
+from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import BATCH_SIZE, CONNECTIONS, send_parallel
+from whorl.engine.solr.field_definitions import DIGEST
 from whorl.engine.solr.request_body import SolrFields, search_request
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.fingerprint.fingerprint_texts import sign, text_sketch
@@ -243,6 +246,23 @@ def test_documents_of_several_requests(store: Store) -> None:
         }
     finally:
         store.delete([document.id for document in documents])
+
+
+def test_a_text_that_another_program_has_replaced(solr_standalone_url: str) -> None:
+    """
+    A document keeps its digest in an atomic update; it is stored again if the update removes the digest, or on demand.
+    """
+    original, url = Document("replaced", "one two three four five six"), solr_standalone_url
+    change: dict[str, object] = {"id": "replaced", "content": {"set": "seven eight nine ten eleven twelve"}}
+    with open_store(url) as store, closing(SolrClient(url)) as client:
+        try:
+            for more, again in (({DIGEST: {"set": None}}, False), (dict[str, object](), True)):
+                store.index([original])
+                client.post("update", [{**change, **more}], commit="true")
+                assert store.index([original], again=again).stored == 1
+                assert store.texts(["replaced"]) == {"replaced": original.text}
+        finally:
+            store.delete(["replaced"])
 
 
 @pytest.mark.parametrize("metric", SIMILAR_METRICS)
