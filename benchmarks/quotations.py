@@ -27,7 +27,7 @@ import numpy as np
 from sources import collection
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.search.quotations.named_sources import NamedSource
+from whorl.search.quotations.cited_sources import NamedSource
 from whorl.search.quotations.results import Quotation, Verdict
 from whorl.search.quotations.verify_quotations import verify_quotations
 

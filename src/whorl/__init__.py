@@ -166,7 +166,7 @@ if TYPE_CHECKING:
     from whorl.search.prepared_search import QueryOptions as QueryOptions
     from whorl.search.prepared_search import SearchOptions as SearchOptions
     from whorl.search.prepared_similar import PreparedSimilar as PreparedSimilar
-    from whorl.search.quotations.named_sources import NamedSource as NamedSource
+    from whorl.search.quotations.cited_sources import NamedSource as NamedSource
     from whorl.search.quotations.results import Difference as Difference
     from whorl.search.quotations.results import GivenQuotation as GivenQuotation
     from whorl.search.quotations.results import LookUp as LookUp

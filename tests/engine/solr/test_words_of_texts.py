@@ -65,7 +65,7 @@ def findings(client: SolrClient) -> dict[str, Finding]:
     return {finding.code: finding for finding in check(client, NAMES)}
 
 
-def test_words_are_look_up_in_a_copy_of_the_text(client: SolrClient) -> None:
+def test_words_are_looked_up_in_a_copy_of_the_text(client: SolrClient) -> None:
     """
     Words, phrases, quotations and short texts are found in a catch-all field with a hidden name.
     """

@@ -8,6 +8,7 @@ from tests.checks import Checks
 from tests.sampling import thorough
 from whorl.errors import ParameterError
 from whorl.request_context import new_request
+from whorl.search.quotations.cited_sources import NamedSource
 from whorl.search.quotations.extract_quotations import (
     _quotations_of_html,
     count_unpaired_marks,
@@ -15,7 +16,6 @@ from whorl.search.quotations.extract_quotations import (
     quotations_of,
     read_given_quotations,
 )
-from whorl.search.quotations.named_sources import NamedSource
 from whorl.search.quotations.results import Quotation
 
 

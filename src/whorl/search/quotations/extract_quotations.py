@@ -26,7 +26,7 @@ from whorl.search.attribution.excluded_parts import (
     quotations_between_marks,
     unify_marks,
 )
-from whorl.search.quotations.named_sources import ADDRESS, LINK, NamedSource, has_file_name, read_link, read_source
+from whorl.search.quotations.cited_sources import ADDRESS, LINK, NamedSource, has_file_name, read_link, read_source
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
 #: Maximum number of quotations in one request, and of characters in a quotation.

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import ClassVar, TypedDict
 
 from whorl.errors import ParameterError
-from whorl.search.quotations.named_sources import NamedSource
+from whorl.search.quotations.cited_sources import NamedSource
 
 
 class VerifyOptions(TypedDict, total=False):

@@ -36,13 +36,13 @@ from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, DocumentIds, InOr
 from whorl.request_context import report_progress, require_time
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical_words import CanonicalText, is_unspaced
+from whorl.search.quotations.cited_sources import CitedDocuments
 from whorl.search.quotations.extract_quotations import (
     MOST_CHARACTERS,
     MOST_QUOTATIONS,
     count_unpaired_marks,
     quotations_of,
 )
-from whorl.search.quotations.named_sources import NamedDocuments
 from whorl.search.quotations.results import (
     Difference,
     LookUp,
@@ -160,7 +160,7 @@ def verify_quotations(
     """
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
-    named = NamedDocuments(references, (source for quotation in quotations for source in quotation.sources))
+    named = CitedDocuments(references, (source for quotation in quotations for source in quotation.sources))
     store = _DocumentReader(engine, own_ids)
     verified = []
     for number, quotation in enumerate(quotations, 1):
@@ -174,7 +174,7 @@ def verify_quotations(
 
 
 def _verify_quotation(
-    store: _DocumentReader, quotation: Quotation, documents: NamedDocuments, number: int
+    store: _DocumentReader, quotation: Quotation, documents: CitedDocuments, number: int
 ) -> VerifiedQuotation:
     """Verify a quotation; read words in brackets as words of the document, and if that fails, as insertions."""
     verifier = _Verifier(store, quotation, documents, number)
@@ -320,7 +320,7 @@ class _Verifier:
         self,
         store: _DocumentReader,
         quotation: Quotation,
-        documents: NamedDocuments,
+        documents: CitedDocuments,
         number: int,
         *,
         with_insertions: bool = False,
@@ -359,7 +359,7 @@ class _Verifier:
         self._read_by_words: set[str] = set()
         self._is_complete = True
 
-    def _find_named(self, documents: NamedDocuments) -> list[str]:
+    def _find_named(self, documents: CitedDocuments) -> list[str]:
         """Return the ids of the documents that the sources name, and add notes about unknown names."""
         named: dict[str, None] = {}
         sources = []

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, Verdict, open_store
+from whorl.search.quotations.cited_sources import CitedDocuments
 from whorl.search.quotations.extract_quotations import quotations_of
-from whorl.search.quotations.named_sources import NamedDocuments
 
 LEASE = "The tenant pays a rent of 1,450 a month. The landlord keeps the structure, the roof and the common parts."
 MINUTES = "The chair thanked the board and the chair promised a written answer by the end of the quarter."
@@ -87,7 +87,7 @@ def test_named_documents(library: Store, after: str, ids: set[str], notes: list[
     """
     text = f"“keeps the structure, the roof”{after}"
     ((quotation,),) = quotations_of(text)[1:]
-    named = NamedDocuments(library.references, quotation.sources)
+    named = CitedDocuments(library.references, quotation.sources)
     found = [document_id for source in quotation.sources for document_id in named.find(source)[0]]
     assert {*found} == ids
     (verified,) = library.verify(source=text).quotations

@@ -1,4 +1,4 @@
-"""Reads the sources that a text names for a quotation, and finds the documents that they mean.
+"""Reads the sources that a text cites for a quotation, and finds the documents that these citations mean.
 
 A source can name one document (`lease.txt, p. 3`) or several (`lease.txt; minutes.txt`). First the whole source is
 looked up as a name, then each part between commas and semicolons, then the words of a part that look like names of
@@ -87,7 +87,7 @@ def _names_in_link(label: str, target: str) -> Iterator[str]:
     yield from (label, _without_decoration(label))
 
 
-class NamedDocuments:
+class CitedDocuments:
     """Finds the documents of a store that sources of quotations name."""
 
     def __init__(self, references: References, sources: Iterable[NamedSource]) -> None:
