@@ -382,6 +382,7 @@ def test_words_in_brackets_that_no_document_has(contracts: Store) -> None:
         ("Every *glob pattern is read from left to right", "exact"),
         ("Every glob pattern is read from left to right", "edited"),
         ("the *tenant pays the whole rent in advance", "edited"),
+        ("distribution of it. * * THIS software is provided * as is", "exact"),
     ],
 )
 def test_marks_of_emphasis_without_a_counterpart(tmp_path: Path, quote: str, verdict: str) -> None:
@@ -392,6 +393,7 @@ def test_marks_of_emphasis_without_a_counterpart(tmp_path: Path, quote: str, ver
         "This is, as we saw above in *NIX the usual way, and a note* that says more about it.",
         "Then the tenant pays **the whole rent** in advance, and __the keys are to be__ given back.",
         "Every *glob pattern is read from left to right.\n\nA second one follows, and the last* of them.",
+        "/*\n * distribution of it.\n *\n * THIS software is provided\n * as is",
     )
     with open_store(tmp_path / "store") as opened:
         opened.index([Document("text", "\n\n".join(lines))])

@@ -187,12 +187,12 @@ def _blanks(found: re.Match[str]) -> str:
     return " " * len(found[0])
 
 
-def _replace_ignored(text: str, *, keeps_emphasis: bool) -> str:
+def _replace_ignored(text: str, *, keeps_marks: bool) -> str:
     """Replace the ignored characters by blanks or `_LEFT_OUT`."""
     replaced = text.translate(_CHARACTERS)
     replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
     replaced = _LINK_TARGET.sub(lambda found: found[1] + _LEFT_OUT * len(found[2]), replaced)
-    for pattern in () if keeps_emphasis else (_EMPHASIS, _STRONG):
+    for pattern in () if keeps_marks else (_EMPHASIS, _STRONG):
         replaced = pattern.sub(partial(_without_emphasis, text), replaced)
     replaced = _FOOTNOTE_AFTER_COMMA.sub(_without_mark, replaced)
     for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN, _UNIT):
@@ -232,10 +232,10 @@ class CanonicalText:
     `words` has the canonical words. `joined` has them in one string, each with a blank before and after it.
     """
 
-    def __init__(self, text: str, *, keeps_emphasis: bool = False) -> None:
+    def __init__(self, text: str, *, keeps_marks: bool = False) -> None:
         self.text = text
-        cut = _pieces(_blank_line_marks(text))
-        pieces = [_replace_ignored(piece, keeps_emphasis=keeps_emphasis) for piece in timely(cut, 1)]
+        cut = _pieces(text if keeps_marks else _blank_line_marks(text))
+        pieces = [_replace_ignored(piece, keeps_marks=keeps_marks) for piece in timely(cut, 1)]
         self._replaced = "".join(pieces)
         self.words = [word for piece in timely(pieces, 1) for word in _fold_words(piece)]
         self.joined = f" {' '.join(self.words)} "
@@ -275,8 +275,8 @@ class CanonicalText:
 
     @cached_property
     def as_typed(self) -> CanonicalText:
-        """This text with all marks of emphasis."""
-        return CanonicalText(self.text, keeps_emphasis=True)
+        """This text with all marks of emphasis and of lines."""
+        return CanonicalText(self.text, keeps_marks=True)
 
     @cached_property
     def is_footnoted(self) -> bool:
