@@ -244,3 +244,20 @@ def test_numbers_of_footnotes(text: str, *, is_footnoted: bool) -> None:
     assert canonical.is_footnoted == is_footnoted
     plain = CanonicalText("The roof leaks. The tenant, who pays, left.")
     assert (CanonicalText(FOOTNOTED).without_numbers.words, plain.without_numbers) == (plain.words, plain)
+
+
+@pytest.mark.parametrize(
+    ("text", "run"),
+    [
+        ("*a b", " "),
+        ("a *b c", " "),
+        ("as in *NIX the usual way", " the usual "),
+        ("x * y * we do not say", " we do not "),
+        ("a_b*c we do not", " we do "),
+    ],
+)
+def test_run_without_emphasis(text: str, run: str) -> None:
+    """
+    A document with the text and all its marks of emphasis has this run, too.
+    """
+    assert CanonicalText(text).run_without_emphasis == run

@@ -55,6 +55,7 @@ _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 #: A mark of emphasis without a counterpart, in a text of canonical words.
 _LONE_MARK = re.compile(r"\*| _|_ ")
+_WORDS_WITH_EMPHASIS = re.compile(r"(?<= )[^\s*_]*[*_]\S*(?= )")
 _MARKS_OF_EMPHASIS = ("", "*", "**", "***", "_", "__")
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
 #: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
@@ -277,6 +278,15 @@ class CanonicalText:
     def as_typed(self) -> CanonicalText:
         """This text with all marks of emphasis and of lines."""
         return CanonicalText(self.text, keeps_marks=True)
+
+    @cached_property
+    def run_without_emphasis(self) -> str:
+        """The longest run of words without marks of emphasis, as in `joined`, except the first and the last word.
+
+        A document with this text and all its marks of emphasis also has this run.
+        """
+        inner = " ".join(("", *self.as_typed.words[1:-1], ""))
+        return max(_WORDS_WITH_EMPHASIS.split(inner), key=len, default=" ")
 
     @cached_property
     def is_footnoted(self) -> bool:

@@ -675,7 +675,7 @@ class _Verifier:
             if (at := text.find(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
                 return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
-        if self._whole.has_lone_marks:
+        if self._whole.has_lone_marks and self._whole.run_without_emphasis in document.joined:
             quote, text = self._whole.as_typed, document.as_typed
             if (at := text.find_cut(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
