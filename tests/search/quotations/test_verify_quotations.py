@@ -383,6 +383,7 @@ def test_words_in_brackets_that_no_document_has(contracts: Store) -> None:
         ("Every glob pattern is read from left to right", "edited"),
         ("the *tenant pays the whole rent in advance", "edited"),
         ("distribution of it. * * THIS software is provided * as is", "exact"),
+        ("above in *NIX the usual way … distribution of it. * * THIS software is", "stitched"),
     ],
 )
 def test_marks_of_emphasis_without_a_counterpart(tmp_path: Path, quote: str, verdict: str) -> None:

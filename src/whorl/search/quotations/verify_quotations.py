@@ -295,7 +295,7 @@ class _Match:
             order; empty if a part is missing.
         alignments: The best place of each part; empty if the document was not aligned.
         runs: Runs of the quotation's words in the document.
-        end: Index after the last word in the document, if it has the quotation in one piece.
+        ends: Index after the last word of the quotation, or of each of its parts, in the document.
         ignores_numbers: Whether numbers in brackets after words were taken for footnote marks.
     """
 
@@ -304,7 +304,7 @@ class _Match:
     at: tuple[int, ...] = ()
     alignments: tuple[Alignment, ...] = ()
     runs: tuple[_Run, ...] = ()
-    end: int = 0
+    ends: tuple[int, ...] = ()
     ignores_numbers: bool = False
 
     @property
@@ -440,7 +440,7 @@ class _Verifier:
                 at = found.at[following]
                 is_there = at >= len(words) and found.document.words[at - len(words) : at] == words
             if found is not None and following and not is_there:
-                at = found.at[following - 1] + len(self._parts[following - 1].words)
+                at = found.ends[following - 1]
                 is_there = found.document.words[at : at + len(words)] == words
             if not is_there:
                 yield start, end
@@ -484,12 +484,12 @@ class _Verifier:
         """
         if len(match.at) == 1:
             quote = self._whole.place(0, len(self._whole.words))
-            return Verdict.EXACT, (self._make_place(match, quote, (match.at[0], match.end)),)
+            return Verdict.EXACT, (self._make_place(match, quote, (match.at[0], match.ends[0])),)
         if match.at:
             self._in_order = match
             return Verdict.STITCHED, tuple(
-                self._make_place(match, self._range_in_quote(low, high), (at, at + high - low))
-                for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
+                self._make_place(match, self._range_in_quote(low, high), (ends[0], ends[1]))
+                for (low, high), *ends in zip(pairwise(self._bounds), match.at, match.ends, strict=True)
             )
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
@@ -674,19 +674,25 @@ class _Verifier:
         for quote, text in product(quotes, document.readings):
             if (at := text.find(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
-                return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
+                return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(quote.words),))
         if self._whole.has_lone_marks and self._whole.run_without_emphasis in document.joined:
             quote, text = self._whole.as_typed, document.as_typed
             if (at := text.find_cut(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
-                return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
+                return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(quote.words),))
         if document.is_footnoted:
             words, text = self._whole.without_numbers.words, document.without_numbers
             if words and (at := text.find(words)) is not None:
                 whole = _Run(0, len(self._words), at)
-                return _Match(document_id, text, (at,), runs=(whole,), end=at + len(words), ignores_numbers=True)
-        if len(self._parts) > 1 and (starts := self._find_in_order(document)):
-            return _Match(document_id, document, starts)
+                return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(words),), ignores_numbers=True)
+        if len(self._parts) > 1:
+            versions = [(self._parts, document)]
+            if self._whole.has_lone_marks and all(part.run_without_emphasis in document.joined for part in self._parts):
+                versions.append(([part.as_typed for part in self._parts], document.as_typed))
+            for parts, text in versions:
+                if starts := _find_in_order(parts, text):
+                    ends = tuple(at + len(part.words) for at, part in zip(starts, parts, strict=True))
+                    return _Match(document_id, text, starts, ends=ends)
         return None
 
     def _compare(self, document_id: str, document: CanonicalText) -> _Match:
@@ -699,17 +705,6 @@ class _Verifier:
         if len(self._words) * len(document.words) <= _MOST_CELLS:
             alignments = [align(part.words, document.words) for part in self._parts]
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
-
-    def _find_in_order(self, document: CanonicalText) -> tuple[int, ...]:
-        """Return the index in `document` of each part's first word; empty unless it contains all parts in order."""
-        starts, start = [], 0
-        for part in self._parts:
-            at = document.find(part.words, start)
-            if at is None:
-                return ()
-            starts.append(at)
-            start = at + len(part.words)
-        return tuple(starts)
 
     def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
         """Yield the longest runs of at least `RUN_WORDS` words that a document shares with the part `number`."""
@@ -728,6 +723,18 @@ class _Verifier:
                 yield run
             # The next run may begin inside this run, so do not skip the whole run.
             start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
+
+
+def _find_in_order(parts: Sequence[CanonicalText], document: CanonicalText) -> tuple[int, ...]:
+    """Return the index in `document` of each part's first word; empty unless it contains all parts in order."""
+    starts, start = [], 0
+    for part in parts:
+        at = document.find(part.words, start)
+        if at is None:
+            return ()
+        starts.append(at)
+        start = at + len(part.words)
+    return tuple(starts)
 
 
 def _rank(match: _Match) -> tuple[bool, int, float]:
