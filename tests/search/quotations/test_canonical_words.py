@@ -254,10 +254,11 @@ def test_numbers_of_footnotes(text: str, *, is_footnoted: bool) -> None:
         ("as in *NIX the usual way", " the usual "),
         ("x * y * we do not say", " we do not "),
         ("a_b*c we do not", " we do "),
+        ("so we > do not say", " do not "),
     ],
 )
-def test_run_without_emphasis(text: str, run: str) -> None:
+def test_run_without_marks(text: str, run: str) -> None:
     """
-    A document with the text and all its marks of emphasis has this run, too.
+    A document with the text and all its marks has this run, too.
     """
-    assert CanonicalText(text).run_without_emphasis == run
+    assert CanonicalText(text).run_without_marks == run

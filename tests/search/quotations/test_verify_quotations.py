@@ -383,6 +383,7 @@ def test_words_in_brackets_that_no_document_has(contracts: Store) -> None:
         ("Every glob pattern is read from left to right", "edited"),
         ("the *tenant pays the whole rent in advance", "edited"),
         ("distribution of it. * * THIS software is provided * as is", "exact"),
+        ("care of > all the rooms in good > order", "exact"),
         ("above in *NIX the usual way … distribution of it. * * THIS software is", "stitched"),
     ],
 )
@@ -394,6 +395,7 @@ def test_marks_of_emphasis_without_a_counterpart(tmp_path: Path, quote: str, ver
         "This is, as we saw above in *NIX the usual way, and a note* that says more about it.",
         "Then the tenant pays **the whole rent** in advance, and __the keys are to be__ given back.",
         "Every *glob pattern is read from left to right.\n\nA second one follows, and the last* of them.",
+        "> The tenant takes care of\n> all the rooms in good\n> order",
         "/*\n * distribution of it.\n *\n * THIS software is provided\n * as is",
     )
     with open_store(tmp_path / "store") as opened:

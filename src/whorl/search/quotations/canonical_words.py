@@ -53,9 +53,9 @@ _EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,
 _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
 #: Emphasis does not go on in the next paragraph.
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
-#: A mark of emphasis without a counterpart, in a text of canonical words.
-_LONE_MARK = re.compile(r"\*| _|_ ")
-_WORDS_WITH_EMPHASIS = re.compile(r"(?<= )[^\s*_]*[*_]\S*(?= )")
+#: A mark of emphasis without a counterpart, or the mark of a line in another place, in a text of canonical words.
+_LONE_MARK = re.compile(r"\*| _|_ | [+>] ")
+_WORDS_WITH_MARKS = re.compile(r"(?<= )[^\s*_+>]*[*_+>]\S*(?= )")
 _MARKS_OF_EMPHASIS = ("", "*", "**", "***", "_", "__")
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
 #: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
@@ -271,7 +271,7 @@ class CanonicalText:
 
     @cached_property
     def has_lone_marks(self) -> bool:
-        """Whether the text has a mark of emphasis without a counterpart, because it is cut, or is no emphasis."""
+        """Whether the text has a mark of emphasis without a counterpart, or the mark of a line in another place."""
         return _LONE_MARK.search(self.joined) is not None
 
     @cached_property
@@ -280,13 +280,13 @@ class CanonicalText:
         return CanonicalText(self.text, keeps_marks=True)
 
     @cached_property
-    def run_without_emphasis(self) -> str:
-        """The longest run of words without marks of emphasis, as in `joined`, except the first and the last word.
+    def run_without_marks(self) -> str:
+        """The longest run of words without such marks, as in `joined`, except the first and the last word.
 
-        A document with this text and all its marks of emphasis also has this run.
+        A document with this text and all its marks also has this run.
         """
         inner = " ".join(("", *self.as_typed.words[1:-1], ""))
-        return max(_WORDS_WITH_EMPHASIS.split(inner), key=len, default=" ")
+        return max(_WORDS_WITH_MARKS.split(inner), key=len, default=" ")
 
     @cached_property
     def is_footnoted(self) -> bool:
