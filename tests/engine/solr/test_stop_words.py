@@ -40,6 +40,7 @@ def store(solr_standalone_url: str) -> Iterator[Store]:
         ("+use +of +the +free", {"a", "b"}),
         ("abstract:(the AND free) AND NOT tools", {"a"}),
         ("the AND (software OR tools)", {"a", "b"}),
+        ("free AND NOT (the AND tools)", {"a"}),
         ("abstract:the AND abstract:absent", set()),
         ("abstract:the AND abstract:of", set()),
     ],

@@ -676,12 +676,13 @@ class SolrEngine(ServerEngine):
             return node
         must = [self._without_stop_words(child, warnings) for child in node.must]
         should = tuple(self._without_stop_words(child, warnings) for child in node.should)
+        must_not = tuple(self._without_stop_words(child, warnings) for child in node.must_not)
         kept = [child for child in must if not self._is_stop_word(child, warnings)]
         if not kept and not should:
             # Solr would find no documents, or all, for a query of stop words alone.
             kept = must
         least = max(1, node.min_should_match) if should and must and not kept else node.min_should_match
-        return replace(node, must=tuple(kept), should=should, min_should_match=least)
+        return replace(node, must=tuple(kept), should=should, must_not=must_not, min_should_match=least)
 
     def _is_stop_word(self, node: BoundNode, warnings: list[str]) -> bool:
         """Check whether a clause has only stop words in one of its fields, and add a warning if it has."""
