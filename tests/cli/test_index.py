@@ -45,9 +45,9 @@ def test_files_leave_no_garbage(folder: Path) -> None:
     """
     No file leaves objects in reference cycles, because commands collect garbage too rarely to free them.
     """
-    # The first run also frees garbage of imports.
+    # The first run also frees garbage of imports. A run itself leaves up to 200 objects, whatever the number of files.
     _garbage_of_index("few", 10)
-    assert _garbage_of_index("many", 200) < 200
+    assert _garbage_of_index("many", 400) < 400
 
 
 @pytest.mark.parametrize(("options", "count"), [([], 1), (["--text-column", "body"], 2)])

@@ -340,8 +340,10 @@ def test_an_interrupt_in_a_callback_of_the_compiler_is_not_lost(module: str, is_
     Python ignores an interrupt in a callback; the command gets it again and prints nothing about the callback.
     """
     program = f"""
-import ctypes, sys, click
+import ctypes, signal, sys, click
 from whorl.cli.main import main
+# A process in the background of a shell ignores the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def notify():
     raise KeyboardInterrupt
 notify.__module__ = {module!r}
