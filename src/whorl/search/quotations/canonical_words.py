@@ -51,7 +51,7 @@ _CHANGED_LETTER = re.compile(rf"\[(?<!\w\[)({_LETTER}{_MARK}*)\](?={_LETTER})")
 _EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
 #: Emphasis as in `__several words__`; a single word between underscores can be a name, such as `__init__`.
 _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
-#: Emphasis does not go on in the next paragraph.
+#: A blank line ends a paragraph, and with it emphasis and lists.
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 #: A mark of emphasis without a counterpart, or the mark of a line in another place, in a text of canonical words.
 _LONE_MARK = re.compile(r"\*| _|_ | [+>] ")
@@ -102,7 +102,6 @@ _QUOTED_LINES = re.compile(r"\n[ \t]*>(?!=).*(?:\n[ \t]*>(?!=).*)+")
 _QUOTE_MARKS = re.compile(r"^[ \t]*>(?:[ \t]?>)*", re.MULTILINE)
 #: The mark of a list in Markdown, or of a line in a comment; at another place it is an operator.
 _LIST_MARK = re.compile(r"\n[ \t]*([*+])(?=[ \t])")
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _BEFORE_LIST = re.compile(r"(?:\A|\n[^\S\n]{0,9}|(?:[.:;!?]|[/*]\*)[^\S\n]{0,9})\Z")
 _NEXT_STAR = re.compile(r".*\n[ \t]*\*[ \t]")
 #: A line break in Markdown.
@@ -175,7 +174,7 @@ def _blank_line_marks(text: str) -> str:
     pieces, at, last = [], 1, 0
     for mark in timely(_LIST_MARK.finditer(text)):
         start, end = mark.start(), mark.end()
-        if last and _BLANK_LINE.search(text, last, start + 1):
+        if last and _PARAGRAPH_END.search(text, last, start + 1):
             last = 0
         is_list = last > 0 or _BEFORE_LIST.search(text, max(0, start - 10), start) is not None
         if is_list or (mark[1] == "*" and _NEXT_STAR.match(text, end)):
