@@ -327,7 +327,7 @@ def test_a_folder_that_is_replaced_during_a_write(path):
 
 def test_a_store_with_a_relative_path(path, monkeypatch):
     """
-    The store can be read after a change of the working directory.
+    The store can be read and written after a change of the working directory.
     """
     path.parent.mkdir()
     monkeypatch.chdir(path.parent)
@@ -336,4 +336,9 @@ def test_a_store_with_a_relative_path(path, monkeypatch):
         engine.refresh()
         monkeypatch.chdir("/")
         assert engine.count() == 1
-        monkeypatch.chdir(path.parent)
+        engine.index([Document("b", "four five six")])
+        engine.refresh()
+        assert (engine.file_base(path.parent.absolute), engine.count()) == (path.parent, 2)
+        assert engine.size() > 0
+    with opened(path) as engine:
+        assert engine.count() == 2

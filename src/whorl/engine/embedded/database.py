@@ -286,7 +286,7 @@ class RecordDatabase:
 
     def require_unchanged(self) -> None:
         """Raise StoreError if another process has written to a read-only store since it was opened."""
-        if self._state_at_open is not None and self._state_at_open != file_state(self._path):
+        if self._state_at_open is not None and self._state_at_open != file_state(self._absolute_path):
             raise StoreError(
                 f"{self._path} was written to since it was opened; open it again (a folder that may not be written to "
                 f"is searched as it was when it was opened)"

@@ -151,10 +151,12 @@ class EmbeddedEngine(Engine):
         self._merged.set()
         has_store = prepare_folder(self.path, create=create)
         with ExitStack() as opened:
-            folder, self._is_read_only = self.path, is_read_only(self.path)
+            # The program may change its working directory, so use the absolute path; messages have the given one.
+            folder = self._folder = self.path.absolute()
+            self._is_read_only = is_read_only(self.path)
             if self._is_read_only:
                 folder = Path(opened.enter_context(TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True)))
-                link_index_files(self.path, folder)
+                link_index_files(self._folder, folder)
             self._lock = WriteLock(folder / LOCK)
             opened.callback(self._lock.release)
             if not has_store:
@@ -723,10 +725,10 @@ class EmbeddedEngine(Engine):
         return self._usable_records.count()
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        return file_base(self.path, None if self._is_read_only else choose)
+        return file_base(self._folder, None if self._is_read_only else choose)
 
     def size(self) -> int:
-        return folder_size(self.path)
+        return folder_size(self._folder)
 
     def index_lag(self) -> IndexLag | None:
         self._require_usable()
