@@ -59,7 +59,7 @@ def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValu
 def cluster_labels(
     documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
 ) -> dict[str, ClusterLabel]:
-    """Return the cluster labels in the properties of documents, by id; omit documents without a label."""
+    """Return the cluster labels in the properties of documents, keyed by id; omit documents without a label."""
     return {key: label for key, properties in documents.items() if (label := cluster_label(properties)) is not None}
 
 

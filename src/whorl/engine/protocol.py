@@ -164,7 +164,7 @@ class CandidatePage(Candidates):
     """Candidates in the order of `Page`, each with its sketch; None if the sketch was just removed.
 
     Args:
-        versions: Versions of the candidates by id, if the engine has read them.
+        versions: Versions of the candidates, keyed by id, if the engine has read them.
         sizes: Number of distinct shingles of each candidate, 0 without a sketch. The page has sizes instead of sketches
             if each score is the number of hashes that the candidate shares with the source
             (`SketchTokens.scores_shared`).
@@ -255,10 +255,10 @@ class ClusterLabels(Protocol):
         """
 
     def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
-        """Yield all labels by document id, in batches."""
+        """Yield all labels in batches, keyed by document id."""
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the labels of documents by id; omit documents without a label."""
+        """Return the labels of documents, keyed by id; omit documents without a label."""
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         """Return the number of matching documents in each cluster; omit clusters without a match."""
@@ -326,7 +326,7 @@ class Engine(Protocol):
         """Delete documents immediately; return the number of deleted documents."""
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests of stored documents by id. Servers store only the first letters of a digest.
+        """Return the digests of stored documents, keyed by id. Servers store only the first letters of a digest.
 
         If `of_texts`, return the digests of the versions that `texts` returns, which may be outdated.
         """
@@ -340,13 +340,13 @@ class Engine(Protocol):
         return True
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the MinHash signatures of documents by id. A text shorter than a shingle has an empty signature.
+        """Return the MinHash signatures of documents, keyed by id; a text shorter than a shingle has an empty one.
 
         `wanted` maps each id to True if the order of the document's tokens matters.
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the non-empty stored texts by id; raise SchemaError if this store keeps no texts."""
+        """Return the non-empty stored texts, keyed by id; raise SchemaError if this store keeps no texts."""
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
@@ -392,10 +392,10 @@ class Engine(Protocol):
         """Return the number of distinct shingles of the largest document, cached for some seconds; None if unknown."""
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        """Return the sketches of documents by id; omit documents without a sketch."""
+        """Return the sketches of documents, keyed by id; omit documents without a sketch."""
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Return the numbers of distinct shingles of documents by id; omit documents without a sketch."""
+        """Return the number of distinct shingles of each document, keyed by id; omit documents without a sketch."""
 
     def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Map references to the id and the signature of their documents; see `resolve` and `signatures`."""
@@ -415,7 +415,7 @@ class Engine(Protocol):
         """Yield all documents with their sketches in batches, ordered by id; start after the batch with this cursor."""
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
-        """Check whether `candidates` reads no sketches for this plan, so that long pages take little time."""
+        """Check whether `candidates` reads no sketches for this plan, so that even a long page takes little time."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
@@ -428,10 +428,10 @@ class Engine(Protocol):
         """Return the searchable documents' fields. They may be some seconds old; if `latest`, at most one second."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return the stored names and properties of documents by id; omit missing documents."""
+        """Return the stored names and properties of documents, keyed by id; omit missing documents."""
 
     def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the stored names of documents by id, or "" if a document has no name; omit missing documents."""
+        """Return the stored names of documents, keyed by id ("" for no name); omit missing documents."""
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan; by default, sort hits by descending score, then by id."""
@@ -457,7 +457,7 @@ class Engine(Protocol):
         """Return the size of the store in bytes, or None if its server does not report it."""
 
     def index_lag(self) -> IndexLag | None:
-        """Return the stored changes that the index lacks; None if it lacks none, as on every server."""
+        """Return the stored changes that the index lacks; None if it lacks none. A server's index never lacks any."""
         return None
 
     def count_outdated(self, plan: BoundPlan) -> int:

@@ -352,13 +352,13 @@ def guard_response(function: _Function) -> _Function:
 def _raise_malformed(owner: Any, error: Exception) -> NoReturn:
     """Raise EngineResponseError if a malformed response may have caused the error; otherwise, raise the error again.
 
-    The error may also be a defect of whorl, so its place is in the message, and its stack in the log.
+    The error may also be a defect of whorl, so the message names the line of code, and the log has the stack.
     """
     is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
     if isinstance(error, WhorlError) or not is_shape_error:
         raise error
     reason = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-    # Python prints warnings if no log is configured, so do not log on this level.
+    # Do not log this as a warning, because Python prints warnings if no log is configured.
     _log.info("unreadable answer", exc_info=error)
     frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename.startswith(_PACKAGE)]
     place = f"{frames[-1].filename.removeprefix(_PACKAGE)}, line {frames[-1].lineno}" if frames else "whorl"
@@ -434,7 +434,7 @@ class TtlCache(Generic[_Value]):
                     times_forgotten = self._times_forgotten
                     self._value = self._fetch(self._value)
                     with self._forgetting:
-                        # A value that `forget` was called for during the fetch may be outdated already.
+                        # If `forget` was called during the fetch, the new value may be outdated already.
                         if times_forgotten == self._times_forgotten:
                             self._fresh_until = time.monotonic() + self._seconds
         return cast(_Value, self._value)
@@ -567,7 +567,7 @@ class ServerEngine(Engine):
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each reference that names a document, with the document.
 
-        `fetch` takes lists of values by field, and returns the documents that have any of the values.
+        `fetch` takes lists of values, keyed by field, and returns the documents that have any of the values.
         """
         for batch in batches(dict.fromkeys(references), _REFERENCES_AT_ONCE):
             meanings = {reference: self._meanings(reference) for reference in batch}

@@ -65,8 +65,8 @@ def decode_sketches(
 ) -> list[Sketch | None]:
     """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
 
-    `fetch_texts` returns the texts of existing documents by id. It is called for short documents whose `text` was not
-    read.
+    `fetch_texts` returns the texts of existing documents, keyed by id. It is called for short documents whose `text`
+    was not read.
     """
     sketches = decode_texts([row.encoded if row.has_store_schemes else None for row in stored], schemes[1])
     short = {position: row for position, row in enumerate(stored) if row.has_store_schemes and row.encoded is None}

@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 _CHUNK = 500  # number of ids in one statement; older SQLite libraries allow 999
 _SEAL_BYTES = 4
 _MOST_CACHED = 100_000  # number of documents whose ids and names are kept in memory; about 20 MB
-# Size of a page in bytes. Larger pages waste more space after long rows; smaller pages waste more space on short rows.
+# Size of a page in bytes. Long rows waste more space on larger pages; short rows waste more space on smaller pages.
 _PAGE_BYTES = 2048
 # Size of SQLite's cache in KB. The inner pages of a million documents take 10 MB, so with the default cache of 2 MB,
 # SQLite would read them again and again.
@@ -339,7 +339,8 @@ class RecordDatabase:
             try:
                 yield
                 self._writer.execute("COMMIT")
-                # Check after the commit: a folder that is replaced later had all documents acknowledged before.
+                # Check after the commit, so that documents are acknowledged only if they are in the file that the path
+                # names.
                 self.require_same_file()
             except BaseException:
                 # On a full disk, SQLite has already rolled back, so check before rolling back.
@@ -710,7 +711,7 @@ def previous_count(folder: Path) -> int | None:
 
 
 def previous_options(folder: Path) -> dict[str, str]:
-    """Return the saved options of a store of a previous format: the scheme of its passages, and a `MinHashPart`."""
+    """Return the saved options of a store of a previous format: `passages` (a scheme), `minhash` (a `MinHashPart`)."""
     with _previous_store(folder) as connection:
         return dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('passages', 'minhash')"))
 
@@ -743,9 +744,9 @@ _LEVEL = 3
 #: if it needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
-#: Size in bytes of the texts on which the dictionary is trained.
+#: Total size in bytes of the texts on which the dictionary is trained.
 TRAINING_BYTES = 2 << 20
-#: Maximum number of characters of each of these texts.
+#: Maximum number of characters that the dictionary's training uses of each text.
 _TRAINING_CHARACTERS_PER_TEXT = 1 << 14
 #: Size of the dictionary in bytes.
 _DICTIONARY = 112_640

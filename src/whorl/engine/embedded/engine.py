@@ -90,7 +90,7 @@ COMMIT_EVERY = 8192
 COMMIT_CHARACTERS = 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Maximum number of documents, and of characters in their texts, in a batch of documents that get cluster labels.
+#: Limits of a batch of documents that get cluster labels: number of documents, and of characters in their texts.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, because a cluster
 #: id can have any type.
@@ -689,7 +689,8 @@ class EmbeddedEngine(Engine):
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # Another process may have just replaced the index, so try its options, and then a refresh, before a rebuild.
+        # Another process may have just replaced the index, so first adopt its options, then refresh, and only then
+        # rebuild.
         for repair in (self._adopt_options, self.refresh, self._rebuild):
             try:
                 return search()

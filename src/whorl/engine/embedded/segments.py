@@ -143,7 +143,7 @@ _HEAD_BYTES = 1024
 _LEAST_IN_BUCKET = 4
 #: A skip block has 2**_SKIP_BITS buckets.
 _SKIP_BITS = 4
-#: Largest number of postings before a bucket in its skip block that one byte can hold.
+#: Largest value of the byte that counts the postings before a bucket in its skip block.
 _LARGEST_OFFSET = 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
 _POSTINGS_PER_MERGE = 1 << 19
@@ -606,7 +606,7 @@ def _without_shared(
 
     Return the other hashes, and the shared bits as in `SegmentDocuments`. A document keeps all of its hashes if a
     look-up would otherwise count wrongly: if two of its MinHash tokens begin with the same hash, or if the upper bits
-    of one are below the document's limit in `_BOUNDS`, but are not a look-up hash of the document.
+    of a MinHash token are below the document's limit in `_BOUNDS`, but are not a look-up hash of the document.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts, has_any = hashes.counts, hashes.counts > 0
@@ -700,7 +700,7 @@ def merge_segments(
 
 
 def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]]:
-    """Yield half-open intervals of tokens, each with so few postings that they can be merged at once."""
+    """Yield half-open intervals of tokens, each with few enough postings to merge at once."""
     bits = kind[0].token_bits
     intervals = 1 << min(bits - 1, (sum(map(len, kind)) // _POSTINGS_PER_MERGE).bit_length())
     step = (1 << bits) // intervals

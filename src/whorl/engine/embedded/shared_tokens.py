@@ -82,7 +82,7 @@ def has_only_tokens(plan: BoundNode) -> bool:
 
 
 def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
-    """Return the documents that match a plan of only fingerprint tokens (`has_only_tokens`), with their scores."""
+    """Return the documents that match a plan, with their scores; the plan looks up only fingerprint tokens."""
     match plan:
         case SharedTokens() | SharedBands() if snapshot.read_minhash is not None:
             return _match_by_texts(plan, snapshot, snapshot.read_minhash)
@@ -109,8 +109,8 @@ def _match_by_texts(
 ) -> ScoredDocuments:
     """Match a FINGERPRINT clause, if the index has only the upper bits of MinHash tokens.
 
-    Different tokens can have the same upper bits, so the index may count too many shared tokens. Therefore read the
-    texts of the documents that the index finds, and count their whole tokens.
+    Different tokens can have the same upper bits, so the index may count too many shared tokens. So read the texts of
+    the documents that the index finds, compute their whole tokens, and count the shared ones.
     """
     # The same clause often occurs again, in facets and in other parts of the query, so its matches are cached.
     if known := snapshot.matches_by_texts.get(clause):
@@ -183,7 +183,7 @@ def regroup(
 
 
 def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:
-    # The branches of one search look up the same tokens, so look up all branches at once.
+    # The clauses of a calibrated search have many tokens in common, so look up the tokens of all clauses at once.
     sketch_plans = [plan for plan in plans if isinstance(plan, SketchTokens)]
     if plans and len(sketch_plans) == len(plans):
         return _match_sketches(snapshot, sketch_plans)
@@ -314,7 +314,7 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     `distinct` has the distinct tokens of the query, and `counts` their counts. Both `among` and `distinct` ascend.
     """
     multiplicities = np.zeros(among.size, np.int64)
-    # The only distinct tokens that are not in `among` have too many bits, so they are larger than all tokens in it.
+    # Tokens of the query that are missing in `among` have too many bits, so they are larger than all tokens in `among`.
     positions = np.searchsorted(among, distinct)
     count = int(np.searchsorted(positions, among.size))
     multiplicities[positions[:count]] = counts[:count]

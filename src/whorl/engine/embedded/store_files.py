@@ -18,7 +18,7 @@ from whorl.file_lock import lock_file
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
 #: File with the path of the base folder: ids of indexed files are paths relative to the base folder.
 BASE = "base"
-#: Names of the files that a store's folder may have before its database has tables. SQLite adds some.
+#: Names of the files that a store's folder may have before its database has tables. SQLite creates some of them.
 _UNFINISHED = {f"{database}{ending}" for database in (LOCK, RECORDS) for ending in ("", "-journal", "-shm", "-wal")}
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
@@ -67,7 +67,7 @@ def prepare_folder(path: Path, *, create: bool) -> bool:
 
 
 def is_read_only(path: Path) -> bool:
-    """Check whether a store is readable but not writable, by its permissions or its mount."""
+    """Check whether a store is readable but not writable, because of its permissions or its mount."""
     return os.access(path / RECORDS, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path / RECORDS, os.W_OK))
 
 

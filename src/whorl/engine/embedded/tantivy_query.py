@@ -130,11 +130,11 @@ class _NodeTranslator:
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _TranslatedNode(self.match_tokens(plan), {"shared_tokens": described}, _unless_counting(weight))
+                return _TranslatedNode(self.match_tokens(plan), {"shared_tokens": described}, _constant_score(weight))
             case SharedBands(bands=bands, weight=weight):
                 counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _TranslatedNode(self.match_tokens(plan), {"shared_bands": described}, _unless_counting(weight))
+                return _TranslatedNode(self.match_tokens(plan), {"shared_bands": described}, _constant_score(weight))
             case SketchTokens(numbers=numbers, min_should_match=minimum):
                 described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
                 sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
@@ -156,7 +156,7 @@ class _NodeTranslator:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def match_tokens(self, plan: BoundNode) -> Query:
-        """Find the documents that match a plan of fingerprint tokens; return a query that gives them their scores."""
+        """Look up the documents that match a plan with only fingerprint tokens; return a query with their scores."""
         if self.reader is None:
             return Query.empty_query()
         matches = self.reader.match_tokens(plan)
@@ -210,8 +210,8 @@ def _nothing(reason: str) -> _TranslatedNode:
     return _TranslatedNode(Query.empty_query(), {"nothing": reason}, 0.0)
 
 
-def _unless_counting(weight: float) -> float | None:
-    """Return the common score of all matches: 0 for a weight of 0; otherwise None, because the scores differ."""
+def _constant_score(weight: float) -> float | None:
+    """Return 0 for a weight of 0, because all matches score 0; otherwise None, because the matches' scores differ."""
     return None if weight else 0.0
 
 
@@ -245,11 +245,11 @@ MOST_TERMS = 100_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
 _LONGEST_EXPRESSION = 4000
-#: The size of a pattern is estimated as its length times 2**`state_doublings`. This is the maximum exponent, because
-#: tantivy usually rejects a larger automaton.
+#: Maximum exponent in the estimated size of a pattern: its length times 2**`state_doublings`. tantivy usually rejects a
+#: larger automaton.
 _MOST_DOUBLINGS = 4
-#: The first look-ups of a query, up to this number, get no trial run (`IndexReader.plan_trial_run`). Together they take
-#: at most a few tenths of a second.
+#: The first `_FEW_LOOK_UPS` look-ups of a query have no trial run (see `IndexReader.plan_trial_run`). Together they
+#: take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 

@@ -171,9 +171,10 @@ class TextIndex:
         return TextIndexWriter(self._folder, self._store_id, self._snapshot(), read_entries, before_main)
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
-        """Return the number of matching documents, and the ids and scores of one page, best first, ties by id.
+        """Return the number of matching documents, and the ids and scores of one page.
 
-        If two hits cannot have different scores (`is_ranked` is false), tantivy orders the hits by id.
+        The page is sorted by descending score, then by id. If two hits cannot have different scores (`is_ranked` is
+        false), tantivy orders the hits by id.
         """
         with index_errors(self._folder):
             snapshot = self._snapshot()

@@ -74,8 +74,9 @@ _COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A search server in a child process. `url` is the base URL of its (first) node, `log` its log since this start.
+    """A search server in a child process.
 
+    `url` is the base URL of the server or of its first node. `log` is the log file, which each start overwrites.
     `process` is the server, or a watcher that stops the server. Both end when their standard input ends, at the latest
     when this process ends, even by a crash.
     """
@@ -150,7 +151,7 @@ def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> No
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log without its stack frames, which would displace the causes of errors."""
+    """Return the last lines of a log. Leave out stack frames, so that the lines include the causes of errors."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     causes = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
     return f"The end of {log}:\n" + "\n".join(causes[-_TAIL_LINES:])

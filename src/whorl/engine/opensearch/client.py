@@ -148,7 +148,7 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return the latest versions of existing documents by id, even if they are not searchable yet.
+        """Return the latest versions of existing documents, keyed by id, even if they are not searchable yet.
 
         `source` is the `_source` filter of the request; `stored` lists the stored fields to return.
         """
@@ -174,7 +174,7 @@ class IndexClient:
             response = self._send_once("POST", self._path("_bulk"), lines, {})
             items = [next(iter(item.values())) for item in response["items"]]
             failures = [(change, item) for change, item in zip(unsent, items, strict=True) if "error" in item]
-            if failure := next((item for _, item in failures if _is_of_the_index(item)), None):
+            if failure := next((item for _, item in failures if _concerns_index(item)), None):
                 raise self._error(failure["status"], failure["error"])
             temporary = [(change, item) for change, item in failures if item["status"] in _TEMPORARY_STATUSES]
             unsent = [change for change, _ in temporary]
@@ -390,7 +390,7 @@ def _status_of(error: Any) -> int:
     return 503 if _is_temporary(error) else known.get(_kind(error), 500)
 
 
-def _is_of_the_index(item: Json) -> bool:
+def _concerns_index(item: Json) -> bool:
     """Check whether a change was refused because of the index or the user's rights.
 
     Otherwise, the change was refused because of the document.

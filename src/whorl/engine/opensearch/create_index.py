@@ -114,7 +114,7 @@ def definition_differences(mapping: Json) -> Iterator[str]:
 
 
 def properties_conflict(mapping: Json) -> str:
-    """Return the reason why an index refuses documents of whorl, or "" if it accepts them.
+    """Return the reason why an index refuses whorl's documents, or "" if it accepts them.
 
     Each of whorl's documents has an object PROPERTIES.
     """

@@ -142,7 +142,7 @@ class OpenSearchEngine(ServerEngine):
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
 
     def _documents_if_index(self, ids: Collection[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return documents by id; return none if the index does not exist, because `index` creates it."""
+        """Return documents, keyed by id; return {} if the index does not exist, because `index` creates it."""
         try:
             return self._client.documents(list(ids), source, stored)
         except EngineResponseError as error:
@@ -196,7 +196,7 @@ class OpenSearchEngine(ServerEngine):
         return read_texts(self._client, self._names, ids)
 
     def _searchable_texts(self, ids: Collection[str]) -> dict[str, str]:
-        """Return the texts of the searchable versions of documents, by id."""
+        """Return the texts of the searchable versions of documents, keyed by id."""
         # Use a search, because a look-up by id would miss documents with a custom routing.
         texts = dict[str, str]()
         for batch in batches(ids, _AT_ONCE):
@@ -215,7 +215,7 @@ class OpenSearchEngine(ServerEngine):
             ids = {reference: [key for key in keys[reference] if key in signatures] for reference in wanted}
             return {reference: (key, signatures[key]) for reference, existing in ids.items() for key in existing[:1]}
         hits = dict(self._find(wanted, {"_source": [self._names.content]}))
-        # Collect the texts by id, because two references may name the same document.
+        # Key the texts by id, because two references may name the same document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in hits.values()}
         made = signatures_by_id(texts, self._scheme)
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
@@ -427,7 +427,7 @@ class OpenSearchEngine(ServerEngine):
     ) -> list[Sketch | None]:
         """Return the sketch of each hit, or None if it is missing, damaged or of another scheme.
 
-        `fetch` returns the texts of short documents by id; by default, the texts of their searchable versions.
+        `fetch` returns the texts of short documents, keyed by id; by default, the texts of their searchable versions.
         """
         stored = [
             StoredSketch(

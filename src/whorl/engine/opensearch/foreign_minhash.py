@@ -66,8 +66,9 @@ class TokenField:
 
     Args:
         text_field: Field of the document's text.
-        scheme: Scheme of the tokens, determined from the tokens of sample texts, as are the next two fields.
-        is_made_by_whorl: Whether whorl makes the same tokens. If not, the cluster makes them.
+        scheme, spelling: Scheme and encoding of the tokens, determined from the tokens of sample texts.
+        is_made_by_whorl: Whether whorl makes the same tokens from the sample texts. If not, the cluster makes all
+            tokens.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
 
@@ -255,6 +256,6 @@ class ForeignTokens:
 
 
 def read_texts(client: IndexClient, names: FieldNames, ids: Collection[str]) -> dict[str, str]:
-    """Return the texts of existing documents by id, including empty texts."""
+    """Return the texts of existing documents, keyed by id, including empty texts."""
     hits = client.documents(list(ids), [names.content])
     return {document_id: text_in(hit.get("_source", {}), names) for document_id, hit in hits.items()}

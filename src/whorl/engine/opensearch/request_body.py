@@ -120,7 +120,7 @@ def _only_in_ours(what: str) -> SchemaError:
 
 
 def leaf_clauses(node: BoundLeaf) -> int:
-    """Return the number of Lucene's leaf clauses that a node needs at most."""
+    """Return the maximum number of Lucene's leaf clauses for a node."""
     match node:
         case SharedTokens(tokens=tokens):
             return len(tokens)

@@ -168,7 +168,7 @@ def _fields(names: FieldNames, schema: Schema) -> list[Json]:
 
 
 def _merge_fields(fields: list[Json], schema: Schema) -> dict[str, Json]:
-    """Return the fields that the schema will have, by name: existing fields, and fields to add."""
+    """Return the fields that the schema will have, keyed by name: existing fields, and fields to add."""
     return {**{field["name"]: field for field in fields}, **schema.fields}
 
 

@@ -44,7 +44,8 @@ _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"
 FIRST_CURSOR_MARK = "*"
 #: Parameters of all requests; they replace the defaults of a request handler. With them, Solr does not replace ${…} in
 #: ids, words and tokens (`expandMacros`), and does not repeat hundreds of tokens in the header of the response
-#: (`echoParams`). Responses are complete, and counts exact; the header shows an incomplete response (`omitHeader`).
+#: (`echoParams`). Solr returns no incomplete results if a shard fails or a time limit is exceeded, and counts hits
+#: exactly. The response has a header, which still shows incomplete results (`omitHeader`).
 _ALWAYS = {
     "expandMacros": "false",
     "wt": "json",
@@ -257,7 +258,7 @@ class SolrClient:
         return parts
 
     def malformed_response(self, reason: str, other_cause: str = "") -> EngineResponseError:
-        """Return the error for a response that cannot come from a Solr server, unless it has another cause."""
+        """Return the error for a response that does not look like Solr's; `other_cause` is the end of its message."""
         message = f"{self.url} answers, but not as a Solr does ({reason:.200}); is this a Solr's address?{other_cause}"
         return EngineResponseError(message, status=200, detail=reason)
 
@@ -334,7 +335,7 @@ def _shorten(words: str) -> str:
 
 
 def term_vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
-    """Return each document's tokens with their frequencies, by unique key; the request must set json.nl=map."""
+    """Return each document's tokens with their frequencies, keyed by document id; the request must set json.nl=map."""
     return {
         str(document["uniqueKey"]): {
             token: int(statistics.get("tf", 1)) for token, statistics in document.get(field, {}).items()

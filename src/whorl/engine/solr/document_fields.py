@@ -183,7 +183,7 @@ def fields_of(
 
 
 def whole_values(values: list[tuple[str, Kind, Value]], collection: SolrCollection) -> dict[str, list[Any]]:
-    """Return a document's dynamic fields for whole (not tokenized) values, by name, with the values to send."""
+    """Return the contents of a document's dynamic fields for whole (not tokenized) values, keyed by field name."""
     fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
         if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
@@ -326,8 +326,8 @@ class Coverage:
     """Numbers of documents in a collection with and without a sketch.
 
     Args:
-        by_scheme: Documents with a sketch, by the name of the scheme.
-        searchable: Documents with a non-empty sketch, by the name of the scheme.
+        by_scheme: Documents with a sketch, keyed by the name of the scheme.
+        searchable: Documents with a non-empty sketch, keyed by the name of the scheme.
         without: Documents that may have a text, but have no sketch of the collection's scheme.
         lost: Documents with a sketch whose look-up tokens are missing.
     """

@@ -148,7 +148,7 @@ class SolrEngine(ServerEngine):
         super().__init__(client.commit)
         self._client = client
         self._recent = LimitedCache[tuple[str, str], CachedSketch](_CACHED_SKETCHES)
-        #: Whether the analysis of a field leaves no word of a text, by the field and the text.
+        #: Whether all words of a text are stop words in a field; the keys are (field, text).
         self._stop_words = LimitedCache[tuple[str, str], bool](_STOP_WORDS)
         self._configured = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
@@ -236,7 +236,7 @@ class SolrEngine(ServerEngine):
         return self._token_warnings() if self.collection.has_minhash else ()
 
     def _phrase_warnings(self) -> tuple[str, ...]:
-        """Return a warning if phrases of the stored texts are not found by their words."""
+        """Return a warning if searches for words or phrases may miss texts that contain them."""
         collection, more = self.collection, f"'whorl solr check {self._client.url}' says more"
         if collection.content is None:
             return ()
@@ -470,7 +470,7 @@ class SolrEngine(ServerEngine):
         return signatures
 
     def _signatures_by_id(self, documents: Mapping[str, Json], wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of documents that `_fetch_tokens` returned, by id.
+        """Return the signatures of documents that `_fetch_tokens` returned, keyed by id.
 
         `wanted` maps each id to True if the order of the document's tokens matters.
         """
@@ -679,7 +679,8 @@ class SolrEngine(ServerEngine):
         must_not = tuple(self._without_stop_words(child, warnings) for child in node.must_not)
         kept = [child for child in must if not self._is_stop_word(child, warnings)]
         if not kept and not should:
-            # Solr would find no documents, or all, for a query of stop words alone.
+            # If all clauses have only stop words, keep them: for a query without clauses, Solr would find no documents,
+            # or all.
             kept = must
         least = max(1, node.min_should_match) if should and must and not kept else node.min_should_match
         return replace(node, must=tuple(kept), should=should, must_not=must_not, min_should_match=least)

@@ -28,12 +28,13 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
-#: Names of three filters in schemas: first the short name of Solr 9, then the class names in older schemas.
+#: Names of three filters in schemas. Each tuple has the short name in Solr 9, then the class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
-#: Tokenizers whose tokens are the words of a text, and filters that cut, join or drop words, without `Factory`.
+#: Tokenizers whose tokens are the words of a text, and filters that cut, join or drop words. The names are in lower
+#: case, and lack the ending of the class name, such as `FilterFactory`.
 _WORD_TOKENIZERS = frozenset(
     {"standard", "icu", "classic", "uax29urlemail", "thai", "japanese", "korean", "hmmchinese"}
 )

@@ -128,7 +128,7 @@ def search_request(
 
     Args:
         only_scheme: The scheme of all sketches; None if there are several, so that the request must filter by scheme.
-        counted: Nodes of plans, by name. They become named queries, to which the facets of the request refer.
+        counted: Nodes of plans, keyed by name. They become named queries, to which the facets of the request refer.
     """
     roots = {"": plan.root, **(counted or {})}
     # Lucene limits the number of clauses of each query separately, so check each query alone.
@@ -434,9 +434,9 @@ def join_tokens(tokens: Sequence[str]) -> tuple[str, str]:
     The separator is a character that no token contains. If the tokens contain all possible characters, it is `%`
     followed by a `~` for each letter of the longest token:
 
-    - It is longer than any token, so each occurrence in the text overlaps an inserted separator.
-    - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So two
-      overlapping occurrences are one occurrence.
+    - This separator is longer than any token, so each occurrence in the text overlaps an inserted separator.
+    - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So different
+      occurrences do not overlap, and each occurrence is an inserted separator.
     """
     together = "".join(tokens)
     separator = next((mark for mark in _SEPARATORS if mark not in together), None)
@@ -584,7 +584,7 @@ def facets_request(
 
 
 def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
-    """Return the facets of a request, and add the node of each `MatchCount` to `counted`, by the name of its query."""
+    """Return the facets of a request. Add the node of each `MatchCount` to `counted`; the key is its query's name."""
     request: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"

@@ -320,7 +320,7 @@ def names_of(copied: CopiedFields) -> list[str]:
 
 
 def uncopied_values(copied: CopiedFields, documents: Sequence[Json], key: str) -> list[tuple[str, str]]:
-    """Return the id of each document with a value in `copied` that is not a copy, and the reason to leave it alone.
+    """Return the id of each document with a value in `copied` that is not a copy, and the reason not to update it.
 
     In an atomic update, Solr fills a copyField destination from its sources alone, and so loses other values.
     """
@@ -519,7 +519,7 @@ class SolrLabels(ServerLabels):
         if collection.schema.passage_scheme:
             fields.append(str(collection.content))
         documents = self._client.fetch(one_of(key, ids), fields, len(ids))
-        # Change no document of a batch with a loss, because the error for it ends the run.
+        # If an update would lose a value, change no document of the batch, because the caller then ends the run.
         if unsafe := uncopied_values(self._copied, documents, key):
             return unsafe
         updates = []
