@@ -90,7 +90,7 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     items, objects lose properties and long strings, and texts are shortened further.
 
     Returns:
-        Numbers of removed items or characters by path: `{"sources.passages": 12}`.
+        Numbers of removed items or characters, keyed by path: `{"sources.passages": 12}`.
     """
     left_out: Counter[str] = Counter()
     surplus = _size(answer) - limit

@@ -51,7 +51,7 @@ class Trace:
     def record_search(self, plan: str, query_length: int, hits: int) -> None:
         """Record the plan, query length and hits of a search, unless an earlier search is recorded.
 
-        The user requested only the first search of a request; later searches are parts of the work.
+        The user requested only the first search of a request; whorl runs later searches to answer the request.
         """
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits

@@ -1,6 +1,6 @@
 """Defines `Store`, which indexes, finds, compares and deletes documents, and `open_store`.
 
-`open_store` chooses the engine by the name of the store. `duplicates/` searches for duplicates in the same engines.
+`open_store` chooses the engine from the name of the store. `duplicates/` searches for duplicates in the same engines.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 _DELETED_AT_ONCE = 1_000
-#: How often to count the documents to delete, if other processes write at the same time.
+#: Maximum number of attempts to count the documents to delete, if other processes write at the same time.
 _COUNTS = 3
 #: Maximum number of hits in a search for documents that have the same shingles as a text.
 _MOST_COPIES = 100
@@ -80,7 +80,7 @@ class Store:
     """Documents in an engine: add them, find documents that share content, delete them.
 
     Use `open_store` to get a store. It is a context manager that closes its engine. Methods take the options of their
-    operation as an object, by name (`keywords`), or both; then keywords replace options of the object.
+    operation as an object, as keywords, or both; then keywords replace options of the object.
 
     Args:
         names: Maps field names used in queries to field names in the store.
@@ -431,7 +431,7 @@ class Store:
                 raise self.references.unknown_document_error(name)
 
     def _count_in_current_index(self, query: str) -> tuple[int, int]:
-        """Return the number of documents that a query matches, and of all documents; raise StoreError if unknown.
+        """Count the documents that a query matches, and all documents; raise StoreError if this is not possible.
 
         Another process can write at any time, so count again if the index lacks documents after all.
         """
@@ -439,7 +439,8 @@ class Store:
             require_current_index(self.engine, "the documents to delete")
             before, matches = self.engine.count(), self.count(query)
             if matches.is_exact:
-                # If documents are added or deleted between the counts, do not take the query for a narrower one.
+                # Documents may be added or deleted between the counts. Return the smaller total, so that the caller
+                # recognizes a query that matches all documents.
                 return matches, min(before, self.engine.count())
         raise StoreError("another process is writing, so the documents to delete cannot be counted; try again")
 
@@ -510,7 +511,7 @@ class Store:
         Args:
             a, b: References to documents, or names of texts in `source`.
             options: All passages are returned, and the scheme is always the store's.
-            source: A text outside the store, with the name `source`; or a dict of texts by name.
+            source: A text outside the store, with the name `source`; or a dict of texts, keyed by name.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.

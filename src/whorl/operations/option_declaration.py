@@ -48,7 +48,7 @@ class Option(NamedTuple):
 
     Args:
         metavar: Placeholder of the value on the command line.
-        names: Names that differ from the field's name, by front end.
+        names: Names that differ from the field's name, keyed by front end.
         absent: Front ends that lack the option, with the reason.
         cli_help: Help text for the command line, if the option takes another kind of value there, such as a file.
         schema: Additional keywords of the option's JSON schema, if its value is a text.
@@ -107,7 +107,7 @@ def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
-#: Reasons, by front end, why an operation lacks the paging options: it returns its whole result.
+#: Reasons why an operation lacks the paging options, keyed by front end: the operation returns its whole result.
 ALL_RETURNED = only("cli", "mcp", because="returns all of them")
 
 

@@ -25,14 +25,14 @@ Reading: TypeAlias = Literal["lenient", "strict"]
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
 _LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
 
-#: Reasons, by front end, why it lacks the options for files. Only the command line has them.
+#: Reasons why front ends other than the command line lack the options for files, keyed by front end.
 FILES = only("cli", because="takes documents, not files")
 RESULT_FILES = only("cli", because="returns the result, and writes no files")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Options for reading documents from files and rows."""
+    """Options for reading documents from files: the columns of rows, and whether to follow symbolic links."""
 
     text_column: str | None = option(
         None,

@@ -152,8 +152,8 @@ def parse(
         strict: Whether to parse by Alfresco's own, stricter grammar.
         default_operator: Operator between adjacent words.
         field_operator: Operator between words in a group after a field.
-        templates: Query templates by name, ignoring case, with the placeholder `%field` or `%(field field)` for the
-            searched words. In the query, `name:word` is replaced by the template, filled with `word`.
+        templates: Query templates, keyed by name, ignoring case, with the placeholder `%field` or `%(field field)` for
+            the searched words. In the query, `name:word` is replaced by the template, filled with `word`.
         default_field: Field of words that name no field. If a template has this name, it replaces these words, too.
         limits: Size limits for the query and each template.
 

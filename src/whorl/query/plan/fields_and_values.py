@@ -75,7 +75,7 @@ ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
 _MODELS = "http://www.alfresco.org/model/"
-#: Namespaces of Alfresco's models by prefix. In a field name, an underscore may replace the colon.
+#: Namespaces of Alfresco's models, keyed by prefix. In a field name, an underscore may replace the colon.
 _NAMESPACES: Mapping[str, str] = {
     "ia": f"{_MODELS}calendar",
     **{
@@ -112,7 +112,7 @@ def convert_qualified_name(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a store by name, with the types of their values.
+    """The fields of a store, with the types of their values.
 
     Args:
         patterns: Maps the patterns of Solr's dynamic fields, such as `*_i`, to types, for engines that do not list the
@@ -128,7 +128,7 @@ class Fields:
     split_fields: Collection[str] = ()
 
     def find(self, name: str) -> FieldsByKind | None:
-        """Return the types and engine fields of a field by its name in the store, or None."""
+        """Return the types and engine fields of the field with this name in the store, or None."""
         for alias in (name, self.collection_names.get(name, name)):
             if alias in self.known:
                 return self.known[alias]
@@ -210,7 +210,8 @@ def _local_name(typed: str) -> Iterator[str]:
 LONGEST_WHOLE = 1000
 #: Number of characters that the index stores of a text longer than `LONGEST_WHOLE`; a digest of the whole text follows.
 _BEGINNING = 200
-#: Maximum length of a range's bound in characters: below `_BEGINNING`, so that it compares correctly with a cut text.
+#: Maximum length in characters of a range's bound. It is below `_BEGINNING`, so that comparisons with cut texts are
+#: correct.
 LONGEST_BOUND = 100
 #: Smallest and largest integer of 64 signed bits: the range of indexed integers.
 SMALLEST_INTEGER, LARGEST_INTEGER = -(1 << 63), (1 << 63) - 1

@@ -109,7 +109,7 @@ class QueryDefaults:
     """Defaults for reading queries; without arguments, the same as on the command line.
 
     Args:
-        templates: Queries by name, with `%field` as the placeholder for the searched words.
+        templates: Queries, keyed by name, with `%field` as the placeholder for the searched words.
         default_field: Field to search for words that name no field.
         text_fields: Fields that TEXT stands for; if empty, the store's own text fields.
         namespace: Default namespace of properties.
@@ -711,8 +711,8 @@ def bind(
 ) -> BoundPlan:
     """Return a plan that an engine can run.
 
-    `signatures` has the signatures of documents and of given texts, by reference. A document without a signature is
-    unknown; `unknown` returns the error for it. `texts` has the references of the texts given with the query.
+    `signatures` has the signatures of documents and of given texts, keyed by reference. A document without a signature
+    is unknown; `unknown` returns the error for it. `texts` has the references of the texts given with the query.
 
     Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with only an id matches any shared token, an overlap
     sets a minimum number of shared tokens, and a probability makes bands without a minimum.

@@ -129,7 +129,7 @@ class Metrics:
             "whorl_engine_seconds", "Time that one request waited for Solr or a cluster, of those that asked.",
             ("route",), buckets=_BUCKETS, registry=self._registry,
         )  # fmt: skip
-        #: Counters. The keys are the attributes of a request's trace that are added to them.
+        #: Counters. Each key is the attribute of a request's trace that is added to the counter.
         self._totals = {
             "engine_requests": counter(
                 "whorl_engine_requests", "Requests to Solr or a cluster, repeated ones included."

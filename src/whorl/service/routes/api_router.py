@@ -35,7 +35,7 @@ class DirectRoute(APIRoute):
 
         async def answer(request: Request) -> Response:
             parameters = request.query_params
-            # FastAPI reads parameters that come with a body, and parameters with several values.
+            # Let FastAPI read repeated parameters, and parameters in addition to a body.
             if len(parameters.multi_items()) != (len(parameters) if is_in_address else 0):
                 return await answer_by_fastapi(request)
             try:
