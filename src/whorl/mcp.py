@@ -56,7 +56,8 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: Minimum number of items of a shortened innermost list, until the lists around it have been shortened.
+#: Minimum number of items that an innermost list keeps, unless the answer is still too long after the lists around it
+#: have been shortened.
 _FEW = 3
 #: Minimum length of a shortened text in characters: while lists are still complete, and after they were shortened.
 _LONG_TEXT, _SHORT_TEXT = 1_000, 80

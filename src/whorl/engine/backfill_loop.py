@@ -67,7 +67,7 @@ def fill_batches(
 ) -> BackfillReport:
     """Update documents in batches, and return the counts of the run.
 
-    After an error, commit the updates made so far, so that the next run continues after them, and raise the error.
+    After an error, commit the updates so far and raise the error; the next run continues after these updates.
 
     `fill` updates a batch, `commit` commits all updates so far, and `lacking` counts the documents that still lack
     whorl's fields. `progress` is called with the counts so far, before the first batch and after each batch.

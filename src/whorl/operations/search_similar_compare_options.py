@@ -90,7 +90,7 @@ class IgnorableBoilerplate(Boilerplate):
 
 
 class CommonOptions(TypedDict, total=False):
-    """Options of `IgnorableBoilerplate` as keywords: they define common text (boilerplate), and can ignore it.
+    """Options of `IgnorableBoilerplate` as keywords: they define common text (boilerplate), and whether to ignore it.
 
     Args:
         common_above: Text in more documents than this is common: a number ("50") or a share of the store ("1%", but at

@@ -315,7 +315,8 @@ class Builder:
     def _fingerprint(self, tokens: Sequence[Token], words: Sequence[Token], following: Sequence[Token]) -> Piece:
         """Build a FINGERPRINT. It may be parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
 
-        `words` are the tokens of the id, which overlap and probability may follow. A similarity or slop is an error.
+        `words` are the tokens of the id. `following` are the tokens of overlap and probability, if any; a similarity or
+        a slop there is an error.
         """
         if following and following[0].type != "OVERLAP":
             raise self._no_id(following)

@@ -291,7 +291,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
 
 
 class _Supervisor(Multiprocess):
-    """Replaces workers that died or hang."""
+    """Replaces workers that have died or do not respond."""
 
     def keep_subprocess_alive(self) -> None:
         # Close this process's copy of the worker's end of the pipe, so that the pipe closes when the worker dies.

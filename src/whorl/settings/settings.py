@@ -527,7 +527,7 @@ def shared_folder() -> Path:
 
 
 def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
-    """Write a store and its field names to `whorl.toml` for later commands; return a line for the user, or "".
+    """Write a store's name and field names to `whorl.toml` for later commands; return a line for the user, or "".
 
     An existing file is never changed. Credentials, and servers that need credentials, are not written: whorl may find
     the file in the working directory, and a file found there must not decide where credentials go

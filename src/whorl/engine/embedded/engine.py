@@ -228,7 +228,7 @@ class EmbeddedEngine(Engine):
 
     def _save_options(self, options: StoreOptions) -> None:
         # If the options have changed, the index is rebuilt, because its identifier contains the passage scheme and the
-        # bits of its tokens.
+        # number of bits of each kind of token.
         with self._records.writing():
             self._records.set_options(options)
 

@@ -21,7 +21,7 @@ tokens. Such a hash has no separate posting, because a look-up of a hash also re
 that begin with it.
 
 64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So every 64th number
-begins at a word, and any number can be read alone.
+begins at a word boundary, and any number can be read alone.
 
 The header has checksums of itself and of the tables. Header and tables are read and verified when a segment is opened.
 Each look-up verifies the blocks that it reads, so that damage causes an error, not a wrong answer.
@@ -552,7 +552,7 @@ def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
 
 
 def _first_keys(sizes: _Narrow | Numbers, shared_bits: _Narrow | Numbers) -> Tokens:
-    """Return the initial keys of documents (see `token_keys`), before the sums over their postings."""
+    """Return the initial keys of documents; callers add the sums over the postings (see `Segment.token_keys`)."""
     return (sizes.astype(np.uint64) + (shared_bits.astype(np.uint64) << np.uint64(48))) * _MIXER
 
 

@@ -199,7 +199,7 @@ def name_in(source: Json, names: FieldNames) -> str:
 
 
 def document_in(hit: Json, names: FieldNames) -> Document:
-    """Return the document of a hit with its whole source; raise DocumentError if whorl cannot store it."""
+    """Return the document in a hit (the hit has the whole source); raise DocumentError if whorl cannot store it."""
     source = hit.get("_source", {})
     return Document(hit["_id"], text_in(source, names), name_in(source, names), properties_in(source, names))
 

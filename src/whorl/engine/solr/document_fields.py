@@ -128,7 +128,7 @@ def find_partial_properties(client: SolrClient, schema: Schema, used: Collection
     """Return the properties in text fields whose whole values only some documents have.
 
     Other programs have written the other documents. Text fields of whorl's own types, and properties without a field in
-    the schema, are left out: whorl writes them.
+    the schema, are left out, because only whorl writes them.
     """
     typed: dict[str, list[str]] = {}
     for name, _, field in _whole_value_fields(used or ()):

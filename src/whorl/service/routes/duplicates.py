@@ -39,8 +39,8 @@ PAIRS_UP_TO = 30
 #: Maximum age in seconds of a result that answers an equal request without a new search.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
-#: Order of clusters: by size, or by the lowest Jaccard similarity between a cluster's principal and another member,
-#: descending ("alike") or ascending ("unlike").
+#: Order of clusters: by size, or by the lowest Jaccard similarity between a cluster's principal and another member, in
+#: descending or in ascending order.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 _log = logging.getLogger(LOGGER)
