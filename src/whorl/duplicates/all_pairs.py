@@ -101,7 +101,7 @@ def find_pairs(
 class _SpanningPairs:
     """Finds spanning pairs: enough pairs to connect all documents of each cluster.
 
-    Pairs connect documents into components. Two documents of one component are not compared.
+    The pairs found so far connect documents into components. Two documents of one component are not compared.
     """
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
@@ -130,7 +130,7 @@ class _SpanningPairs:
             a, b, most = a[~is_next], b[~is_next], 2 * most
 
     def within_block(self, hash_block: Numbers) -> Iterator[Pairs]:
-        """Yield spanning pairs within a block, each with at least one new document."""
+        """Yield spanning pairs within a block. At least one document of each pair is new."""
         yield from self._with_pivots(hash_block)
         for outside, others in self._products_left(hash_block):
             portion = max(1, PAIRS_AT_ONCE // 8 // max(1, others.size))

@@ -104,7 +104,7 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
     """Divide a connected component into complete groups, and label each document with its group's smallest index."""
     members: dict[int, list[int]] = {}
     label: dict[int, int] = {}
-    #: Number of pairs between two groups, by the labels of both groups.
+    #: `links[x][y]` is the number of pairs between the groups with the labels x and y.
     links: dict[int, dict[int, int]] = {}
     for a, b in zip(firsts, seconds, strict=True):
         for one, other in ((a, b), (b, a)):

@@ -91,9 +91,9 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Position of each shingle in its text, counted in shingles; ordered by hash, then by text. A text may contain
-        #: a hash several times. The next two arrays have one element for each pair of a hash and a text with this hash:
-        #: the start and the length of the pair's range in this array.
+        #: Position of each shingle in its text, counted in shingles. The array is sorted by hash, then by text. So each
+        #: pair of a hash and a text has a range of this array, with all positions of the hash in the text. The next two
+        #: arrays have the start and the length of each pair's range.
         self._reference_positions = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
         self._position_starts = run_starts(hashes, texts)
         self._position_counts = np.diff(self._position_starts, append=texts.size)

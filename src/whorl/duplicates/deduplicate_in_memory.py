@@ -68,8 +68,8 @@ class Deduplication:
         pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
         firsts: For each text, the row of the first equal text, which may be its own row; int64 array of shape (texts,).
         keep: Retention policy.
-        losses: Loss of each text by the policy: the text with the smallest loss is kept; infinity if the text has no
-            date or number; float64 array of shape (texts,).
+        losses: Loss of each text; the policy keeps the text of a cluster with the smallest loss. Infinity if the text
+            has no date or number. A float64 array of shape (texts,).
         sizes, lengths: Number of distinct shingles of each text, and its length in UTF-8 bytes.
 
     Raises:
@@ -296,7 +296,7 @@ def _no_column(name: str, known: Sequence[object]) -> ParameterError:
 
 
 def _with_lists(value: object) -> object:
-    """Return a value with lists in place of the arrays that pandas has in nested columns."""
+    """Convert the arrays in a value to lists, because pandas stores nested columns as arrays."""
     if isinstance(value, dict):
         return {key: _with_lists(inner) for key, inner in value.items()}
     return [_with_lists(inner) for inner in value] if isinstance(value, list | np.ndarray) else value
@@ -321,7 +321,7 @@ def _column_names(data: Any) -> list[Any] | None:
 def _text(row: int, value: object) -> str:
     if isinstance(value, str):
         return value if value.isascii() else well_formed(value)
-    # pandas has NaN and NA for missing texts. NaN is the only value that differs from itself.
+    # In pandas, a missing text is NaN or NA. NaN is the only value that differs from itself.
     if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value):
         return ""
     raise ParameterError(f"row {row:,} has no text, but {value!r:.80}; name another column (text_column)")

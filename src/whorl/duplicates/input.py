@@ -59,9 +59,9 @@ class InputReader:
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
-        #: Number of documents read, number of these outside the reference, and number of repeated ids.
+        #: Numbers of all documents read, of documents read that are not in the reference, and of repeated ids.
         self.count = self.count_in_paths = self.repeated = 0
-        #: Number of values that cannot be read as the date or number that the retention policy or the versions need.
+        #: Number of values that are not a date or number, although the retention policy or the versions need one.
         self.unread_values = 0
         self.options, self._is_rewritten = options, is_rewritten
         self.reference_columns = tuple(reference_columns)
@@ -262,9 +262,9 @@ class ReadReport:
 
     Attributes:
         count: Number of documents.
-        used: Pairs of a column and the needed type, if at least one document has a value of this type in the column.
-            The type is "text" for text columns, "date" or "number" for the date column and the column of the retention
-            policy, and "value" for `within`.
+        used: Columns with at least one usable value, as pairs (column, needed type). The type is "text" for text
+            columns, "date" or "number" for the date column and the column of the retention policy, and "value" for
+            `within`.
     """
 
     count: int = 0

@@ -67,9 +67,9 @@ class PairOptions:
 
     @property
     def least_jaccard(self) -> Fraction | None:
-        """Jaccard similarity of two documents just at the threshold, also the smallest ratio of their sizes.
+        """Jaccard similarity of a pair just at the threshold. The sizes of a pair have at least this ratio.
 
-        None if pairs can have any sizes, as with containment.
+        None if a pair can have any sizes, as with containment.
         """
         return self.metric.as_jaccard(self.threshold)
 

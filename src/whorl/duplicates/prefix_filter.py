@@ -81,7 +81,7 @@ class HashBlock(NamedTuple):
 def find_candidates(
     sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda indices: False
 ) -> Iterator[CandidatePairs | HashBlock]:
-    """Yield the candidate pairs, which may reach the threshold, in batches. A few pairs occur several times.
+    """Yield batches of candidate pairs, which may reach the threshold. A few pairs occur several times.
 
     With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. If a hash still has too
     many pairs in the last round, its documents are yielded as one block instead of all their pairs, and the caller

@@ -118,7 +118,7 @@ class Round:
         least_jaccard = self.pair_options.least_jaccard
         indexable = np.minimum(counts, self.aim) if least_jaccard is None else counts
         min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
-        # If sizes are not bounded, a smaller partner may be so small that it has only one of the document's hashes.
+        # With containment, a smaller partner may be so small that it has only one of the document's hashes.
         min_shared = np.ones_like(counts) if least_jaccard is None else self._min_shared(sizes, counts, least_jaccard)
         return PrefixLengths(counts, indexable, min_indexable_shared, min_shared)
 

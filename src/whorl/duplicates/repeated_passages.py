@@ -95,7 +95,7 @@ def passages_among(
 def _read_words(
     scheme: Scheme, within: str | None, portions: Iterable[Sequence[Document]]
 ) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-    """Convert documents to batches for a sketch store, which contain word hashes and texts in place of sketches."""
+    """Convert documents to batches for a sketch store; the batches have word hashes and texts instead of sketches."""
     read = zip_with_results(
         chain.from_iterable(portions),
         lambda ahead: hash_texts((document.text for document in ahead), scheme, Outputs.WORDS, workers=1),

@@ -136,8 +136,8 @@ def ranks_and_dates(
 
     Returns:
         First, a list of ranks and a list of dates (seconds since 1970), with None for a value that cannot be converted.
-            A list is empty if its column is not named. Second, the values that cannot be converted: a dict for each
-            pair of a column and the needed type, which maps indices of documents to values.
+            A list is empty if its column is not named. Second, the values that cannot be converted: for each pair
+            (column, needed type), a dict from indices of documents to values.
     """
     converted: list[list[float | None]] = []
     unread: dict[tuple[str, str], dict[int, object]] = {}

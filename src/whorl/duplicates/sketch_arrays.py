@@ -73,9 +73,10 @@ class Sketches:
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
         """Yield pairs in batches, with their hashes in memory.
 
-        A batch is the slice of its pairs, an array of hashes, and two arrays with the offsets of the hashes of both
-        documents of each pair. Reading a page of a mapped file takes longer than comparing two documents, so this
-        method copies the hashes of many pairs in the order of the file.
+        A batch has four elements: a slice that selects its pairs, an array of hashes, and for each pair the offsets in
+        this array at which the hashes of its first and of its second document begin. Reading a page of a mapped file
+        takes longer than comparing two documents, so this method copies the hashes of many pairs in the order of the
+        file.
         """
         if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]

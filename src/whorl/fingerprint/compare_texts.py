@@ -290,7 +290,7 @@ def compare_words(
     common: CommonWords | None = None,
     min_words: int = 0,
 ) -> Comparison:
-    """Compare two texts like `compare`, but take their words under `scheme` instead of the texts.
+    """Compare two texts like `compare`, given their words under `scheme`.
 
     Args:
         common: Masks of the boilerplate of both texts.

@@ -137,8 +137,8 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and a half-open range of words for each hash, int64 array of
-        shape (n, 2). The range covers all windows that have this hash as their smallest; it is empty if no window has.
-        A document that contains all words of a window keeps the window's smallest hash, unless only some of the
+        shape (n, 2). The range covers all windows with this smallest hash, and is empty if no window has this smallest
+        hash. A document that contains all words of a window keeps the window's smallest hash, unless only some of the
         document's broken words are joined.
     """
     if len(words.starts) - 1 < scheme.hashed_words:

@@ -61,11 +61,10 @@ _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
 def cluster_members(members: DataFrame, parts: Partitioning) -> DataFrame:
     """Group members into clusters, as input for `with_shares`.
 
-    Clusters whose members are all kept (`stays`) are omitted.
-
-    Members that stay, such as reference documents, are never removed. Members with the same root form a cluster. The
-    column cluster has the name of each cluster, which is the id of its first member. The column is_unknown is true if
-    no member of the cluster has a rank according to the retention policy.
+    Members with the same root form a cluster. Members with `stays`, such as reference documents, are never removed, so
+    a cluster of only such members is omitted. The column cluster has the name of each cluster, which is the id of its
+    first member. The column is_unknown is true if no member of the cluster has a rank according to the retention
+    policy.
     """
     step = partial(_cluster_partition, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)

@@ -50,7 +50,7 @@ def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_op
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Count the shared shingles of the given pairs, in the columns of PAIRS; a sends its sketch to b."""
+    """Count the shared shingles of pairs (sender, receiver), in the columns of PAIRS; the sender is document a."""
     return _compare_pairs(pairs, documents, measure_pairs)
 
 

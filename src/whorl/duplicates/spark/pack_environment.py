@@ -21,7 +21,7 @@ from whorl.errors import ParameterError
 
 #: Packages of the spark extra, and packages that every Spark installation has.
 _EXTRA, _ALREADY_INSTALLED = ("pandas", "pyarrow"), frozenset({"pyspark", "py4j"})
-#: Folders for developers and tests, and suffixes of files that the program does not need.
+#: Names of folders, and suffixes of files, that the program does not need.
 _FOLDERS = frozenset({"__pycache__", "bin", "include", "src", "test", "tests"})
 _SUFFIXES = frozenset({".a", ".c", ".h", ".hpp", ".js", ".map", ".md", ".pxd", ".pyc", ".pyi", ".pyx"})
 #: Unused parts of pyarrow: clients of remote services, the Gandiva compiler, and the ORC file format.

@@ -127,7 +127,7 @@ def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) 
         by_schema: dict[str, list[str]] = {}
         for file, schema in _schemas_of_files(session, path):
             by_schema.setdefault(schema.json(), []).append(file)
-        # In the named folder, Spark finds columns in the names of its folders.
+        # With `basePath`, Spark also reads columns from the names of the folders in `path`, such as `year=2024`.
         is_folder = not re.search(r"[*?\[{]", path) and sum(map(len, by_schema.values())) > 1
         reader = session.read.option("basePath", path) if is_folder else session.read
         frames += [reader.parquet(*map(_escape_pattern, files)) for files in by_schema.values()]
@@ -223,7 +223,7 @@ def _format_of(path: str) -> str:
 
 def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
     """Raise ParameterError if files that would be read as one text each have names of files with rows."""
-    # Folders of texts often have single objects of JSON.
+    # Ignore `.json`: folders of texts often also have JSON files with a single object, which have no rows.
     ending = {suffix: suffix for suffixes in (*INPUT_FORMATS.values(), _TABLES) for suffix in suffixes}
     del ending[".json"]
     ending |= {suffix + packed: suffix for suffix in ending for packed in _COMPRESSED_SUFFIXES}
@@ -283,7 +283,7 @@ def _quote(name: str) -> str:
 
 
 def _text_column(frame: DataFrame, path: str) -> Column:
-    """Return a column of texts; if a path leads through a list, or to one, join its texts with blank lines."""
+    """Return a column of texts; if the path contains a list, join the texts of its elements with blank lines."""
     if path in frame.columns:
         return _column(frame, path).cast("string")
     name, *names = path.split(".")
@@ -291,7 +291,7 @@ def _text_column(frame: DataFrame, path: str) -> Column:
 
 
 def _nested_texts(value: Column, kind: DataType, names: Sequence[str]) -> Column:
-    """Return the array of the values that a path of `names` leads to."""
+    """Return an array of the values at the path `names` in a nested column, with one value for each list element."""
     if isinstance(kind, ArrayType):
         inner = f.transform(value, lambda item: _nested_texts(item, kind.elementType, names))
         return f.flatten(f.coalesce(inner, f.array()))
@@ -320,7 +320,7 @@ def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> 
 def find_file_problems(
     session: SparkSession, files: Sequence[str], form: str | None, columns: ColumnNames
 ) -> list[tuple[str, str]]:
-    """Return those of some files of rows that lack the text column, each with a message."""
+    """Return the files that lack the text column, each with a message."""
     problems = []
     for file in files:
         pattern = _escape_pattern(file)
@@ -354,9 +354,9 @@ def _require_text(session: SparkSession, path: str, form: str, column: str) -> N
 
 
 def _json_schema(paths: Sequence[str]) -> str:
-    """Return a schema with a column for each path, and one for the part of a path before its first dot.
+    """Return a schema with two columns for each path: the path itself, and its beginning up to the first dot.
 
-    The part names the column that contains the field if the path is that of a nested field.
+    The path may be the name of a column. Otherwise it is a nested field, in the column that its beginning names.
     """
     names = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
     return ", ".join(f"{_quote(name)} string" for name in names)

@@ -45,7 +45,7 @@ inlined = njit(**_OPTIONS, forceinline=True)
 
 
 def _sources_digest() -> str:
-    """Return a digest of the source code of this package, and of `split_by_dictionary`, whose constants it compiles."""
+    """Return a digest of this package's source code and of `split_by_dictionary`, whose constants the loops use."""
     folder = Path(__file__).parent
     sources = [*sorted(folder.glob("*.py")), folder.with_name("words") / "split_by_dictionary.py"]
     return sha256(b"".join(source.read_bytes() for source in sources if source.exists())).hexdigest()[:12]

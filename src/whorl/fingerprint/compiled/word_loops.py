@@ -255,8 +255,8 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # The product is 0 if the unit has the script of the run, or is common or inherited. The processor would often
-        # mispredict two branches at spaces.
+        # The product is 0 if the unit has the script of the run, or the script Common or Inherited. At spaces, the
+        # processor would often mispredict two branches.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))

@@ -81,7 +81,7 @@ SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a",
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Other names that users may type for a metric.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
-#: What a share by each metric is a share of, in words.
+#: For each metric, words for the text that its shares refer to.
 _WHOLES = {
     Metric.JACCARD: "both texts together",
     Metric.A_IN_B: "{a}",

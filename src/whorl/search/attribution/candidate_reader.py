@@ -54,7 +54,7 @@ _SHINGLES_AT_ONCE = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """Documents that, as far as known, share the same words with the text.
+    """Documents that share the same words with the text, as far as these words are known.
 
     Args:
         ids: Ids of the documents, ascending; only one if its text was read.

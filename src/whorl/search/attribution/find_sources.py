@@ -407,7 +407,8 @@ class _SourceChooser:
         is_asked = is_open & mask_ranges(
             concatenate_ranges([candidate.possible for candidate in unknown]), is_open.size
         )
-        # At a limit on reading, known candidates are unread, and a gap may have all words of a passage hash.
+        # If a limit on reading has been reached, a gap may have all words of a passage hash: documents with this hash
+        # are known candidates, but remain unread.
         proven = 0 if self._reader.is_exhausted else self._proven_words
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):

@@ -43,8 +43,9 @@ _CHARACTER = rf"\u1025\0*\u102e|[{_NO_BLANKS}](?:\0*[\u0300-\u036f\u3099\u309a])
 _UNSPACED = re.compile(_CHARACTER)
 _WORD = re.compile(rf"{_CHARACTER}|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
-# For speed, the patterns below first match the character to replace, and only then check the character before it: so
-# `re` can jump from one such character to the next.
+# The patterns below first match the character to replace, and only then check the character before it. This is faster,
+# because `re` can jump from one such character to the next.
+
 #: A letter in square brackets, changed by the author who quotes: `[T]he`.
 _CHANGED_LETTER = re.compile(rf"\[(?<!\w\[)({_LETTER}{_MARK}*)\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.
@@ -53,7 +54,7 @@ _EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,
 _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
 #: A blank line ends a paragraph, and with it emphasis and lists.
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
-#: A mark of emphasis without a counterpart, or the mark of a line in another place, in a text of canonical words.
+#: A mark that is left in canonical words: an emphasis mark without a counterpart, or `+` or `>` that begins no line.
 _LONE_MARK = re.compile(r"\*| _|_ | [+>] ")
 _WORDS_WITH_MARKS = re.compile(r"(?<= )[^\s*_+>]*[*_+>]\S*(?= )")
 _MARKS_OF_EMPHASIS = ("", "*", "**", "***", "_", "__")
@@ -250,7 +251,7 @@ class CanonicalText:
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 
     def find_cut(self, words: Sequence[str]) -> int | None:
-        """Return the index of a run of words whose first and last word may lack marks of emphasis at the edge."""
+        """Return the index of a run of words, even if this text has an emphasis mark before or after the run."""
         for before, after in product(_MARKS_OF_EMPHASIS, repeat=2):
             run = [before + words[0], *words[1:]]
             run[-1] += after
@@ -270,19 +271,20 @@ class CanonicalText:
 
     @cached_property
     def has_lone_marks(self) -> bool:
-        """Whether the text has a mark of emphasis without a counterpart, or the mark of a line in another place."""
+        """Whether the words contain an emphasis mark without a counterpart, or `+` or `>` that begins no line."""
         return _LONE_MARK.search(self.joined) is not None
 
     @cached_property
     def as_typed(self) -> CanonicalText:
-        """This text with all marks of emphasis and of lines."""
+        """This text, including all emphasis marks and all marks at the start of lines."""
         return CanonicalText(self.text, keeps_marks=True)
 
     @cached_property
     def run_without_marks(self) -> str:
-        """The longest run of words without such marks, as in `joined`, except the first and the last word.
+        """The longest run of words without emphasis or line marks, in the form of `joined`.
 
-        A document with this text and all its marks also has this run.
+        The run excludes the first and the last word of this text. A document that contains this text with all of its
+        marks also contains the run.
         """
         inner = " ".join(("", *self.as_typed.words[1:-1], ""))
         return max(_WORDS_WITH_MARKS.split(inner), key=len, default=" ")

@@ -37,8 +37,8 @@ _FILE_NAME = re.compile(
 )
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
-#: Maximum number of parts of a source to read, and maximum number of words in a part that a note calls an unknown
-#: document.
+#: Maximum number of parts of a source to read, and maximum number of words of a part for which a note says that the
+#: store has no such document.
 _MOST_PARTS, _MOST_WORDS = 10, 4
 
 

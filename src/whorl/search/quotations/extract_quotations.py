@@ -39,10 +39,12 @@ _BLOCK = re.compile(
     rf"(?:{_BLOCK_START}.*(?:\n|\Z)(?:(?<=[^\s.!?…:;>”\"]\n)[ \t]*[^\W\d_A-Z].*(?:\n|\Z))*)+", re.MULTILINE
 )
 _BLOCK_MARK = re.compile(_BLOCK_START, re.MULTILINE)
-#: A line that begins with a dash or with "Source:", and names the source of the preceding block quote.
+#: "Source:" in several languages.
 _SOURCE_WORD = (
     r"[*_]{0,3}(?:Sources?|Quellen?|Fuente|Fonte|Bron|Källa|Kilde|Źródło|Источник|来源|出典)[ \t]?[:：][*_]{0,3}"
 )
+#: A line that begins with a dash or with "Source:", and names the source of a block quote: the last line of the block,
+#: or the line after it.
 _SOURCE_LINE = re.compile(rf"[ \t]*(?:—|―|–|--+|-|{_SOURCE_WORD})[ \t]*(\S.*)", re.IGNORECASE)
 _SOURCE_LINE_AFTER = re.compile(rf"\n?[ \t]*(?:—|―|–|--+|{_SOURCE_WORD})[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _SINGLE_MARKS = re.compile(
@@ -104,7 +106,7 @@ _NAME_IN_BRACKETS = (
 _BRACKETS = re.compile(_NAME_IN_BRACKETS)
 #: Brackets alone on a line below the quotation.
 _NEXT_LINE = re.compile(rf"[ \t.]{{0,3}}\n\n?[ \t]*{_NAME_IN_BRACKETS}[ \t.]*$", re.MULTILINE)
-#: The last footnote mark, link or name in brackets of a block quote, and how far from its end one can begin.
+#: The last footnote mark, link or name in brackets of a block quote, and its maximum length in characters.
 _LAST_SOURCE = re.compile(
     rf"(?<!\s)\s*(?:(?P<mark>{_FOOTNOTE_MARK.pattern})|(?P<link>\(?{LINK.pattern}\)?|{ADDRESS.pattern})|{_NAME_IN_BRACKETS})[\s.,;]*\Z"
 )
@@ -383,10 +385,11 @@ def _without_last_sources(quotation: Quotation, notes: Mapping[str, str]) -> Quo
 
 
 def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bool:
-    """Check whether brackets or raised digits at the end of a block quote name a source, and are no words of it.
+    """Check whether brackets, a link or raised digits at the end of a block quote name a source.
 
-    A name in brackets has a file name in it. After the end of a sentence, another identifier is a name as well, and any
-    name after a quotation in marks that begins with the block.
+    Otherwise they belong to the quotation. Text in brackets names a source if it contains a file name. After the end of
+    a sentence, an identifier also names a source; and so does any text, if quotation marks enclose the whole quotation
+    before it.
     """
     has_blank = last[0][0].isspace()
     is_after_end = _ENDED.search(before, max(0, len(before) - 1)) is not None
@@ -478,7 +481,7 @@ def _add_source(quotation: Quotation, source: str | None) -> Quotation:
 
 
 def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _HtmlLink]]:
-    """Return the text of HTML, its quotations in elements, and its links by where their labels begin."""
+    """Return the text of HTML, the quotations in its elements, and its links by the start of their labels."""
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
@@ -518,7 +521,7 @@ def _without_last_links(
 
     Args:
         start: Position of the quote in the text of the page.
-        ends: For the end of each link's label, where the label begins.
+        ends: Maps the end of each link's label to the start of the label.
     """
     sources: dict[NamedSource, None] = {}
     for _ in range(_MOST_SOURCES):
@@ -551,7 +554,7 @@ class _HtmlLink(NamedTuple):
 
 
 class _QuoteParser(HTMLParser):
-    """Collects the visible text of HTML, the ranges of its quotations, footers and links, and the places of ids."""
+    """Collects the visible text of HTML, the ranges of quotations, footers and links, and the positions of ids."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -110,7 +110,7 @@ _REMARK = re.compile(
 #: A footnote mark, an editor's mark such as `[citation needed]`, or the target of a link in Markdown.
 _MARK = re.compile(r"\[(?:\^?\w{1,40}|\d{1,3}[\d, –-]{1,30}|[a-z ]{4,16} needed)\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
 _ELLIPSIS = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…")
-#: Words in brackets, but not a footnote mark or a link. They may be in the document, inserted, or in place of others.
+#: Words in brackets, but not a footnote mark or a link. They may be from the document, added, or a replacement.
 _INSERTION = re.compile(r"(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 _GAP = re.compile(f"{_ELLIPSIS.pattern}|{_INSERTION.pattern}")
 #: Verdicts from the best to the worst, to choose between two readings of words in brackets.
@@ -182,7 +182,7 @@ def _verify_quotation(
     if not insertions or literal.verdict is Verdict.EXACT or verifier.has_parts_in_order:
         return literal
     if literal.verdict is Verdict.EDITED and not all(_is_changed(literal, place) for place in insertions):
-        # The document has the words of a bracket, so the brackets are its own.
+        # The document has some of the words in brackets, so the brackets are part of the quoted text.
         return literal
     verifier = _Verifier(store, quotation, documents, number, with_insertions=True)
     if not verifier.has_words:
@@ -213,7 +213,7 @@ def _notes_on_insertions(quote: str, insertions: Iterable[tuple[int, int]]) -> l
 
 
 def _merge_look_ups(first: LookUp | None, second: LookUp | None) -> LookUp | None:
-    """Return the look-up of two readings of one quotation; the first one read more documents."""
+    """Merge the look-ups of two readings of one quotation: the runs of both, and the larger number of documents."""
     if first is None or second is None:
         return first or second
     return replace(first, runs=tuple(dict.fromkeys((*first.runs, *second.runs))), read=max(first.read, second.read))
@@ -331,7 +331,7 @@ class _Verifier:
                 f"{MOST_CHARACTERS:,}, and longer texts are for 'whorl sources'"
             )
         self._store, self._quotation = store, quotation
-        #: The quotation with the remarks of its author, which a document may have as well.
+        #: The quotation including remarks such as `[sic]`, because a document may contain them, too.
         self._remarked = CanonicalText(quotation.quote)
         if not self._remarked.words:
             raise ParameterError(f"quotation {number} has no word: {quotation.quote!r:.80}")
