@@ -30,7 +30,7 @@ def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDA
 
 
 def group_equals(values: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
-    """Return the indices of equal values together: one ascending array for each distinct value, in the values' order.
+    """Return an array of ascending indices for each distinct value; the arrays are in the order of the values.
 
     >>> [group.tolist() for group in group_equals(np.array([7, 2, 7]))]
     [[1], [0, 2]]

@@ -134,10 +134,10 @@ def _pass_on_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
         import signal
         import threading
 
-        # Wait until the callback has ended, because it would be interrupted again.
+        # Wait until the callback has ended; otherwise the signal would interrupt it again.
         again = threading.Timer(_CALLBACK_SECONDS, signal.raise_signal, (signal.SIGINT,))
         if os.name == "posix":
-            # This also wakes a main thread that waits.
+            # `raise_signal` would not wake a main thread that waits.
             again.function, again.args = os.kill, (os.getpid(), signal.SIGINT)
         again.daemon = True
         again.start()

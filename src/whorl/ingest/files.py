@@ -378,7 +378,7 @@ class FoundFile:
 
     @property
     def version(self) -> Mapping[str, object] | None:
-        """Size, time of the last change and other marks of the content; None if unknown, and empty if it is missing."""
+        """Attributes that change with the content, such as the size; None if unknown, empty if the file is missing."""
         try:
             if isinstance(self.file, Path):
                 status = self.file.stat()

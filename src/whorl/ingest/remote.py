@@ -18,7 +18,7 @@ from whorl.ingest.rows.protocol import ReadableStream
 #: Characters that turn an address or a path into a pattern.
 PATTERN = "*?["
 _BUFFER = 1 << 18
-#: Entries of fsspec's descriptions of files that change with a file's content.
+#: Entries in fsspec's description of a file that change when the content of the file changes.
 _VERSION = (
     *("size", "ETag", "etag", "md5Hash", "generation", "LastModified", "last_modified", "updated", "modified", "mtime"),
     "created",
@@ -52,7 +52,7 @@ class RemoteFile:
         Raise OSError if the file system fails.
         """
         with self._convert_errors():
-            # Some file systems keep the lists of folders.
+            # Some file systems cache the lists of files in folders.
             self._system.invalidate_cache(self._system._parent(self._path))
             try:
                 about = self._system.info(self._path)

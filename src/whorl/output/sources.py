@@ -154,7 +154,7 @@ def sources_values(
 
 def common_line(common: Common, words: int) -> str:
     # The search finds given boilerplate texts completely. But it may miss the ends of text that is common in the store,
-    # so their number of words is then a lower bound.
+    # so with a limit for common text, the number of common words is a lower bound.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {plural(words, 'word')} are common"
     if common.is_ignored:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Attribution, TextSource
     from whorl.search.similar.results import Similar, SimilarHit
 
-#: Shares of a hit that a table shows, and the titles of the columns, for hits and for sources.
+#: Shares that a table shows, titles of these and other columns for hits, and titles of the columns for sources.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 _SHARE_TITLES = ("jaccard", "A in B", "B in A", "shingles")
 _SOURCE_TITLES = ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages")

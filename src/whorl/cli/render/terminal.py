@@ -80,10 +80,10 @@ def print_problems(problems: Collection[object], what: str) -> None:
         click.echo(line, err=True)
 
 
-#: Unit of the progress that each step reports.
+#: Objects that each step counts in its progress reports.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
-#: Minimum time in seconds between two updates.
+#: Minimum time in seconds between two updates of a progress bar.
 _SHOWN_EVERY = 0.1
 
 

@@ -141,7 +141,7 @@ def _subject_and_texts(message: MIMEPart) -> Iterator[str]:
 def _shown_texts(part: MIMEPart) -> Iterator[str]:
     """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative.
 
-    A message that is forwarded inline has its subject and its texts.
+    If the part is a message that was forwarded inline, yield its subject and its texts.
     """
     kind = part.get_content_type()
     if part.is_attachment():
@@ -170,7 +170,7 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
 
 
 def _count_letters(text: str) -> int:
-    """Return the number of letters and digits outside web addresses, which only the plain text shows."""
+    """Count letters and digits outside web addresses. The plain text shows addresses of links; the HTML hides them."""
     return sum(map(len, _WORD.findall(_ADDRESS.sub("", text))))
 
 

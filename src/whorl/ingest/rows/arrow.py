@@ -32,10 +32,10 @@ from whorl.ingest.rows.protocol import (
 _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
 _ROW_GROUP_BYTES = 64_000_000
-#: Keep values without a row in a dictionary up to this size, because programs may use the positions of categories.
+#: A dictionary of up to this size, in bytes, keeps its unused values: programs may use the positions of categories.
 _SMALL_DICTIONARY_BYTES = 1 << 16
 _BUFFER = 1 << 20
-#: Bytes before the first message of an Arrow file, and the codecs of Arrow's batches by their numbers.
+#: Number of bytes before the first message of an Arrow file, and Arrow's codecs by their numbers.
 _FILE_HEAD_BYTES, _CODECS = 8, {0: "lz4", 1: "zstd"}
 #: Bytes to count for a row in addition to its values, because many nulls or repeated values take almost no space in a
 #: file.
@@ -131,13 +131,13 @@ class ParquetFormat(_ColumnarFormat):
 
 
 def _codecs(metadata: pq.FileMetaData, schema: pa.Schema) -> str | dict[str, str]:
-    """Return the codec for each column of a copy: that of the column in the file, or the most frequent codec."""
+    """Return the codec for each column of a copy: as in the file, or for a new column the most frequent codec."""
     if not metadata.num_row_groups:
         return "SNAPPY"
     group = metadata.row_group(0)
     own = {column.path_in_schema: column.compression for column in map(group.column, range(group.num_columns))}
     ((most, _),) = Counter(own.values()).most_common(1)
-    # pyarrow may name the fields within lists otherwise than the program that wrote the file.
+    # pyarrow may use other names for the fields within lists than the program that wrote the file.
     by_name = {path.partition(".")[0]: codec for path, codec in own.items()}
     out = io.BytesIO()
     pq.write_table(schema.empty_table(), out)
@@ -150,8 +150,8 @@ def _codecs(metadata: pq.FileMetaData, schema: pa.Schema) -> str | dict[str, str
 class _RowGroup:
     """Collects batches, and writes them as row groups of about `_ROW_GROUP_BYTES`.
 
-    pyarrow reads a dictionary-encoded column with the whole dictionary in each batch, so memory and size count equal
-    dictionaries once.
+    When pyarrow reads a dictionary-encoded column, each batch has the whole dictionary. So this class stores equal
+    dictionaries only once, and counts their size only once.
     """
 
     def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
@@ -165,7 +165,8 @@ class _RowGroup:
         columns = batch.columns
         known = self._dictionaries
         new = [at for at in self._encoded if at not in known or not known[at].equals(columns[at].dictionary)]
-        # Merged dictionaries have another order, which has a meaning in an ordered column, and more values.
+        # Different dictionaries of a column are merged. This changes the order of the values, which has a meaning in
+        # an ordered column, and adds values, so that short indices may overflow. In these cases, begin a new row group.
         if any(at in known and not _is_mergeable(columns[at].type) for at in new):
             self.write()
             new = self._encoded
@@ -199,7 +200,7 @@ def _encode(indices: pa.Array, dictionary: pa.Array, kind: pa.DictionaryType) ->
 
 
 def _without_unused(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Remove the values without a row from a large dictionary; keep their order."""
+    """Remove unused values from a large dictionary; keep the order of the other values."""
     if column.dictionary.nbytes <= _SMALL_DICTIONARY_BYTES:
         return column
     used = pc.unique(column.indices.drop_null()).sort()
@@ -262,7 +263,7 @@ class ArrowFormat(_ColumnarFormat):
 
 
 def _codec_of(message: bytes) -> str | None:
-    """Return the codec of a batch of rows from its message, because pyarrow does not tell it.
+    """Return the codec of a batch of rows from its message, because pyarrow does not expose it.
 
     A message is a table of FlatBuffers (`Message.fbs` in Arrow's format): its field 2 is the batch of rows, whose field
     3 is the table BodyCompression, whose field 0 is the codec, by default LZ4.

@@ -516,7 +516,7 @@ class _Cells:
                     yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), [], ""
                 continue
             except UnreadRowsError:
-                # UnreadRowsError is a DocumentError, but the table cannot be read further after it.
+                # After an UnreadRowsError, which is also a DocumentError, the table cannot be read further.
                 raise
             except DocumentError as error:
                 yield Row(number, "line", error), [], ""
@@ -559,7 +559,7 @@ class _Cells:
         try:
             return next(reader) == expected and reader.line_num == len(lines)
         except csv.Error:
-            # The reader of tables then reads the line of a table without quoting.
+            # When this module reads the table, it treats this line as a line without quoting (`_unquoted_rows`).
             is_line = len(lines) == 1 == reader.line_num and self.separator == "\t" and len(expected) > 1
             return is_line and row.split("\t") == expected
 
@@ -603,7 +603,7 @@ def _split_source(row: str, separator: str) -> list[str]:
         at = found.end() + 1
         if at > len(row):
             return cells
-    # A quotation mark that is not closed, or followed by other characters, is part of the value.
+    # If a quoted value is not closed, or characters follow it directly, its quotation marks are ordinary characters.
     return row.split(separator)
 
 
