@@ -174,10 +174,10 @@ class _SpanningPairs:
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
         """Return the remaining comparisons of a block: two tuples (A, B) of documents.
 
-        Each document of A must be compared with each document of B. Most documents were compared only with the pivots.
-        If two documents are not connected, at least one of them is outside the block's largest component. So it is
-        enough to compare the documents outside this component with all others: the new ones with the whole block, the
-        old ones with the new documents of the block.
+        Each document of A must be compared with each document of B. So far, most documents of the block were compared
+        only with the pivots. If two documents are not connected, at least one of them is outside the block's largest
+        component. So it is enough to compare the documents outside this component with all others: the new ones with
+        the whole block, the old ones with the new documents of the block.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

@@ -79,8 +79,8 @@ def select_shared(
     The function reads the entries of the parts from `first` to `upto` (exclusive). A hash can lead to a pair if at
     least two members have it, the index prefix of one of them may contain it, and one of them may be the larger
     document of a pair (`is_larger`). An index prefix may contain the hashes up to the member's limit in
-    `last_indexable`. For each entry written to `keys`, `frequencies` gets the number of members with its hash, and
-    `indexable` whether the member's index prefix may contain it. `heads` is scratch space.
+    `last_indexable`. `frequencies` and `indexable` receive a value for each entry written to `keys`: the number of
+    members with this hash, and whether the index prefix of the entry's member may contain it. `heads` is scratch space.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)

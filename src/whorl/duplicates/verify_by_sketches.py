@@ -103,9 +103,10 @@ def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float 
 def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairOptions, workers: int = 1) -> Pairs:
     """Return the candidate pairs that reach the threshold.
 
-    Two complete sketches are compared exactly. If a sketch is a sample, `reaches` computes how many hashes the pair
-    must share: a pair just at the threshold shares this number with a probability that ensures the recall. The number
-    of shared hashes has a hypergeometric distribution. Its population is the smaller document's shingles.
+    Two complete sketches are compared exactly. If a sketch is a sample, `reaches` checks that the pair shares enough
+    hashes. The required number is chosen for the recall: a pair just at the threshold shares this number of hashes with
+    a sufficient probability. The number of shared hashes has a hypergeometric distribution. Its population is the
+    smaller document's shingles.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]

@@ -461,9 +461,9 @@ class RunIndex:
             nothing = np.empty(0, np.int64)
             self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
-        #: For runs of growing width, up to `size`: the distance between the two shorter runs that a run consists of,
-        #: and the ascending keys of all runs. The shorter runs are at the start and the end of the run, and may
-        #: overlap. A key combines their numbers, and the index of the key is the number of the run.
+        #: For each width of runs, ascending up to `size`: a distance, and the ascending keys of the runs of this width.
+        #: A run consists of two shorter runs at its start and its end, which may overlap; the distance is between their
+        #: starts. A key combines the numbers of the shorter runs, and the index of a key is the number of the run.
         self._widths: list[tuple[int, _Numbers]] = []
         width, self.runs, self.distinct = 1, items, 0
         while width < size or not self._widths:

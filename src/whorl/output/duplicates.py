@@ -329,8 +329,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # Leave out a part if the share of the document that is in the part is larger than the share of the part
-            # that is in the document. If this leaves no part, show the first.
+            # For each part of the item, compare two shares: of the part in the document, and of the document in the
+            # part. Leave out parts with a larger second share; if no part is left, show the first.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:

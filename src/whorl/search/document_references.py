@@ -38,7 +38,7 @@ from whorl.query.unparse import quote
 Result = TypeVar("Result")
 #: Maximum number of documents to list in a message if several documents have the same name.
 NAMES_SHOWN = 5
-#: Maximum number of documents that a name stands for if it may stand for several, such as the parts of one file.
+#: Maximum number of documents that one name can stand for. For example, the parts of a file may have the same name.
 MOST_NAMED_ALIKE = 1_000
 #: Limits for suggestions: minimum and maximum length of a word to search for, maximum number of words to search for,
 #: and maximum number of documents to choose from.

@@ -142,7 +142,7 @@ def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) 
 
 
 def _schemas_of_files(session: SparkSession, path: str) -> Iterator[tuple[str, StructType]]:
-    """Yield the path and the schema of each Parquet file of a path."""
+    """Yield the path and the schema of each Parquet file that `path`, a file, folder or pattern, stands for."""
     for file in sorted(map(unquote, session.read.parquet(path).inputFiles())):
         yield file, session.read.parquet(_escape_pattern(file)).schema
 

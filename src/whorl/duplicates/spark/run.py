@@ -206,7 +206,7 @@ def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
         opened = jvm.java.io.RandomAccessFile(str(marker), "rw")
         lock = opened.getChannel().tryLock()
     except (OSError, Py4JJavaError) as error:
-        # The folder cannot be written, or its file system has no locks, or another run of this session has locked it.
+        # Either another run of this session has locked the folder, or it cannot be written or locked.
         if "OverlappingFileLock" not in str(error):
             yield
             return

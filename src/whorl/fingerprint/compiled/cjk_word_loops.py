@@ -219,8 +219,8 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # Write only the word ends inside the span: characters of the segment before and after the span belong to
-            # its first and last word.
+            # Write only the word ends inside the span: characters before the span belong to the span's first word, and
+            # characters after the span to its last word.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1

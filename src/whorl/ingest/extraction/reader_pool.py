@@ -18,8 +18,8 @@ from whorl.ingest.extraction.confined_process import ConfinedProcess, time_limit
 from whorl.ingest.extraction.file_formats import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: A file that takes longer than this (in seconds) is slow. Slow files may not occupy all processes while other files
-#: wait.
+#: A file that takes longer than this time, in seconds, is slow. While other files wait, slow files must not occupy all
+#: processes.
 SLOW_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 #: Maximum length of the JSON in a worker's response, in bytes.

@@ -26,7 +26,7 @@ from whorl.ingest.rows.protocol import (
     UnreadRowsError,
 )
 
-#: Modules that read compressed files, by patterns of the first bytes.
+#: Patterns of the first bytes of compressed files, and the modules that read these files.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
 #: Number of compressed bytes that Zstandard unpacks at a time. It is small, because a file of blanks unpacks to

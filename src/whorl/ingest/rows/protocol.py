@@ -233,7 +233,7 @@ class RowColumns:
         return [name for name, count in counts.items() if count == 1]
 
     def has_text(self, row: Mapping[str, object]) -> bool:
-        """Check whether a row has the text column, and its value is a text or missing."""
+        """Check whether a row has the text column, with a text or a missing value in it."""
         return has_column(row, self.text) and isinstance(find_text(row, self.text), str | bytes | None)
 
     def shows_text_column(self, row: Mapping[str, object]) -> bool:

@@ -165,7 +165,7 @@ class CandidateReader:
         return ranges[count_words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """From the ranges of words that candidates may share, remove the words that their sketches rule out.
+        """Narrow the ranges of words that candidates may share: remove the words that their sketches rule out.
 
         Only ranges with uncovered words are examined. `is_open` marks the uncovered words: no document that was read so
         far shares them.

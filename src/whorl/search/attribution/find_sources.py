@@ -458,8 +458,8 @@ class _SourceChooser:
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
         """Choose the candidate that may share most uncovered words, and read its first document.
 
-        Clear the document's words in `is_open`, and return True if it shares any of them. Add a candidate for the other
-        documents to `promising`.
+        Clear the words that the document shares in `is_open`, and return whether any of these words was open. Add a
+        candidate for the other documents to `promising`.
         """
         if self._reader.is_exhausted:
             return False

@@ -94,7 +94,7 @@ class CitedDocuments:
         names = {name for source in sources for name in _names_in(source)}
         self._ids = references.ids_of_all(sorted(names))
         unknown = [name for name in sorted(names - self._ids.keys()) if _FILE_NAME.fullmatch(name)]
-        #: Ids of documents by inexact names: the folder, or upper and lower case, differs.
+        #: For unknown paths, the ids of documents with the same file name, ignoring folders and case.
         self._similar = references.ids_of_files(unknown)
 
     def find(self, source: NamedSource) -> tuple[list[str], list[str]]:

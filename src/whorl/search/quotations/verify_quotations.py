@@ -422,7 +422,7 @@ class _Verifier:
         )
 
     def _compare_named(self) -> list[_Match]:
-        """Compare the named sources, the most similar first. Return only the first exact one, if any is exact."""
+        """Compare the named sources; return the most similar first. If a source matches exactly, return only it."""
         for start in range(0, len(self._named), _READ_AT_ONCE):
             for document_id, document in self._store.read(self._named[start : start + _READ_AT_ONCE]).items():
                 match = self._exact_match(document_id, document)
