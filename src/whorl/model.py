@@ -256,8 +256,8 @@ class Hit:
 class Order:
     """Sort key for hits.
 
-    A document with several values sorts by its smallest value if ascending, by its largest if descending. Documents
-    without a value come last.
+    In ascending order, a document with several values is sorted by its smallest value; in descending order, by its
+    largest. Documents without a value come last.
 
     Args:
         field: Name of the field, None for the score.

@@ -147,7 +147,7 @@ class Store:
         defaults: QueryDefaults | None = None,
         **keywords: Unpack[QueryOptions],
     ) -> PreparedQuery:
-        """Parse a query once, to search with it, count, measure the overlap of hits with its source, or explain it.
+        """Parse a query once. The result searches, counts, explains, and measures the overlap of hits with the source.
 
         Args:
             query: In the query language, see docs/afts.md.
@@ -506,7 +506,7 @@ class Store:
         source: str | Mapping[str, str] | None = None,
         **keywords: Unpack[CompareOptions],
     ) -> Comparison:
-        """Compare two documents exactly, by all of their shingles under the store's scheme.
+        """Compare two documents exactly: count all of their shingles, under the store's scheme.
 
         Args:
             a, b: References to documents, or names of texts in `source`.
@@ -645,7 +645,7 @@ def open_store(
         other = "without_minhash" if without_minhash else "no_text"
         raise ParameterError(f"short_minhash needs tokens and texts, and {other} removes them; give one of them")
     scheme = None if isinstance(passages, bool) else PassageScheme.for_runs(passages)
-    if _is_of_a_cluster(name, settings):
+    if _is_cluster_url(name, settings):
         name = f"opensearch+{name}"
     engine: Engine
     if name.startswith(("opensearch+", "elasticsearch+")):
@@ -680,7 +680,7 @@ def open_store(
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
 
 
-def _is_of_a_cluster(name: str, settings: Settings) -> bool:
+def _is_cluster_url(name: str, settings: Settings) -> bool:
     """Check whether a plain URL belongs to OpenSearch or Elasticsearch; True if no server answers there."""
     if not _MAYBE_INDEX.fullmatch(name):
         return False

@@ -325,9 +325,9 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Decorate a method, or a function whose first argument is a client. It can then read responses unchecked.
+    """Decorate a method, or a function whose first argument is a client, so that it need not check responses.
 
-    If a response is malformed, Python raises an error such as KeyError; the decorated function raises
+    If Python raises an error such as KeyError because a response is malformed, the decorated function raises
     EngineResponseError instead.
     """
 
@@ -498,7 +498,8 @@ class SharedCommit:
                     self._succeeded = self._begun
                 except EngineError as error:
                     self._error = error
-                # Other exceptions, such as KeyboardInterrupt, skip the next line, so the next thread commits again.
+                # Any other exception, such as KeyboardInterrupt, skips the next line, so that the next thread commits
+                # again.
                 self._ended = self._begun
             if self._succeeded < wanted:
                 raise self._error

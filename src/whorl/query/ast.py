@@ -268,7 +268,8 @@ def depth(node: Node) -> int:
 #: Default limits of a query: number of characters, and total number of words, phrases and fingerprints. Solr's limit is
 #: 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
-#: Largest values that users can set for these limits. Engines need minutes for a query with more fingerprints.
+#: Largest numbers of characters and clauses that users can set as limits. Engines need minutes for a query with more
+#: fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 

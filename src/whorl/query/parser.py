@@ -149,7 +149,7 @@ def parse(
 
     Args:
         query: The query, in the language of docs/afts.md.
-        strict: Whether to parse by Alfresco's own, stricter grammar.
+        strict: Whether to parse with Alfresco's own, stricter grammar.
         default_operator: Operator between adjacent words.
         field_operator: Operator between words in a group after a field.
         templates: Query templates, keyed by name, ignoring case, with the placeholder `%field` or `%(field field)` for

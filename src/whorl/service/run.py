@@ -43,7 +43,7 @@ from whorl.store import Store, open_store
 #: Parameter of glibc's `mallopt` for the maximum number of arenas, and its value. Python runs one thread at a time, so
 #: two arenas are enough.
 _M_ARENA_MAX, _ARENAS = -8, 2
-#: Interval in seconds between two calls of `malloc_trim`. Each call blocks allocations for some 50 ms.
+#: Interval in seconds between two calls of `malloc_trim`. Each call blocks allocations for about 50 ms.
 _TRIM_SECONDS = 30.0
 
 

@@ -304,7 +304,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the index has one of the missing documents, unless the journal lists its change.
+        """Raise StoreError if the index has one of the missing documents, unless the journal lists a change of it.
 
         `missing` has the numbers or ids of documents that the database lacks.
         """

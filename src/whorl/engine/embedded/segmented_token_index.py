@@ -28,8 +28,8 @@ import numpy.typing as npt
 from whorl.engine.embedded.segments import MINHASH, MINHASH_BITS, Segment, Tokens, merge_segments, write_documents
 from whorl.engine.embedded.store_files import IndexBrokenError, OtherIndexError
 
-#: Merge the youngest segments if at least `FANOUT` of them have fewer than `SMALLEST_SEGMENT` documents each. If fewer
-#: have this size, repeat the check with a limit that is `FANOUT` times as high, up to `LARGEST_SEGMENT`.
+#: Merge the youngest segments if at least `FANOUT` of them have fewer than `SMALLEST_SEGMENT` documents each.
+#: Otherwise, repeat the check with a limit that is `FANOUT` times as high, up to `LARGEST_SEGMENT`.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
 #: Replaces `FANOUT` for large segments (more than `MOST_AT_ONCE` documents) while the writer is active. A merge reads

@@ -155,7 +155,7 @@ _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
 #: Number of columns for the documents: document numbers (as differences), sizes and shared bits (see
-#: `SegmentDocuments`), numbers of deleted documents, originals of copies, and these copies.
+#: `SegmentDocuments`), numbers of deleted documents, the original of each copy, and the copies.
 _COLUMNS = 6
 #: Number of columns for each kind of token: the number of postings of each document, the position of the first posting
 #: of each skip block, the overfull skip blocks (with more postings than one byte can count), and the number of postings
@@ -183,7 +183,7 @@ class SegmentDocuments:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
         sizes: Number of distinct shingles of each document; of the same shape.
         shared_bits: For each document, a bit length; of the same shape. A look-up hash has no posting if it has at most
-            this length and is the upper bits of a MinHash token of the document.
+            this number of bits and is the upper bits of a MinHash token of the document.
         tombstones: Numbers of deleted documents that older segments may still have; int64 array.
         originals: For each document, the ordinal of the first document with the same tokens; of shape (documents,).
         counts: For each kind of token, the number of postings of each document, 0 for copies; int64 arrays of shape
@@ -296,7 +296,7 @@ class Segment:
         self.numbers: Numbers = header["first"] + np.cumsum(columns[0], dtype=np.int64)
         self.sizes, self.shared_bits = columns[1], columns[2]
         self.tombstones: Numbers = columns[3].astype(np.int64)
-        #: Ordinals of copies and of their originals, sorted by original.
+        #: For each copy, the ordinal of its original and its own ordinal; both arrays are sorted by original.
         self.originals_of_copies, self.copies = columns[4].astype(np.int64), columns[5].astype(np.int64)
         self._is_copied = np.zeros(len(self), np.bool_)
         self._is_copied[self.originals_of_copies] = True

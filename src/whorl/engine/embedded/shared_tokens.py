@@ -109,8 +109,8 @@ def _match_by_texts(
 ) -> ScoredDocuments:
     """Match a FINGERPRINT clause, if the index has only the upper bits of MinHash tokens.
 
-    Different tokens can have the same upper bits, so the index may count too many shared tokens. So read the texts of
-    the documents that the index finds, compute their whole tokens, and count the shared ones.
+    Different tokens can have the same upper bits, so the index may count too many shared tokens. To correct this, read
+    the texts of the documents that the index finds, and count the shared whole tokens.
     """
     # The same clause often occurs again, in facets and in other parts of the query, so its matches are cached.
     if known := snapshot.matches_by_texts.get(clause):

@@ -54,7 +54,7 @@ from whorl.model import Order
 from whorl.query.plan.nodes import Kind
 
 _NAMES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
-#: Oldest and newest versions that whorl is tested with, by distribution.
+#: Oldest and newest versions that whorl is tested with, keyed by distribution.
 TESTED_VERSIONS = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5")}
 
 

@@ -89,7 +89,7 @@ class ClusterConnection(opensearchpy.Connection):
 
 @guard_responses
 class IndexClient:
-    """Client of an index by its URL, `opensearch+http://host:9200/index`.
+    """Client of one index, whose URL is `opensearch+http://host:9200/index`.
 
     `user:password@` before the host becomes basic authentication; messages never show it.
     """
@@ -228,7 +228,7 @@ class IndexClient:
         return dict(index.get("mappings", {}))
 
     def settings(self) -> Json:
-        """Return the index's settings by their full names, including defaults."""
+        """Return the index's settings, keyed by their full names, including defaults."""
         indexes = self.send("GET", self._path("_settings"), flat_settings="true", include_defaults="true")
         (index,) = indexes.values()
         return {**index.get("defaults", {}), **index.get("settings", {})}

@@ -75,10 +75,10 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def searchable_text(mapping: Json, names: FieldNames) -> str | None:
-    """Return the name of the text field if queries can find documents with a text, or None.
+    """Return the name of the text field, or None if queries cannot find the documents that have a text.
 
-    Queries cannot find them if the field is not indexed, leaves out long values (`ignore_above`), or is inside objects
-    of the type `nested`.
+    This is the case if the field is not indexed, leaves out long values (`ignore_above`), or is inside objects of the
+    type `nested`.
     """
     field, parts = field_definition(mapping, names.content), names.content.split(".")
     parents = (field_definition(mapping, ".".join(parts[:count])) for count in range(1, len(parts)))

@@ -28,7 +28,7 @@ from whorl.query.plan.nodes import Kind
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 #: Sample text that fills every MinHash bucket, so that the number of its tokens identifies the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
-#: Encodings of whole and truncated tokens, by the token's length in UTF-16 units.
+#: Encodings of whole and truncated tokens, keyed by the length of a token in UTF-16 units.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
 #: Number of words in a short sample text, so few that each shingle makes a token.
 _PROBE_WORDS = 12

@@ -78,7 +78,7 @@ class SearchResponse:
 
 @guard_responses
 class SolrClient:
-    """Client of a core or collection by its base URL, `http://host:8983/solr/name`.
+    """Client of one core or collection, whose base URL is `http://host:8983/solr/name`.
 
     `user:password@` before the host becomes basic authentication; messages never show it.
     """

@@ -222,7 +222,7 @@ def original_values(field: str, by_kind: FieldsByKind, document: Json) -> tuple[
     If a document has a text and an equal number, such as "12" and 12, the text comes first.
 
     Args:
-        by_kind: Names of the property's fields by the type of their values.
+        by_kind: Names of the property's fields, keyed by the type of their values.
         document: Fields of the document, including the fields that `fields_of_types` returns.
     """
     keywords = by_kind.get(Kind.KEYWORD, field)

@@ -129,7 +129,7 @@ _LOOK_UP, _CANDIDATE = 11.0, 150.0
 _SEGMENTS = 10
 #: Maximum number of sketches to cache for `find_cached_sketch` (up to 128 KB each).
 _CACHED_SKETCHES = 64
-#: Maximum length of a clause that is analysed for stop words, in characters, and maximum number of cached results.
+#: Maximum length in characters of a clause that is analysed for stop words, and maximum number of cached results.
 _LONGEST_STOP_WORDS, _STOP_WORDS = 40, 1000
 #: A request for at most this number of candidates also returns the version of each candidate.
 _VERSIONED_ROWS = 100
@@ -526,7 +526,7 @@ class SolrEngine(ServerEngine):
         return whole_number(documents[0][SIZE]) if documents else None
 
     def _segments_now(self) -> int:
-        """Return the number of segments in one shard, because shards work in parallel."""
+        """Return the number of segments in one shard. Shards work in parallel, so their numbers need not be added."""
         try:
             return int(self._client.get("admin/luke", show="index")["index"]["segmentCount"])
         except EngineResponseError:

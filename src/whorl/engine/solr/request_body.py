@@ -77,8 +77,8 @@ from whorl.query.plan.nodes import (
 
 #: Maximum number of clauses in a query that a function refers to.
 _CLAUSES_AT_ONCE = 1000
-#: Number of leaf clauses that a fingerprint needs as a function: one for the score, one for the match, and four for
-#: filters (scheme, tokens, and two for the sizes).
+#: Number of leaf clauses of a fingerprint that was moved into a function: one for the score, one for the match, and
+#: four for filters (scheme, tokens, and two for the sizes).
 _MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Pattern of the names that Solr always reads as fields in a sort.
@@ -434,9 +434,9 @@ def join_tokens(tokens: Sequence[str]) -> tuple[str, str]:
     The separator is a character that no token contains. If the tokens contain all possible characters, it is `%`
     followed by a `~` for each letter of the longest token:
 
-    - This separator is longer than any token, so each occurrence in the text overlaps an inserted separator.
+    - This separator is longer than any token, so each occurrence in the text overlaps an inserted one.
     - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So different
-      occurrences do not overlap, and each occurrence is an inserted separator.
+      occurrences do not overlap, and each occurrence is an inserted one.
     """
     together = "".join(tokens)
     separator = next((mark for mark in _SEPARATORS if mark not in together), None)

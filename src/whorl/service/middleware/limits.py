@@ -281,7 +281,7 @@ class JsonMeter:
 LEAST_BYTES_A_SECOND = 1_000
 #: Maximum size in bytes of a log-in's body, and of a body that the route ignores.
 _FEW_BYTES = 4_096
-#: Maximum size in bytes of all log-ins' bodies in memory together.
+#: Maximum total size in bytes of all log-in bodies in memory.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")

@@ -116,7 +116,7 @@ def search_routes(store: Store) -> APIRouter:
     def search(request: QueryRequest) -> Json:
         """One page of the documents that a query matches, each with its overlap with the query's source.
 
-        `shared_tokens` counts tokens. `measured` has the three shares, and for estimates the ends of their 95 %
+        `shared_tokens` counts tokens. `measured` has the three shares, and for estimates the bounds of their 95 %
         intervals. Both are null unless the query has exactly one source. With `collapse`, a hit represents its
         `cluster`, and `copies` is the number of the other hits in it; `matches` counts all hits.
         """
