@@ -23,10 +23,12 @@ from whorl.errors import (
     UnsupportedQueryError,
 )
 from whorl.model import Document
+from whorl.operations import DeleteOperation
 from whorl.settings.settings import Settings
 from whorl.store import Store, open_store
 
 ONE, OTHER = "one two three four five six seven", "one two three four five six eight"
+QUERIES: Any = ["id:a", "id:b"]
 
 
 @pytest.fixture
@@ -84,9 +86,20 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
     ("ask", "message"),
     [
         (lambda store: store.search(None), "a query must be text, got None; '\\*' finds all documents"),
-        (lambda store: store.count(5), "a filter must be text, got 5"),
+        (lambda store: store.count(5), "a query must be text, got 5"),
         (lambda store: store.search("*", filter=[5]), "a filter must be text, got 5"),
-        (lambda store: store.similar("a", filter=5), "a filter must be text, got 5"),
+        (lambda store: store.similar("a", filter=5), "a query must be text, got 5"),
+        *(
+            (ask, r"a query must be text, got \['id:a', 'id:b'\]; join several with AND")
+            for ask in (
+                lambda store: store.count(QUERIES),
+                lambda store: store.similar("a", filter=QUERIES),
+                lambda store: store.prepare_similar("a", filter=QUERIES),
+                lambda store: store.delete_matching(QUERIES),
+                lambda store: store.delete_chosen(None, DeleteOperation(query=QUERIES)),
+                lambda store: store.delete_chosen(None, DeleteOperation(query=QUERIES, dry_run=True)),
+            )
+        ),
         (lambda store: store.search("*", rows="5"), "rows must be a whole number, got '5'"),
         (lambda store: store.search("*", 5), "options must be a SearchOperation, or keywords such as rows=10, got 5"),
         (lambda store: store.search("*", sort=["name"]), "sort must be a text such as .*, or Orders, got 'name'"),

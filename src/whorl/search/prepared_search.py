@@ -149,9 +149,10 @@ class QueryReader:
         warnings = tuple(warning for _, of_text in plans for warning in of_text)
         return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
 
-    def bound_filter(self, chosen: Filter) -> BoundPlan:
-        """Return a filter as a plan for the engine; its FINGERPRINTs refer to documents of the store."""
-        plan, warnings = self.filter(chosen)
+    def bound_filter(self, query: str) -> BoundPlan:
+        """Return one query as a plan for the engine; its FINGERPRINTs refer to documents of the store."""
+        require_text("a query", query, "join several with AND")
+        plan, warnings = self.filter(query)
         bound = bind(plan, Sources(self._engine, references=self._documents).signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
