@@ -62,7 +62,7 @@ class Collection:
         hashed: Hashes of the documents, in the same order.
         truth: Exact overlaps.
         tokens: Stock tokens of the documents.
-        sources: Numbers of the documents that are searched for.
+        sources: Indices of the documents that serve as sources.
     """
 
     documents: Sequence[Document]

@@ -19,11 +19,11 @@ from whorl import Document
 
 #: With another seed, the documents and so the figures differ.
 SEED = 20
-#: Words of the smallest and the largest passage.
+#: Number of words of the smallest and of the largest passage.
 PASSAGE_WORDS = (20, 1_000)
-#: Words of 1,000 that an edited copy replaces or leaves out.
+#: Number of words in 1,000 that an edited copy replaces or leaves out.
 EDITS = (5, 20, 50, 100, 200, 400)
-#: Fewest words of a document that is cut or edited.
+#: Minimum number of words of a document that is cut or edited.
 FEWEST_WORDS = 100
 _WORD = re.compile(r"\S+\s*")
 

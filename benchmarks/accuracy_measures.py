@@ -11,7 +11,7 @@ from accuracy_methods import Answer, Question
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import Estimate
 
-#: Smallest ratio of sizes in each group of pairs: the larger document by the smaller.
+#: Smallest ratio of sizes in each group of pairs: size of the larger document divided by size of the smaller one.
 RATIOS = (1, 3, 30, 100)
 
 
@@ -24,7 +24,7 @@ class Retrieved:
         true: Number of true hits, pairs of source and document.
         found: Number of returned pairs.
         right: Number of returned pairs that are true hits.
-        look_ups: Mean for a source, as are the next two.
+        look_ups: Mean number of look-ups per source. The next two numbers are also means per source.
         candidates: Documents checked after the look-ups.
         read: Texts read completely.
         most_read: Largest number of texts read for one source.

@@ -21,7 +21,7 @@ from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.sketch_plan import SketchPlan
 
-#: Most hits that one search returns.
+#: Maximum number of hits that one search returns.
 MOST_HITS = 10_000
 
 

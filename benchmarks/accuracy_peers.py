@@ -15,11 +15,11 @@ from accuracy_methods import Answer, Question
 from accuracy_truth import Hashed, Hashes
 from whorl.fingerprint.statistics.metric import Metric
 
-#: Twice datasketch's default.
+#: Number of permutations: twice datasketch's default.
 PERMUTATIONS = 256
 #: Number of size partitions of the ensemble, as in datasketch's example.
 PARTITIONS = 32
-#: Shingles hashed at once: 16 MB of values.
+#: Number of shingles to hash at a time; their values take 16 MB.
 _AT_ONCE = 1 << 14
 
 

@@ -60,7 +60,7 @@ SCHEMES = (
     SketchScheme(bits=40),
 )
 QUESTION = Question(Metric.A_IN_B, 50, 95)
-#: Uses every n-th source of accuracy.py.
+#: Only every n-th source of accuracy.py is used.
 EVERY = 3
 
 
@@ -69,10 +69,10 @@ class Cost:
     """Size and accuracy of a scheme; the columns' names are in `main`.
 
     Args:
-        scheme: Its name.
-        hashes: Mean hashes of a sketch, as are the next three for a document.
-        tokens: Hashes of a sketch that are in the index.
-        sketch_bytes: Bytes in the record.
+        scheme: Name of the scheme.
+        hashes: Mean number of hashes of a sketch. The next three numbers are also means per document.
+        tokens: Number of hashes of a sketch that are in the index.
+        sketch_bytes: Bytes of a sketch in the record.
         index_bytes: Bytes of the tokens in an index without other fields.
         share_of_text: Bytes of record and index, as a share of the text's bytes in UTF-8.
         whole: Share of the documents whose sketch has all hashes.

@@ -25,7 +25,7 @@ ROOT, RESULTS, LOGS = HERE.parent, HERE / "results", HERE / "data" / "bench-all"
 #: Smaller differences between two runs are noise of the machine.
 TOLERANCE = 0.1
 
-#: Numbers that are conditions of a measurement.
+#: Columns with numbers that are conditions of a measurement, not results.
 CONDITIONS = {
     *("threshold", "wanted", "documents", "codes", "workers", "segments"),
     *("source_size", "hit_size", "phases", "hashes"),
@@ -33,8 +33,8 @@ CONDITIONS = {
 #: Columns with the date, the load and the versions of a measurement.
 CIRCUMSTANCES = {"date", "load", "version", "whorl", "python", "tantivy", "solr"}
 
-#: The measured numbers of each row by column. A row is identified by its texts and conditions, and a number for rows
-#: that these do not tell apart.
+#: The measured numbers of each row by column. A row is identified by its texts and conditions, and by a number if
+#: several rows have the same texts and conditions.
 Table = Mapping[tuple[str, int], Mapping[str, float]]
 
 

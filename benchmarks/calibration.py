@@ -44,7 +44,7 @@ RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
 SIZES = (20, 100, 500, 2000, 20_000, 200_000)
 #: Metric, and size of the hits relative to the source.
 KINDS = ((Metric.JACCARD, 1), (Metric.A_IN_B, 1), (Metric.A_IN_B, 10), (Metric.A_IN_B, 100))
-#: Sketches of each source.
+#: Number of sketches of each source.
 SOURCES = 4
 #: Excess over the requested recall that counts as close.
 CLOSE = 0.02

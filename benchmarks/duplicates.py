@@ -60,7 +60,7 @@ ABSENT = 3
 SHORT_TEXTS = 100_000
 #: Largest number of documents that a contender compares with all kept ones; more would take hours.
 MOST_OF_ALL = 20_000
-#: Documents that run all compiled loops, and code that compiles the loops of hashing.
+#: Number of documents that is enough to run all compiled loops, and code that compiles the loops of hashing.
 WARM_UP, COMPILED = 5_000, "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
 
 

@@ -39,7 +39,7 @@ FIELDS = (
     "corpus", "source", "metric", "threshold", "pairs", "found", "right", "recall", "precision", "clusters",
 )  # fmt: skip
 
-#: Documents indexed between two progress lines.
+#: Number of documents to index between two progress lines.
 _AT_ONCE = 2_000
 
 Search = Callable[[PairOptions], AbstractContextManager[Duplicates]]

@@ -24,7 +24,7 @@ from typing import Any
 
 PERMUTATIONS = 128
 SHINGLE = 5
-#: Documents passed to a library at once, if it takes several.
+#: Number of documents to pass to a library at a time, if it takes several.
 _AT_ONCE = 64
 
 #: Pairs of documents, or documents with a duplicate.
@@ -46,8 +46,8 @@ def shingles(text: str) -> list[str]:
 def bands_for(threshold: float) -> int:
     """Return the smallest number of bands of 128 values, a power of two, whose curve is steepest below the threshold.
 
-    Just at the threshold a pair then meets more often than not. The steepest point is (1 / bands) ** (1 / rows). For 80
-    % the result is 16, as in the documentation of rensa and FastSketchLSH.
+    A pair just at the threshold then shares a band in more than half of the cases. The steepest point is
+    (1 / bands) ** (1 / rows). For 80 %, the result is 16, as in the documentation of rensa and FastSketchLSH.
 
     >>> [bands_for(threshold) for threshold in (0.5, 0.8, 0.9)]
     [32, 16, 8]

@@ -30,7 +30,7 @@ LEAST_WORDS = 250
 _LETTERS = 9
 REPLACED, COPIED = 0.3, 0.1
 LEAST_EDITED, MOST_EDITED, LONGEST_EDIT = 0.01, 0.1, 11
-#: Documents whose shingles are compared in one batch.
+#: Number of documents whose shingles are compared in one batch.
 _AT_ONCE = 2_000
 
 

@@ -56,7 +56,7 @@ from whorl.query import ast
 
 RESULTS = Path(__file__).resolve().parent / "results" / "engines.csv"
 ROWS = 10
-#: Documents that one engine indexes in a turn; each turn ends with a commit.
+#: Number of documents that one engine indexes in a turn; each turn ends with a commit.
 TURN = 2 * DEFAULT_BATCH
 #: With another seed, the sources and so the figures differ.
 SEED = 11

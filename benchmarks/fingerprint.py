@@ -131,7 +131,7 @@ def gaoya() -> Contender:
     return run
 
 
-#: name, description, the package whose version is printed
+#: Name of each contender, function that returns it, and package whose version is printed.
 CONTENDERS: list[tuple[str, Callable[[], Contender], str]] = [
     ("whorl, numba", whorl_kernel, "numba"),
     ("whorl, plain", whorl_plain, "whorl"),

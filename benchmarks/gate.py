@@ -36,7 +36,7 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.search.attribution.find_sources import LOOPS_GAIN
 
 MAIL, HELD_OUT = 10_000, 2_000
-#: Words of the shortest passage, and the number of its words that may be missing at its ends.
+#: Number of words of the shortest passage, and number of words that an answer may miss at the ends of a passage.
 _LEAST, _SPARED = 20, 12
 
 
@@ -78,7 +78,7 @@ def mails(chance: random.Random, others: list[str], documents: list[str]) -> Ite
 
 
 def required_words(passages: Iterable[str]) -> int:
-    """Return the number of words that an answer to a mail with these passages covers at least."""
+    """Return the minimum number of words that an answer to a mail with these passages must cover."""
     counts = [len(words_of(passage).words) for passage in passages]
     return sum(count - _SPARED for count in counts if count >= _LEAST)
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 BLOCKS, BITS = 5, 3
-#: Timed calls with one query or one code each.
+#: Number of timed calls, each with one query or one code.
 CALLS = 100_000
 
 Record = dict[str, float | str]

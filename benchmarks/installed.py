@@ -32,7 +32,7 @@ FOLDERS = tuple(
         ),
     )
 )  # fmt: skip
-#: Characters of the shortest and of the longest document.
+#: Number of characters of the shortest and of the longest document.
 SHORTEST, LONGEST = 1_000, 20_000
 
 

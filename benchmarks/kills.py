@@ -35,11 +35,11 @@ from writers import Writer, lost, lost_by_now, write
 SEED = 17
 #: Longest time from the first acknowledgement to the kill, in seconds.
 _LONGEST_SECONDS = 1.5
-#: Documents of a batch, and clients that send them to the service at once.
+#: Number of documents per batch, and number of clients that send batches to the service at the same time.
 _BATCH, _CLIENTS = 20, 3
-#: Acknowledged documents that are searched for by their tokens after each kill.
+#: Number of acknowledged documents to search for by their tokens after each kill.
 _LOOKED_FOR = 5
-#: A Solr answers before it has replayed all of its log.
+#: Maximum time for Solr to replay its log, in seconds. Solr answers requests before it has replayed the whole log.
 _PATIENCE_SECONDS = 60.0
 
 
@@ -99,7 +99,7 @@ def main() -> None:
 
 
 def killed_writers(kills: int, chance: random.Random) -> Outcome:
-    """Kill a process that indexes into an embedded store, repeatedly and into the same store."""
+    """Repeatedly kill a process that indexes documents into an embedded store, always into the same store."""
     outcome, all_safe = Outcome("whorl index, embedded", kills, 0, 0, 0, []), dict[str, Document]()
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder) / "store")

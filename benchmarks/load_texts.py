@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-#: Approximate number of words of a text, and variants of each text.
+#: Approximate number of words of a text, and number of variants of each text.
 _WORDS, VARIANTS = 300, 5
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "er", "il")]
 

@@ -26,7 +26,7 @@ _FAMILIES, _FOLDER = int(os.environ["LOAD_FAMILIES"]), Path(os.environ["LOAD_FOL
 _UPLOADS = os.environ["LOAD_UPLOADS"]
 _HEADERS = {"Authorization": f"Bearer {os.environ['LOAD_KEY']}"}
 _PAUSE_SECONDS = 0.5
-#: Documents per request, and documents that are replaced repeatedly so that the store does not grow.
+#: Number of documents per request, and number of documents that are replaced repeatedly, so that no store grows.
 _DOCUMENTS, _CONSTANT = 3, 300
 
 _answers_file = (_FOLDER / "answers.csv").open("w", encoding="utf-8", newline="")

@@ -26,7 +26,7 @@ from load_texts import VARIANTS, document_id, text
 from whorl import Document, Store, open_store
 
 _RESULT = Path(__file__).parent / "results" / "memory.txt"
-#: Number of replaced documents, and of those in one write; the store starts with five times as many.
+#: Number of families of documents at the start, number of replaced documents, and number of documents per write.
 _FAMILIES, _REPLACED, _AT_ONCE = 600, 300, 3
 _THREADS, _ROWS = 16, 8
 _WORKLOADS = ("replacing", "asking", "adding")

@@ -57,7 +57,7 @@ HERE = Path(__file__).resolve().parent
 SIZES = (10_000, 100_000)
 #: Rows of a page that has room for all hits.
 MOST_ROWS = 10_000
-#: Documents per request if they are sent without whorl.
+#: Number of documents per request if they are sent without whorl.
 _AT_ONCE = 256
 #: Attempts of a command that Solr refuses while it replays its log, and the pause between them.
 _MOST_RUNS, _BETWEEN_SECONDS = 60, 5

@@ -36,9 +36,9 @@ from whorl.engine.solr.update_documents import prepare
 from writers import Writer, lost, lost_by_now, write
 
 KILLS, LONGEST_SECONDS, SEED = 20, 6.0, 3
-#: Documents of each kill that are also searched for by their tokens.
+#: Number of documents to search for by their tokens after each kill.
 _LOOKED_FOR = 20
-#: Additional documents sent to a Solr, and the smallest number that it has before it is killed.
+#: Number of additional documents sent to a Solr, and minimum number that it has before it is killed.
 _SENT, _LEAST = 40_000, 5_000
 #: Time for a Solr to replay its log, in seconds; documents missing afterwards are lost.
 _PATIENCE_SECONDS = 300.0

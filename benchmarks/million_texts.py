@@ -58,9 +58,9 @@ from corpus import (
 )
 
 LEAST_WORDS = 20
-#: Most words of a paragraph of source code, where whole files are tables.
+#: Maximum number of words of a paragraph of source code, because some files are one large table.
 MOST_WORDS = 1_000
-#: Temporary files: paragraphs are distributed by the first bits of their hash, then each file is sorted.
+#: Number of temporary files: paragraphs are distributed by the first bits of their hash, then each file is sorted.
 PARTS = 64
 MORE_RFC_PACKAGES = ("doc-rfc-std", "doc-rfc-experimental", "doc-rfc-fyi-bcp", "doc-rfc-misc", "doc-rfc-others")
 CORPORA = (

@@ -216,8 +216,8 @@ def measured(
 ) -> Iterator[list[Any]]:
     """Yield a row for each threshold and method.
 
-    The columns are milliseconds, those of this process's own work, the time relative to the bare and to the decoded
-    requests, the work relative to that of the decoded ones, recall, precision, and hits.
+    The columns are: milliseconds; milliseconds of this process's own work; the time relative to the bare requests, and
+    relative to the decoded requests; the own work relative to that of the decoded requests; recall; precision; hits.
     """
     chance = random.Random(7)
     for least in THRESHOLDS:

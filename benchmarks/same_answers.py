@@ -37,7 +37,7 @@ from whorl.fingerprint.words.tokenizer import tokens
 
 HERE = Path(__file__).resolve().parent
 ROWS = 20
-#: Float of 32 bits, the servers' type for sums of scores.
+#: Number of digits of compared scores: the servers add up scores as floats of 32 bits.
 DIGITS = 4
 #: Number of sources for `similar`.
 SOURCES = 40

@@ -10,9 +10,10 @@ from whorl.fingerprint.words.tokenizer import tokens
 from whorl.hamming.simhash import DEFAULT_SCHEME, SCHEMES, simhash
 from whorl.hamming.votes import codes_from_votes, count_votes
 
-#: Hash functions for each design, to even out chance.
+#: Number of hash functions for each design, to reduce the effect of chance.
 SALTS = 4
-#: Features, by the number of words in one: the exponent of the count in the weight, and a factor.
+#: Features of each design. The key is the number of words in a feature. A feature that occurs n times has the weight
+#: 4 * factor * n ** exponent; the values are (exponent, factor).
 DESIGNS: dict[str, dict[int, tuple[float, float]]] = {
     "words": {1: (1, 1)},
     "words once": {1: (0, 1)},

@@ -44,7 +44,7 @@ from whorl.fingerprint.words.tokenizer import spans, tokens
 #: With another seed, the sources and edits and so the figures differ.
 SEED = 12
 SOURCES, UNRELATED_SOURCES, EDITED = 3_000, 1_000, 1_000
-#: Fewest words of a document, and the number of its first characters that are edited.
+#: Minimum number of words of a document, and maximum number of characters of an edited text; the rest is cut off.
 FEWEST_WORDS, MOST_CHARACTERS = 20, 20_000
 #: Similar pairs by Jaccard similarity. Pairs with equal shingles would be no test.
 BANDS = ((0.5, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))

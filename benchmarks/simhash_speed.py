@@ -19,7 +19,7 @@ from typing import IO, Self
 
 from whorl.fingerprint.words.tokenizer import tokens
 
-#: Characters of the timed texts of each kind.
+#: Total number of characters of the timed texts of each kind.
 CHARACTERS = 2_000_000
 
 #: Program of every process: for each input line it computes all codes, and prints seconds and a digest.

@@ -29,7 +29,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 RESULTS = Path(__file__).resolve().parent / "results"
-#: Documents sent at once.
+#: Number of documents to send at a time.
 _AT_ONCE = 200
 _KEYS = (
     '<uniqueKey>id</uniqueKey><field name="id" type="string" indexed="true" stored="true" required="true"/>'

@@ -44,9 +44,9 @@ from whorl.fingerprint.winnowing import PassageScheme
 
 RUN = 20
 FAMILIES, COPIES = 8, 500
-#: Words of a text that may be missing at the ends of a passage whose origin is not shown.
+#: Number of words that may be missing at the ends of a passage whose origin is not shown.
 SPARED = 2
-#: Words of the common header, and characters of the long text.
+#: Number of words of the common header, and number of characters of the long text.
 HEADER_WORDS, LONG = 150, 1_000_000
 _PLACES = (
     ("/usr/share/common-licenses", "*"),

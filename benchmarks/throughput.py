@@ -40,7 +40,7 @@ from whorl.output.search import make_measured_page
 _WORKERS, _CLIENTS = (1, 2), (1, 16, 64)
 _KINDS = ("search of a word", "FINGERPRINT page", "similar at 80 %")
 _WORDS = ("copyright", "warranty", "notice", "source", "binary", "permission", "licence", "software")
-#: Documents of one upload, each with this number of words.
+#: Number of documents per upload, and number of words per document.
 _UPLOADED, _UPLOADED_WORDS = 200, 2_000
 
 

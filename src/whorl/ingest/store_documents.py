@@ -15,8 +15,8 @@ from whorl.ingest.file_limits import file_limits
 from whorl.model import RESERVED_PREFIX, Document, Indexed, documents_only
 from whorl.request_context import trace
 
-#: Default number of documents per batch. It is large because each commit takes long, but not larger, so that an error
-#: loses little work.
+#: Default number of documents per batch. Each commit takes long, so batches are large; but not larger, because an error
+#: loses the work of a whole batch.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
