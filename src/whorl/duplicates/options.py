@@ -67,9 +67,9 @@ class PairOptions:
 
     @property
     def least_jaccard(self) -> Fraction | None:
-        """Jaccard similarity of a pair just at the threshold. The sizes of a pair have at least this ratio.
+        """Jaccard similarity of a pair just at the threshold; None for containment.
 
-        None if a pair can have any sizes, as with containment.
+        The smaller document of a pair has at least this fraction of the larger document's number of shingles.
         """
         return self.metric.as_jaccard(self.threshold)
 

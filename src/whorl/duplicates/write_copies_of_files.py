@@ -35,7 +35,7 @@ from whorl.ingest.rows.protocol import (
 from whorl.query.plan.fields_and_values import LARGEST_INTEGER, SMALLEST_INTEGER
 
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
-#: and similarity to the kept document (Jaccard; with `--reference-only` the share by the metric of the search).
+#: and similarity to the kept document (Jaccard; with `--reference-only` the share that the search's metric measures).
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of the columns of ADDED for a row outside clusters.
 _OUTSIDE_CLUSTERS = {"cluster": None, "is_principal": True, "similarity": None}

@@ -64,7 +64,7 @@ class SearchState:
         self.run = RunNumber(last + 1, last + 1 if answers else 1, is_saved=True)
         #: Blocks of earlier documents; None in the first run.
         self.blocks: DataFrame | None = None
-        #: Pairs of earlier documents, in the columns of `verify.PAIRS`; None if the search must find all pairs again.
+        #: Pairs of earlier documents, in the columns of `compare_sketches.PAIRS`; None to find all pairs again.
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]

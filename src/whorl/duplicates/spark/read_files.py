@@ -32,8 +32,8 @@ INPUT_FORMATS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"
 _COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Suffixes of tables that only the local engine reads row by row.
 _TABLES = frozenset({".csv", ".tsv", ".tab", ".arrow", ".feather"})
-#: Column with the position of a row without an id, or the file of a row without a text; and the number of characters of
-#: the row's line or text in a position.
+#: Column with the position of a row without an id, or the file of a row without a text; and the maximum number of
+#: characters of a line or text that a position quotes.
 _PLACE, _SHOWN = "whorl_place", 60
 #: Columns of a document, and the column of its position. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content", _PLACE)
@@ -74,7 +74,7 @@ def read(
     so that they differ from other ids.
 
     Raises:
-        ParameterError: No paths are given, or without a `form`, files in folders of texts have names of rows.
+        ParameterError: No paths are given; or `form` is None, and a folder of texts has files with a suffix of rows.
         DocumentError: The column of the ids is missing, or one of the paths lacks the column of the texts.
     """
     if not paths:

@@ -186,8 +186,8 @@ def _session() -> SparkSession:
 def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
     """Lock an output folder while Spark writes it, and delete the unfinished folder of a run that was killed.
 
-    Only if all of Spark is one process, and writes to a disk of this machine, does the lock show whether a job is still
-    writing. Elsewhere, this function does nothing, and `_require_new` refuses an unfinished folder.
+    The lock is used only if all of Spark is one process, and writes to a disk of this machine. Elsewhere it would not
+    show whether a job is still writing, so this function does nothing, and `_require_new` refuses an unfinished folder.
     """
     from py4j.protocol import Py4JJavaError
 

@@ -84,8 +84,8 @@ _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
 _MOST_FOOTNOTES = 40
 #: Preferred length of a chosen word: shorter words are frequent, and longer words are more often broken at a line end.
 _WORD_LETTERS = 6
-#: Documents with words of the quotation are ranked by phrases from it. Maximum number of these phrases, and of words in
-#: a phrase.
+#: Maximum number of phrases from the quotation that rank the documents with its words, and maximum number of words in a
+#: phrase.
 _RANKING_PHRASES, _RANKING_WORDS = 8, 32
 #: Maximum product of the lengths of a quotation and a document, in words. If the product is larger, they are not
 #: aligned.
@@ -110,7 +110,7 @@ _REMARK = re.compile(
 #: A footnote mark, an editor's mark such as `[citation needed]`, or the target of a link in Markdown.
 _MARK = re.compile(r"\[(?:\^?\w{1,40}|\d{1,3}[\d, –-]{1,30}|[a-z ]{4,16} needed)\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
 _ELLIPSIS = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…")
-#: Words in brackets, but not a footnote mark or a link. They may be from the document, added, or a replacement.
+#: Words in brackets, but not a footnote mark or a link. They may be in the document, be added, or replace other words.
 _INSERTION = re.compile(r"(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 _GAP = re.compile(f"{_ELLIPSIS.pattern}|{_INSERTION.pattern}")
 #: Verdicts from the best to the worst, to choose between two readings of words in brackets.
@@ -422,7 +422,7 @@ class _Verifier:
         )
 
     def _compare_named(self) -> list[_Match]:
-        """Compare the named sources; return the most similar first. If a source matches exactly, return only it."""
+        """Compare the named sources; return the most similar first. If one matches exactly, return only this match."""
         for start in range(0, len(self._named), _READ_AT_ONCE):
             for document_id, document in self._store.read(self._named[start : start + _READ_AT_ONCE]).items():
                 match = self._exact_match(document_id, document)

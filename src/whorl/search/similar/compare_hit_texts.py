@@ -1,4 +1,4 @@
-"""Compares texts of hits with the source, where sketches cannot decide or exact percentages are requested."""
+"""Compares texts of hits with the source, if sketches cannot decide or exact percentages are requested."""
 
 from __future__ import annotations
 
