@@ -46,7 +46,7 @@ class ValueFacet:
         kind: Type of the field's values; any type but `Kind.TEXT`.
         field: Name of the field in the engine.
         limit: Maximum number of values, at least 1.
-        min_count: Minimum document count of a value, at least 1.
+        min_count: Minimum number of documents with a value, at least 1; other values are left out.
         is_by_value: Sort by ascending value, texts by code point. By default, sort by descending count, then by value.
         prefix: Count only values with this prefix; requires `Kind.KEYWORD`.
         subfacets: Facets to count in the documents with each value.

@@ -268,7 +268,7 @@ class ServerConnections:
 def split_address(
     url: str, access: ServerAccess, is_valid: Callable[[SplitResult], object], error: str
 ) -> tuple[SplitResult, ServerAccess]:
-    """Return the parts of an address without its login, and the options with this login.
+    """Move the login of an address into the options; return the parts of the address, and the options.
 
     Raise ParameterError with the message `error` if the address has no host, or is not valid.
     """

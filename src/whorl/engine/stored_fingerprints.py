@@ -44,7 +44,7 @@ def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
 
 
 class StoredSketch(NamedTuple):
-    """Fields of a document that give its sketch, as a server returns them.
+    """Fields of a document that whorl needs to decode or compute its sketch, as a server returns them.
 
     Args:
         has_store_schemes: Whether the sketch was made under the schemes of the store; if not, whorl cannot use it.

@@ -584,7 +584,7 @@ class RecordDatabase:
 
     def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> list[SketchedDocument]:
         wanted: list[Any] = list(values)
-        # Get the cache first: it must not keep names that were read before the last change.
+        # Get the cache before reading names: it must not keep names from before the last change.
         names = self._remember(wanted).names
         return self._with_sketches(self._select("head, sketch", key, wanted), names)
 

@@ -92,8 +92,8 @@ COMMIT_CHARACTERS = 1 << 25
 RETRY_SECONDS = 10.0
 #: Limits of a batch of documents that get cluster labels: number of documents, and of characters in their texts.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, because a cluster
-#: id can have any type.
+#: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, whereas the type
+#: of a cluster id varies.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 _DEFAULT_SCHEME = Scheme()
 #: Description of the damage if a store has no index.

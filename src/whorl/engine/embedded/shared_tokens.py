@@ -204,7 +204,7 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
-    """Return the number of wanted tokens in each document; `wanted` (distinct tokens) and `numbers` must ascend."""
+    """Count the tokens of `wanted` in each document of `numbers`. Both arrays ascend; the tokens are distinct."""
     counts = np.zeros(numbers.size, np.int64)
     (matches,) = _match_queries(snapshot, kind, [_TokenQuery(wanted.tolist())])
     positions, is_match = find_sorted(matches.numbers, numbers)
@@ -284,7 +284,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
 
 
 def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[Numbers, Numbers]:
-    """Add the copies of each document, with the document's count of shared tokens; sort by ordinal."""
+    """Add the copies of each document; a copy has the same count of shared tokens. Sort by ordinal."""
     portions = list(segment.with_copies(counts, ordinals))
     if len(portions) == 1:
         return portions[0]

@@ -326,7 +326,7 @@ class _Builder:
                     if children
                 }
                 if minimum and must and should:
-                    # Require one of the `should` clauses by a nested query: in a query with `must`, `should` clauses
+                    # Require one of the `should` clauses with a nested query: in a query with `must`, `should` clauses
                     # are optional, and Solr 8.11 ignores `mm`.
                     clauses["must"].append({"bool": {"should": clauses.pop("should")}})
                 return {"bool": clauses}

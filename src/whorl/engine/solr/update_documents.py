@@ -287,7 +287,7 @@ def require_safe(client: SolrClient, collection: SolrCollection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CopiedField:
-    """Stored copyField destination with stored sources.
+    """A copyField destination that is stored, and whose sources are stored.
 
     Args:
         sources: Fields that Solr copies; a field is listed twice if two copyFields name it.

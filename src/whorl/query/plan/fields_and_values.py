@@ -208,7 +208,7 @@ def _local_name(typed: str) -> Iterator[str]:
 
 #: Maximum length in characters of a whole value that is indexed in full. Indexes limit the length of values.
 LONGEST_WHOLE = 1000
-#: Number of characters that the index stores of a text longer than `LONGEST_WHOLE`; a digest of the whole text follows.
+#: A text longer than `LONGEST_WHOLE` is indexed as this number of its first characters, and a digest of the whole text.
 _BEGINNING = 200
 #: Maximum length in characters of a range's bound. It is below `_BEGINNING`, so that comparisons with cut texts are
 #: correct.

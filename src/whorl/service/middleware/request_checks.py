@@ -29,7 +29,10 @@ _log = logging.getLogger(LOGGER)
 
 
 class MountPrefix:
-    """Removes the path prefix under which another application has mounted this one: all checks compare whole paths."""
+    """Removes the path prefix under which another application has mounted this one.
+
+    All checks compare whole paths without this prefix.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -34,7 +34,7 @@ from whorl.service.routes.api_router import api_router
 from whorl.service.routes.request_models import Example, RequestBody, body_of, options_in
 from whorl.store import Store
 
-#: Maximum number of documents of a cluster that is returned with its pairs.
+#: Clusters of at most this number of documents are returned with their pairs.
 PAIRS_UP_TO = 30
 #: Maximum age in seconds of a result that answers an equal request without a new search.
 SECONDS_FRESH = 60.0
