@@ -32,7 +32,7 @@ _PLAIN_FIELD = re.compile(
 # Words that the parser would read as operators: and, or, not, even if an apostrophe or an exclamation mark follows.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that needs no backslash at the start of a word, and later in a word.
+# ASCII punctuation that needs no backslash: at the start of a word, and later in a word.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
 # Punctuation that needs a backslash if it is repeated: the parser would read two dots as a range, and two slashes after

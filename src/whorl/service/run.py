@@ -96,8 +96,8 @@ class Connection(HttpToolsProtocol):
     body) are dropped, because uvicorn would add them to the headers, which have been checked before.
     """
 
-    #: Number of bytes received since the parser last reached the end of the headers, of a piece of the body, or of the
-    #: request. The number becomes large only within headers or trailers.
+    #: Number of bytes received since the parser last finished the headers, a piece of the body, or the request. It
+    #: becomes large only within headers or trailers.
     _pending_bytes = 0
     _is_in_head = False
 

@@ -35,8 +35,8 @@ _LEAST_MAX_ROWS = 100
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: Settings that let others use the service, or decide which programs start or which servers are trusted. They are
-#: accepted only in a file that the user has named; see `_require_harmless`.
+#: These settings let others use the service, choose the programs that start, or decide which servers are trusted. They
+#: are accepted only in a file that the user has named; see `_require_harmless`.
 _EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")

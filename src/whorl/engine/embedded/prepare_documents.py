@@ -172,8 +172,9 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
     # Ids of changed or deleted documents. Only the small part of the text index uses this field (see `text_index`).
     builder.add_bytes_field("changed", stored=True, indexed=True)
-    # One special document in each part has the store's identifier, the last journal entries of the main part (`base`)
-    # and of this part (`applied`), and the number of documents.
+    # One special document in each part has the store's identifier, and the numbers of the last journal entries in the
+    # main part (`base`) and in this part (`applied`). It also has the number of documents in the store or, in the small
+    # part, of changed documents.
     builder.add_bytes_field("store", indexed=True)
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)

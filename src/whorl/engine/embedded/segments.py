@@ -157,9 +157,10 @@ _BLOCK_BITS = BLOCK.bit_length() - 1
 #: Number of columns for the documents: document numbers (as differences), sizes and shared bits (see
 #: `SegmentDocuments`), numbers of deleted documents, the original of each copy, and the copies.
 _COLUMNS = 6
-#: Number of columns for each kind of token: the number of postings of each document, the position of the first posting
-#: of each skip block, the overfull skip blocks (with more postings than one byte can count), and the number of postings
-#: before each bucket of an overfull skip block. The last column, after those of all kinds, has the checksums.
+#: Number of columns for each kind of token. They hold the number of postings of each document; the position of the
+#: first posting of each skip block; the numbers of the overfull skip blocks, which have more postings than one byte can
+#: count; and for each bucket of these blocks, the number of postings before it. After the columns of all kinds, one
+#: more column holds the checksums.
 _COLUMNS_OF_KIND = 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
