@@ -35,7 +35,7 @@ from whorl.duplicates.options import DuplicatesOptions
 from whorl.ingest.extraction.extract_text import html_text
 
 MACHINE = Path("/usr/share/doc")
-#: Uses every n-th page of javadoc.
+#: Only every n-th page of javadoc is used.
 STEP = 5
 #: Sections of POSIX pages outside the frame; most of the other sections say "None.".
 _SUBJECT = ("SYNOPSIS", "DESCRIPTION", "OPTIONS", "OPERANDS", "RETURN VALUE")
@@ -156,7 +156,7 @@ def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -
 
 
 def pairs_in(*labels: np.ndarray) -> int:
-    """Return the number of pairs with equal labels, for each set of labels."""
+    """Return the number of pairs of documents that have equal labels in each of the given arrays."""
     _, counts = np.unique(np.stack(labels), axis=1, return_counts=True)
     return int((counts * (counts - 1) // 2).sum())
 

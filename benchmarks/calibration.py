@@ -199,7 +199,7 @@ def _is_promised(plan: SketchPlan, branch: Branch, hit_size: int) -> bool:
 
 
 def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Iterator[Cell]:
-    """Yield every cell, or the quick ones; the same seed gives the same figures."""
+    """Yield the cells of every n-th threshold and recall (`every`); the same seed gives the same figures."""
     for size in sizes:
         rng = np.random.default_rng([seed, size])
         hashes: list[npt.NDArray[np.uint64]] = [rng.integers(0, 1 << 64, size, dtype=np.uint64) for _ in range(SOURCES)]

@@ -187,7 +187,7 @@ def measure(folder: Path, count: int) -> Iterator[tuple[str, float, str]]:
     one = required(run(command(folder, 1), folder, one_core=True))
     if read_pairs(folder / "pairs.jsonl") != pairs:
         raise SystemExit("two processes found other pairs than one")
-    say(one.complaints)
+    say(one.errors)
     references = reference_grams(tests)
     reported = {row for _, row in pairs} - planted.keys()
     others = sample | texts_of(folder / "rows.jsonl", reported)

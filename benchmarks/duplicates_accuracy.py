@@ -83,7 +83,7 @@ def compared(duplicates: Duplicates, places: dict[str, int], right: Overlaps, me
     table = np.array(place_pairs, np.int64).reshape(-1, 2)
     pairs = codes(table[:, 0], table[:, 1])
     if pairs.size != len(place_pairs):
-        raise SystemExit(f"of {len(place_pairs)} pairs {len(place_pairs) - pairs.size} were told twice")
+        raise SystemExit(f"of {len(place_pairs)} pairs {len(place_pairs) - pairs.size} were reported twice")
     return judged(pairs, right.above(metric, percent))
 
 

@@ -34,8 +34,8 @@ class Taken:
         cpu: Processor seconds of all threads.
         megabytes: Peak memory, with mapped files.
         status: Exit status.
-        told: Standard output.
-        complaints: Standard error.
+        output: Standard output.
+        errors: Standard error.
     """
 
     wall: float
@@ -43,7 +43,7 @@ class Taken:
     megabytes: float
     status: int
     output: str
-    complaints: str
+    errors: str
 
 
 def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Mapping[str, str] | None = None) -> Taken:
@@ -58,8 +58,8 @@ def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Ma
     """
     more = {"TMPDIR": str(folder), "PYTHONHASHSEED": "0", **(_ONE_THREAD if one_core else {}), **(environment or {})}
     core = max(os.sched_getaffinity(0))
-    output, complaints = folder / "output.txt", folder / "complaints.txt"
-    with output.open("wb") as out, complaints.open("wb") as errors:
+    output, error_file = folder / "output.txt", folder / "errors.txt"
+    with output.open("wb") as out, error_file.open("wb") as errors:
         begun = time.perf_counter()
         process = subprocess.Popen(
             command,
@@ -77,7 +77,7 @@ def run(command: Sequence[str], folder: Path, *, one_core: bool, environment: Ma
         used.ru_maxrss / 1024,
         process.returncode,
         output.read_text("utf-8", "replace"),
-        complaints.read_text("utf-8", "replace"),
+        error_file.read_text("utf-8", "replace"),
     )
 
 
@@ -98,7 +98,7 @@ def required(taken: Taken) -> Taken:
         SystemExit: The process failed; the message has its standard error.
     """
     if taken.status:
-        raise SystemExit(f"ended with {taken.status}: {taken.complaints.strip()[-2000:]}")
+        raise SystemExit(f"ended with {taken.status}: {taken.errors.strip()[-2000:]}")
     return taken
 
 

@@ -71,7 +71,7 @@ class Texts:
         if number == 0 or chance.random() >= COPIED:
             return None
         source = int(chance.integers(number))
-        # A copy of a copy would drift away.
+        # A copy of a copy would differ too much from the original.
         origin = self.source(source)
         return source if origin is None else origin
 

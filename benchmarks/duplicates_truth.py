@@ -156,7 +156,10 @@ def counted(sets: Sequence[Hashes], progress: Callable[[int], None] = lambda don
 
 
 def _count(groups: Any, bounds: Any, owners: Any, one: int, counts: Any, touched: Any) -> int:
-    """Count the shingles that later documents share with one; return the number of these documents, the `touched`."""
+    """Count the shingles that later documents share with document `one`; write these documents to `touched`.
+
+    Return the number of these documents.
+    """
     number = 0
     for group in groups:
         place = bounds[group + 1] - 1

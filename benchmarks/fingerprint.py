@@ -339,7 +339,7 @@ def threads(texts: Sequence[str], rounds: int) -> None:
 
 
 def min_locked(texts: Sequence[str], rounds: int) -> float:
-    """Return the share of a thread's time outside of compiled loops, which hold the interpreter's lock."""
+    """Return the smallest share of a thread's time outside of compiled loops; then it holds the interpreter's lock."""
     one = Kernel(SCHEME)
     inside = [0]
 

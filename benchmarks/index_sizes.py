@@ -45,7 +45,7 @@ LUCENE = {
 #: Seconds after which OpenSearch has renewed its retention leases.
 RENEWED = 40
 
-#: Size of an index on OpenSearch that retains the sources of new documents a second time.
+#: Name of the size of an OpenSearch index that still retains the sources of new documents a second time.
 MERGED_AT_ONCE = "all, merged at once"
 
 

@@ -65,7 +65,7 @@ class Outcome:
 
 
 def documents(mark: str) -> Iterator[Document]:
-    """Yield documents without end; a mark gives the same ones each time."""
+    """Yield documents without end; the same mark always gives the same documents."""
     base = zlib.crc32(mark.encode())
     for number in count():
         family, variant = divmod(number, VARIANTS)

@@ -45,7 +45,7 @@ _UPLOADED, _UPLOADED_WORDS = 200, 2_000
 
 
 class Measured(NamedTuple):
-    """Requests a second, CPU milliseconds of the service and of the clients for each, milliseconds of each answer."""
+    """Requests per second, CPU milliseconds per request (of the service, of the clients), and times of the answers."""
 
     rate: float
     cpu: float

@@ -33,7 +33,7 @@ def pins() -> Iterator[str]:
         try:
             there = distribution(current.name)
         except PackageNotFoundError:
-            # A requirement of another system.
+            # This requirement applies only to another system.
             continue
         versions[key[0]] = there.version
         for requirement in map(Requirement, there.requires or ()):

@@ -24,8 +24,8 @@ class Jars:
 
     Args:
         roots: Coordinates that are taken with all their dependencies.
-        alone: Coordinates that are taken without dependencies: as roots, their parents would choose the versions of the
-            others.
+        alone: Coordinates that are taken without dependencies. If they were roots, their parents would choose the
+            versions of the other jars.
     """
 
     roots: tuple[str, ...]
