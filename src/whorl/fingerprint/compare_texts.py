@@ -402,7 +402,7 @@ def _positions_to_match(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
 
     The matcher needs the shared shingles. It also needs the shingles that begin inside a shared shingle (of `size`
-    words), so that runs of shared shingles that are apart in A stay apart.
+    words), so that it does not join runs of shared shingles that are separate in A.
 
     >>> _positions_to_match(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]

@@ -80,7 +80,7 @@ class Problems(Collection[Problem]):
         #: Positions of the repeatable problems in `_kept`.
         self._repeatable: dict[tuple[str, str], int] = {}
         self._count = self._rows_kept = 0
-        #: Number of lost documents. A file with an unknown number counts as one.
+        #: Number of lost documents. A file that has lost an unknown number counts as one.
         self.lost = 0
         #: Number of files that lost an unknown number of documents.
         self.whole_files = 0

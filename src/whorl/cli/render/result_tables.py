@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Attribution, TextSource
     from whorl.search.similar.results import Similar, SimilarHit
 
-#: Shares that a table shows, titles of these and other columns for hits, and titles of the columns for sources.
+#: Shares that a table shows.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
+#: Titles of the columns with numbers, for a hit and for a source.
 _SHARE_TITLES = ("jaccard", "A in B", "B in A", "shingles")
 _SOURCE_TITLES = ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages")
 #: Widths in characters: space between columns, narrowest column of ids, narrowest and widest column of names.

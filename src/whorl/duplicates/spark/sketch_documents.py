@@ -127,7 +127,7 @@ class LoadedDocuments:
         return sum(row["rows"] for row in map_batches(problems, _sum_rows, "rows long").collect())
 
     def find_files_with_blank_rows(self, most: int) -> list[str]:
-        """Return the files with rows without a text, `most` at most."""
+        """Return at most `most` of the files that have rows without a text."""
         rows = self.blocks.where("unlisted = 0").select("problem_id").distinct().limit(most).collect()
         return sorted(row["problem_id"] for row in rows)
 

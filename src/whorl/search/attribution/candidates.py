@@ -259,7 +259,7 @@ def find_passage_candidates(
 def _find_best(
     engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
 ) -> Collection[str]:
-    """Return the ids of the documents with the most of these passage hashes, `CANDIDATES_PER_CROWDED_PART` at most."""
+    """Return the ids of the `CANDIDATES_PER_CROWDED_PART` documents with the most of these passage hashes."""
     clause: BoundNode = PassageHashes("the text", scheme, tuple(numbers))
     if left_out is not None:
         clause = Bool(must=(clause,), must_not=(left_out,))
