@@ -1,6 +1,6 @@
 """Defines all errors that whorl raises, and functions that write parts of their messages.
 
-Errors of Lark, requests, urllib3, tantivy and SQLite are converted to these.
+whorl converts errors of Lark, requests, urllib3, tantivy and SQLite to these classes.
 
     WhorlError
     ├── QueryError                 carries message, query, span and hint, and draws the caret
@@ -17,8 +17,8 @@ Errors of Lark, requests, urllib3, tantivy and SQLite are converted to these.
     ├── StoreError                 a store on disk cannot be opened, read or written
     ├── StoppedError               the time for a request is up, or it was cancelled
     └── EngineError                the search engine of the store failed
-        ├── EngineUnavailableError no answer: refused, timed out, gone
-        ├── EngineResponseError    an invalid answer: an HTTP error, HTML, broken JSON
+        ├── EngineUnavailableError the server refused, timed out or is gone
+        ├── EngineResponseError    the server sent an HTTP error, HTML or broken JSON
         └── SchemaError            the store lacks texts, fields or settings that an operation needs
             └── NoSketchesError    its documents have no sketches
 

@@ -284,7 +284,8 @@ _DEFAULT_CHARACTERS = 20_000
 _BEGINNING = 5_000
 #: Maximum number of characters of an error message. A longer message repeats a long argument.
 _ERROR_CHARACTERS = 2_000
-#: Maximum number of characters of an argument's or tool's name in a message, and of mistakes listed for one call.
+#: Maximum number of characters of an argument's or tool's name in a message, and maximum number of mistakes that a
+#: message lists for one call.
 _NAME_CHARACTERS, _MOST_MISTAKES = 80, 10
 
 

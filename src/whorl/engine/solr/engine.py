@@ -1,6 +1,6 @@
 """Engine for Solr: a standalone core or a SolrCloud collection.
 
-A core and a collection work in the same way: references are resolved by queries, and Solr merges the hits, stored
+A core and a collection work in the same way: whorl resolves references with queries, and Solr merges the hits, stored
 fields and term vectors of the shards.
 """
 

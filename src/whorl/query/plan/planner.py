@@ -90,7 +90,7 @@ NAMESPACE = "cm"
 _MOST_CACHED, _SHORT = 256, 1000
 #: Limits of a boost. Beyond them, 32-bit scores lose precision.
 _SMALLEST_BOOST, _LARGEST_BOOST = 1e-6, 1e9
-#: Names of properties. Names in capitals belong to the query language.
+#: Matches names of properties. They have a lower-case letter: names in capitals belong to the query language.
 _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
 
 

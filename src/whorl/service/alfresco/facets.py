@@ -107,7 +107,8 @@ class FacetRequests:
 
         Args:
             is_nested: Whether the facet is nested within the values of another facet.
-            is_merged: Whether the outer facet merges integers with equal floats, and so also their nested results.
+            is_merged: Whether the outer facet merges integers with equal floats, so that their nested results are
+                merged, too.
         """
         by_kind = self._whole_value_fields(facet.field)
         if facet.prefix:

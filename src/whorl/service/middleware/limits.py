@@ -78,7 +78,8 @@ class ClientLimit:
         """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header as `Authenticator` does, so that additional blanks do not make another client.
+            # Normalise the header as `Authenticator` does, so that a header with additional blanks does not count as
+            # another client.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -171,7 +172,7 @@ class AdmissionControl:
         if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # `BodyReader` has read the whole body into one message; the message after it is the disconnect.
+        # `BodyReader` has read the whole body into one message; the next message is the disconnect.
         body = await receive()
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
