@@ -450,7 +450,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
     def duplicates(start: _Start = 0, rows: _Rows = 20, *, options: DuplicatesOperation) -> dict[str, Any]:
         """Find the groups of near-duplicates in the whole store, the largest first.
 
-        It compares all documents with each other, which takes some seconds for a hundred thousand of them. Chains of
+        It compares all documents with each other, which takes a few seconds for a hundred thousand of them. Chains of
         pairs can join documents that are not similar to each other; `complete` prevents that.
         """
         count = require_few_documents(store.engine, "here")

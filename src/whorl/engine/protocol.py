@@ -22,7 +22,7 @@ from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 
-#: Number of documents per batch of a scan; their sketches take some megabytes.
+#: Number of documents per batch of a scan; their sketches take a few megabytes.
 SCAN_BATCH_SIZE = 1000
 #: Part of the index that a search depends on: "words" (only words and values), "phrases" (how the words of texts are
 #: indexed), "tokens" (also MinHash tokens) or "sketches".
@@ -389,7 +389,7 @@ class Engine(Protocol):
         return None
 
     def largest_size(self) -> int | None:
-        """Return the number of distinct shingles of the largest document, cached for some seconds; None if unknown."""
+        """Return the number of distinct shingles of the largest document, cached for a few seconds; None if unknown."""
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         """Return the sketches of documents, keyed by id; omit documents without a sketch."""
@@ -425,7 +425,7 @@ class Engine(Protocol):
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the searchable documents' fields. They may be some seconds old; if `latest`, at most one second."""
+        """Return the searchable documents' fields. They may be a few seconds old; if `latest`, at most one second."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents, keyed by id; omit missing documents."""
@@ -467,7 +467,7 @@ class Engine(Protocol):
     def gaps(self, by: LookUp) -> tuple[str, ...]:
         """Return warnings about documents that a search misses, each with a remedy.
 
-        The counts may be some seconds old. In a store without sketches, "sketches" gives the same warnings as "tokens".
+        The counts may be a few seconds old. Without sketches, "sketches" gives the same warnings as "tokens".
         """
         return ()
 

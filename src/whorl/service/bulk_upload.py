@@ -1,6 +1,6 @@
 """Stores uploaded JSON lines part by part, no faster than the store can write them.
 
-A part has at most some thousand lines. While a part is stored, it occupies one of a limited number of slots. So a fast
+A part has at most a few thousand lines. While a part is stored, it occupies one of a limited number of slots. So a fast
 client must wait, a slow client blocks no slot, and an upload of any length needs memory for only one part.
 """
 

@@ -439,7 +439,7 @@ class EmbeddedEngine(Engine):
             try:
                 threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
             except RuntimeError:
-                # The system cannot start a thread, so merge here: otherwise `close` would wait for ever.
+                # The system cannot start a thread, so merge here: otherwise, `close` would never return.
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:

@@ -193,7 +193,7 @@ class WriterRegister:
     def register_thread(self) -> Iterator[None]:
         """List the current thread as a writer during the `with` block."""
         ticket = object()
-        # Ctrl-C may come at any moment. If the ticket stayed in the list, `wait_for_current` would wait for ever.
+        # Ctrl-C may come at any moment. If the ticket stayed in the list, `wait_for_current` would never return.
         try:
             with self._changed:
                 self._registered.add(ticket)

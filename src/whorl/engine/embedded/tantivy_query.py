@@ -100,7 +100,7 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     """Translate a bound plan into a query. If the reader is None, the query only describes the plan."""
     tests = [leaf for leaf in leaves(plan.root) if isinstance(leaf, Test)]
     if reader is not None and any(not isinstance(test, Words) or test.slop for test in tests):
-        # First translate without a reader: this only checks the limits, and builds no automata, which take some
+        # First translate without a reader: this only checks the limits, and builds no automata, which take a few
         # milliseconds each.
         _NodeTranslator(profile, None).translate_node(plan.root)
     translator = _NodeTranslator(profile, reader)

@@ -4,7 +4,7 @@ User text never becomes syntax. In Solr's JSON query language, it is the value o
 unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For a parser with a syntax, this module
 escapes all characters except letters and digits.
 
-Solr's `{!min_hash}` parser scores each matching token or band by 1, and is faster than one clause per token. It
+Solr's `{!min_hash}` parser scores each matching token or band with 1, and is faster than one clause per token. It
 computes the required number of matches from a similarity and a probability. This module chooses both so that the result
 is the number in the plan.
 

@@ -51,7 +51,7 @@ class RequestGauge:
 
 
 class ClientLimit:
-    """Limits the simultaneous requests of each client. If the service is open, a client is an IP address."""
+    """Limits the simultaneous requests of each client. If the service is open, an IP address identifies a client."""
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
