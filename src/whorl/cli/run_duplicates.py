@@ -84,7 +84,7 @@ _NOT_OF_REFERENCE_ONLY = (
 #: Options that do not apply to a search for passages.
 _NOT_OF_PASSAGES = ("metric", "threshold", "recall", "state", "common_above", "boilerplate", "shingle", "characters")
 #: Options that Spark does not support.
-_LOCAL = (
+_NOT_OF_SPARK = (
     *("delete_list", "workers", "within", "follow_links", "annotated", "versions", "common_above", "boilerplate"),
     *("ignore_common", "level", "reference_only", "reference_column"),
 )
@@ -210,7 +210,7 @@ class DuplicatesCommand(DuplicatesOperation):
             ParameterError: No output folder or PATHs are given, or an option is not supported by Spark.
         """
         reason = "is for --engine local"
-        require_default(self, _LOCAL, reason)
+        require_default(self, _NOT_OF_SPARK, reason)
         if self.store is not None:
             raise ParameterError(f"--store {reason}")
         if not self.paths or self.output is None or self.output == _STANDARD_OUTPUT:

@@ -54,7 +54,7 @@ _EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,
 _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
 #: A blank line ends a paragraph, and with it emphasis and lists.
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
-#: A mark that is left in canonical words: an emphasis mark without a counterpart, or `+` or `>` that begins no line.
+#: A mark in canonical words: an emphasis mark without a counterpart, or `+` or `>` that was not read as a line mark.
 _LONE_MARK = re.compile(r"\*| _|_ | [+>] ")
 _WORDS_WITH_MARKS = re.compile(r"(?<= )[^\s*_+>]*[*_+>]\S*(?= )")
 _MARKS_OF_EMPHASIS = ("", "*", "**", "***", "_", "__")
@@ -271,7 +271,7 @@ class CanonicalText:
 
     @cached_property
     def has_lone_marks(self) -> bool:
-        """Whether the words contain an emphasis mark without a counterpart, or `+` or `>` that begins no line."""
+        """Whether the words contain an emphasis mark without a counterpart, or `+` or `>` that is no line mark."""
         return _LONE_MARK.search(self.joined) is not None
 
     @cached_property
