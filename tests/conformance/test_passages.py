@@ -61,6 +61,9 @@ BITS = {
 WHOLE = ["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(60)]
 #: Texts of 20 words. For each of them, one document breaks one of the words at the end of a line.
 BREAKABLE = [["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(20)] for _ in range(24)]
+#: Text with an apostrophe in every word, which one document has with typographic apostrophes.
+_FRENCH = random.Random(67)
+FRENCH = " ".join(f"l'{word}" for word in words(_FRENCH, 60))
 
 
 def documents(run: int) -> dict[str, list[str]]:
@@ -75,6 +78,7 @@ def _filled(where: str | Path, run: int) -> Iterator[Store]:
         store.index(Document(document_id, " ".join(own)) for document_id, own in documents(run).items())
         store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
         store.index(_documents_with_broken_words(run))
+        store.index([Document("typographic", FRENCH.replace("'", "’"))])
         with pytest.raises(SchemeMismatchError, match=f"finds passages of {run} words, and those of 12 were asked for"):
             open_store(where, passages=12)
         yield store
@@ -269,3 +273,19 @@ def test_words_broken_at_line_ends(passage_store: Store) -> None:
     attribution = passage_store.sources(source=broken_at_line_ends(WHOLE[3:38]), exclude="id:broken")
     assert [source.id for source in attribution.sources] == ["whole"]
     assert attribution.coverage == 1
+
+
+@pytest.mark.parametrize("mark", ["'", "‘", "ʼ"])
+def test_other_apostrophes(passage_store: Store, mark: str) -> None:
+    """
+    Apostrophes of another kind change neither sources nor shares; FINGERPRINT compares Lucene's tokens, which differ.
+    """
+    text = FRENCH.replace("'", mark)
+    attribution = passage_store.sources(source=text)
+    assert [(source.id, source.words) for source in attribution.sources] == [("typographic", 60)]
+    (passage,) = attribution.sources[0].passages
+    assert passage.a == (0, len(text))
+    hits = passage_store.similar(source=text, threshold=100).found
+    assert [(hit.hit.id, hit.hit.score) for hit in hits] == [("typographic", 100)]
+    assert passage_store.compare("source", "typographic", source=text).shares.jaccard == 1
+    assert passage_store.search("FINGERPRINT:typographic_100").total == 1

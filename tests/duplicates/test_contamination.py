@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from whorl.duplicates import contamination
-from whorl.duplicates.contamination import find_in_documents, without_numbers
+from whorl.duplicates.contamination import find_in_documents, normalize_texts
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.shingling import Scheme
@@ -24,7 +24,7 @@ texts = st.lists(st.sampled_from(["a", "B", "c", "é", "3,000", "\n1. d"]), max_
 
 
 def grams(text: str, size: int) -> set[tuple[str, ...]]:
-    words = tokens(without_numbers([text])[0])
+    words = tokens(normalize_texts([text])[0])
     return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}
 
 
@@ -82,11 +82,11 @@ def test_matches_equal_a_plain_comparison(
     for pair in pairs:
         assert pair.spans is not None
         passages = [
-            tokens(without_numbers([by_id[member.id]])[0][slice(*span)])
+            tokens(normalize_texts([by_id[member.id]])[0][slice(*span)])
             for member, span in zip((pair.a, pair.b), pair.spans, strict=True)
         ]
         assert passages[0] == passages[1]
-        words = [tokens(without_numbers([by_id[member.id]])[0]) for member in (pair.a, pair.b)]
+        words = [tokens(normalize_texts([by_id[member.id]])[0]) for member in (pair.a, pair.b)]
         assert len(passages[0]) == longest_common_run(*words)
     shares = [
         pair.shares.jaccard if metric == "jaccard" else max(pair.shares.a_in_b, pair.shares.b_in_a) for pair in pairs
@@ -118,6 +118,18 @@ def test_case_line_breaks_and_punctuation_do_not_matter(row: str) -> None:
     assert row[begin:end].lower().endswith("itself")
     assert begin in spans[:, 0]
     assert len(words) >= 19
+
+
+@pytest.mark.parametrize(("in_item", "in_row"), [("'", "’"), ("’", "'"), ("ʼ", "‘")])
+def test_apostrophes_do_not_matter(in_item: str, in_row: str) -> None:
+    """
+    An item and a row may have apostrophes of different kinds.
+    """
+    item, row = (
+        f"l{mark}été d{mark}une ville qu{mark}il n{mark}aime pas du tout l{mark}hiver" for mark in (in_item, in_row)
+    )
+    (pair,) = find_in_documents([Document("row", f"On lit: {row}.")], [Document("item", item)], options_of()).pairs()
+    assert (pair.shares.a_in_b, pair.spans) == (1, ((0, len(item)), (8, 8 + len(row))))
 
 
 def test_a_short_row_and_a_part_of_an_item() -> None:

@@ -191,7 +191,7 @@ def test_foreign_folders_are_refused_unchanged(tmp_path: Path) -> None:
         pass
     with pytest.raises(ParameterError, match="the store b"):
         opened(tmp_path / "a", "the store b")
-    with pytest.raises(ParameterError, match="sketch2-k1024"):
+    with pytest.raises(ParameterError, match="sketch3-k1024"):
         PersistentSketchStore(tmp_path / "a", "files", SketchScheme())
 
 

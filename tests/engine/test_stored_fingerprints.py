@@ -59,7 +59,7 @@ def test_terms_of_passages() -> None:
     """
     words = [f"w{number}" for number in range(50)]
     mark, *tokens = passage_terms(" ".join(words), join(words), Scheme(), PassageScheme())
-    assert mark == "passages1-t20-k8-b32"
+    assert mark == "passages2-t20-k8-b32"
     assert tokens == passage_hash_terms(tuple(winnow(join(words), PassageScheme()).tolist()), PassageScheme())
     assert len(set(tokens)) == len(tokens) > 3
     assert {len(token) for token in tokens} == {6}

@@ -40,8 +40,12 @@ needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not
 TEXTS = [
     "",
     "only four words here",
-    *(f"text number {n} of {n % 7}: naïve e\u0301 日本語 \ud800 😀" for n in range(300)),
+    *(f"l{mark}été isn{mark}t text {n}, {n % 7}: naïve e\u0301 日本語 \ud800 😀" for n in range(100) for mark in "n'’"),
 ]
+
+
+def straightened(text: str) -> str:
+    return "".join("'" if character in "‘’‛ʼ" else character for character in text)
 
 
 def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
@@ -65,7 +69,7 @@ def test_fingerprints_of_many_texts(has_loops: bool, workers: int, monkeypatch: 
     sized = list(sized_signatures_of(TEXTS, scheme, workers=workers))
     assert [row[:, 0].tolist() for row, _ in sized] == expected(TEXTS, scheme)
     assert all(row.shape in {(0, 2), (64, 2)} for row, _ in sized)
-    words = [tokens(text, scheme.profile) for text in TEXTS]
+    words = [tokens(straightened(text), scheme.profile) for text in TEXTS]
     assert [size for _, size in sized] == [len(set(shingles(word, 4))) for word in words]
 
 
@@ -122,13 +126,16 @@ def test_numbers_of_an_index(scheme: Scheme) -> None:
     """
     sketch_scheme = SketchScheme()
     hashed = list(hash_texts(TEXTS, scheme, index_outputs(scheme), workers=1))
-    minima, lookups = index_numbers(hashed, scheme, sketch_scheme)
+    minima, lookups = index_numbers(TEXTS, hashed, scheme, sketch_scheme)
     for text, own, numbers, found in zip(TEXTS, hashed, minima, lookups, strict=True):
         assert numbers.tolist() == sorted(
             {token >> 64 for token in plain_filter(tokens(text, scheme.profile), scheme)}
         ), text
+        assert own.words.words() == list(map(well_formed, tokens(text, scheme.profile))), text
+        straight = murmur_halves(tokens(straightened(text), scheme.profile), scheme.shingle_size)
+        assert own.hashes.tolist() == sorted(set(lucene_hashes(straight, 0)[0].tolist())), text
         assert found.tolist() == lookup_numbers(own.sketch(sketch_scheme)).tolist(), text
-    assert [list(map(list, rows)) for rows in index_numbers([], scheme, sketch_scheme)] == [[], []]
+    assert [list(map(list, rows)) for rows in index_numbers([], [], scheme, sketch_scheme)] == [[], []]
 
 
 def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,8 +146,7 @@ def upgrade(folder: Path) -> None:
     another name until you delete it. Do not write to the store during the upgrade.
     """
     from whorl.cli.render.terminal import progress_bar
-    from whorl.engine.embedded.database import previous_count, previous_documents, previous_options
-    from whorl.fingerprint.winnowing import PassageScheme
+    from whorl.engine.embedded.database import previous_store
 
     if re.match(r"[a-z+]+:/", str(folder)):
         raise ParameterError(
@@ -160,32 +159,33 @@ def upgrade(folder: Path) -> None:
     if not folder.exists() and old.exists() and fresh.exists():
         # The last upgrade was interrupted between the two renames.
         fresh.rename(folder)
-    total = previous_count(folder)
-    if total is None:
-        open_store(folder, create=False).close()
-        click.echo(f"{folder} is a store of this version already; nothing to do")
-        return
-    if not os.access(folder.absolute().parent, os.W_OK):
-        raise StoreError(
-            f"{folder} is upgraded into a folder beside it, and {folder.absolute().parent} may not be written to; "
-            "see who owns it"
-        )
-    if old.exists():
-        raise StoreError(f"{old} is in the way; move it, and run the same command again")
-    options = previous_options(folder)
-    passages = PassageScheme.parse(options["passages"]).run_words if "passages" in options else False
-    with (
-        open_store(
-            fresh,
-            passages=passages,
-            without_minhash=options.get("minhash") == "none",
-            short_minhash=options.get("minhash") == "short",
-        ) as store,
-        progress_bar("documents") as bar,
-    ):
-        documents = previous_documents(folder)
-        store.index(bar.track(documents, total=total, description="upgrading"), takes_reserved=True)
-        count = store.engine.count()
+    with previous_store(folder) as previous:
+        if previous is None:
+            open_store(folder, create=False).close()
+            click.echo(f"{folder} is a store of this version already; nothing to do")
+            return
+        if not os.access(folder.absolute().parent, os.W_OK):
+            raise StoreError(
+                f"{folder} is upgraded into a folder beside it, and {folder.absolute().parent} may not be written to; "
+                "see who owns it"
+            )
+        if old.exists():
+            raise StoreError(f"{old} is in the way; move it, and run the same command again")
+        total, options = previous.count(), previous.options()
+        if not options.keeps_texts:
+            raise StoreError(f"{folder} keeps no texts, so nothing can be upgraded; index its files into a new folder")
+        with (
+            open_store(
+                fresh,
+                passages=options.passages.run_words if options.passages else False,
+                without_minhash=options.minhash == "none",
+                short_minhash=options.minhash == "short",
+            ) as store,
+            progress_bar("documents") as bar,
+        ):
+            documents = (numbered.document for numbered in previous.all_documents())
+            store.index(bar.track(documents, total=total, description="upgrading"), takes_reserved=True)
+            count = store.engine.count()
     if count != total:
         raise StoreError(f"{folder} has {total:,} documents and {fresh} {count:,}; delete {fresh}, and run this again")
     folder.rename(old)

@@ -39,6 +39,7 @@ from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, check_documents, map
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches, words_and_spans
 from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.words.tokenizer import fold_apostrophes
 from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
@@ -63,14 +64,15 @@ _BY_DEFAULT = DuplicatesOperation(reference_only=True)
 _Hashes = npt.NDArray[np.uint64]
 
 
-def without_numbers(texts: Sequence[str]) -> list[str]:
-    r"""Replace the numbers of list items by blanks, so that texts keep their lengths.
+def normalize_texts(texts: Sequence[str]) -> list[str]:
+    r"""Replace the numbers of list items by blanks, and fold apostrophes; texts keep their lengths.
 
-    >>> without_numbers(["1. one\n(b) two, 3. three", "four"])
-    ['   one\n    two, 3. three', 'four']
+    >>> normalize_texts(["1. one’s\n(b) two, 3. three", "four"])
+    ["   one's\n    two, 3. three", 'four']
     """
     # Many texts are short, so one search over all texts is faster.
-    joined = _NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), "\n" + "\n".join(texts))
+    joined = fold_apostrophes("\n" + "\n".join(texts))
+    joined = _NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), joined)
     ends = accumulate(len(text) + 1 for text in texts)
     return [joined[end - len(text) : end] for text, end in zip(texts, ends, strict=True)]
 
@@ -84,7 +86,7 @@ class ReferenceIndex:
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
         self.documents, self.scheme = documents, scheme
         self.groups = np.array([group_of(document, within) for document in documents], np.object_)
-        portions = map(without_numbers, batches([document.text for document in documents], DOCUMENTS_AT_ONCE))
+        portions = map(normalize_texts, batches([document.text for document in documents], DOCUMENTS_AT_ONCE))
         together = list(hash_in_batches(portions, scheme, in_order=True))
         ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
         counts = np.concatenate([np.empty(0, np.int64), *(portion.sizes for portion in together)])
@@ -195,7 +197,7 @@ class ReferenceIndex:
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:
         """Return the character range of each word of a reference text; the result is cached."""
         if text not in self._known_spans:
-            self._known_spans[text] = words_and_spans(without_numbers([self.documents[text].text])[0], self.scheme)[1]
+            self._known_spans[text] = words_and_spans(normalize_texts([self.documents[text].text])[0], self.scheme)[1]
         return self._known_spans[text]
 
 
@@ -227,7 +229,7 @@ def _find_matches(
     read = zip_with_results(
         batches(documents, DOCUMENTS_AT_ONCE),
         lambda ahead: hash_in_batches(
-            (without_numbers([document.text for document in batch]) for batch in ahead), options.scheme, in_order=True
+            (normalize_texts([document.text for document in batch]) for batch in ahead), options.scheme, in_order=True
         ),
     )
     for batch, together in read:
@@ -272,7 +274,7 @@ def _matches_in_batch(
             at = int(row[begin])
             document = documents[at]
             member = Member(document.id, document.name, sizes[at])
-            words = words_and_spans(without_numbers([document.text])[0], index.scheme)[1]
+            words = words_and_spans(normalize_texts([document.text])[0], index.scheme)[1]
             for number, count, first_a, first_b, run in matches[begin:end].tolist():
                 # A run of `run` shingles has run + shingle_size - 1 words, and `last` is the offset of the last word.
                 last = run + index.scheme.shingle_size - 2

@@ -36,10 +36,10 @@ from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, group_hash_ma
 from whorl.duplicates.split_documents import passage_id
 from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE
 from whorl.errors import ParameterError
-from whorl.fingerprint.fingerprint_texts import Outputs, TextHashes, hash_texts
+from whorl.fingerprint.fingerprint_texts import Outputs, TextHashes, hash_texts, words_and_spans
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import hashes_of_runs, mix_bits, window_minima, word_hashes
-from whorl.fingerprint.words.tokenizer import spans
+from whorl.fingerprint.words.tokenizer import fold_apostrophes
 from whorl.model import Document
 from whorl.request_context import report_progress, require_time
 
@@ -98,7 +98,9 @@ def _read_words(
     """Convert documents to batches for a sketch store; the batches have word hashes and texts instead of sketches."""
     read = zip_with_results(
         chain.from_iterable(portions),
-        lambda ahead: hash_texts((document.text for document in ahead), scheme, Outputs.WORDS, workers=1),
+        lambda ahead: hash_texts(
+            (fold_apostrophes(document.text) for document in ahead), scheme, Outputs.WORDS, workers=1
+        ),
     )
     for together in batches(read, DOCUMENTS_AT_ONCE):
         yield [document for document, _ in together], _batch_of_words(within, together)
@@ -347,7 +349,8 @@ class RepeatedPassages:
         for group in group_equals(texts):
             require_time()
             text = int(texts[group[0]])
-            word_spans, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
+            word_spans = words_and_spans(self._stream.text(text), self.scheme)[1]
+            begin = self._stream.begins[text]
             spans_read[group, 0] = word_spans[firsts[group] - begin, 0]
             spans_read[group, 1] = word_spans[lasts[group] - begin, 1]
         return spans_read[: self._words.size], spans_read[self._words.size :]

@@ -36,7 +36,7 @@ from whorl.fingerprint.minhash.signature_and_tokens import (
 )
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, lucene_hashes, murmur, murmur_pieces, pieces
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_numbers_of_batch, sketch_of_distinct
-from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
+from whorl.fingerprint.words.tokenizer import fold_apostrophes, segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
 #: Number of characters to read before loading numba. Loading takes half a second or more, about as long as reading this
@@ -59,7 +59,11 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Outputs(Flag):
-    """Flags for the results to compute for each text: bucket minima (MinHash), shingle hashes, words."""
+    """Flags for the results to compute for each text: bucket minima (MinHash), shingle hashes, words.
+
+    Minima and words are those of Lucene. Shingle hashes, which whorl compares, are those of the text with folded
+    apostrophes (see `fold_apostrophes`).
+    """
 
     MINIMA = auto()
     HASHES = auto()
@@ -72,7 +76,7 @@ class TextHashes(NamedTuple):
 
     Attributes:
         minima: uint64 array of shape (tokens, 2): high and low half of each token, in the order of `fingerprint`.
-        hashes: High halves of the hashes of all shingles, sorted and distinct.
+        hashes: High halves of the hashes of all shingles of the text with folded apostrophes, sorted and distinct.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -89,16 +93,22 @@ def index_outputs(scheme: Scheme) -> Outputs:
 
 
 def index_numbers(
-    fingerprints: Sequence[TextHashes], scheme: Scheme, sketch_scheme: SketchScheme
+    texts: Sequence[str], fingerprints: Sequence[TextHashes], scheme: Scheme, sketch_scheme: SketchScheme
 ) -> tuple[list[_Row], list[_Row]]:
     """Return a list of MinHash tokens (high halves) and a list of look-up numbers, with one array for each text.
 
-    The numbers of an array are ascending and distinct.
+    The numbers of an array are ascending and distinct. `fingerprints` has the results that `index_outputs` selects for
+    each text.
     """
     sizes = np.array([hashed.hashes.size for hashed in fingerprints], np.int64)
     hashes = np.concatenate([np.empty(0, np.uint64), *(hashed.hashes for hashed in fingerprints)])
     if scheme.fills_every_bucket:
         minima = _split(*distinct_minima(hashes, sizes, scheme.bucket_count))
+        # The hashes are not those of Lucene's tokens if apostrophes were folded.
+        folded = [position for position, text in enumerate(texts) if fold_apostrophes(text) != text]
+        of_folded = signatures_of([texts[position] for position in folded], scheme, workers=1)
+        for position, signature in zip(folded, of_folded, strict=True):
+            minima[position] = sort_distinct([signature])
     else:
         minima = [sort_distinct([hashed.minima[:, 0]]) for hashed in fingerprints]
     return minima, _split(*lookup_numbers_of_batch(hashes, sizes, sketch_scheme))
@@ -230,7 +240,7 @@ def hash_texts(
 def hash_in_batches(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False, half: int = 0
 ) -> Iterator[HashBatch]:
-    """Yield the shingle hashes of each portion of texts.
+    """Yield the shingle hashes of each portion of texts, whose apostrophes the caller may have folded.
 
     Without `in_order`, these are the distinct high halves of the hashes, ascending. With `in_order`, they are the high
     (0) or low (1) `half` of all hashes, in text order.
@@ -264,7 +274,8 @@ def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
 
 
 def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the folded words of a text and their ranges of characters, like `tokens_and_spans`."""
+    """Return the words of a text with folded apostrophes, and their ranges of characters, like `tokens_and_spans`."""
+    text = fold_apostrophes(text)
     if fast := kernel_for([text], scheme):
         result = fast.words_and_spans(text)
         return_kernel(fast)
@@ -279,7 +290,11 @@ def _hash_plainly(text: str, scheme: Scheme, outputs: Outputs) -> TextHashes:
     words = list(pieces(text, scheme.profile))
     halves = [] if outputs == Outputs.WORDS else list(murmur_pieces(words, scheme.shingle_size))
     minima = minima_of(halves, scheme) if outputs & Outputs.MINIMA else _NO_MINIMA
-    hashes = sort_distinct([lucene_hashes(piece, 0)[0] for piece in halves]) if outputs & Outputs.HASHES else _NO_HASHES
+    hashes = _NO_HASHES
+    if outputs & Outputs.HASHES:
+        if (folded := fold_apostrophes(text)) != text:
+            halves = list(murmur_pieces(pieces(folded, scheme.profile), scheme.shingle_size))
+        hashes = sort_distinct([lucene_hashes(piece, 0)[0] for piece in halves])
     return TextHashes(minima, hashes, JoinedWords.concatenate(words) if outputs & Outputs.WORDS else _NO_WORDS)
 
 
@@ -290,16 +305,23 @@ def _hash_in_order(text: str, scheme: Scheme, half: int) -> _Row:
 
 def _hash_in_loops(kernel: Kernel, texts: Sequence[str], outputs: Outputs) -> Iterable[TextHashes]:
     minima: Iterable[_Row] = repeat(_NO_MINIMA)
-    hashes: Iterable[_Row] = repeat(_NO_HASHES)
+    hashes = [_NO_HASHES] * len(texts)
     words: Iterable[JoinedWords] = repeat(_NO_WORDS)
     if outputs & Outputs.MINIMA:
         rows, counts = kernel.bucket_minima(texts)
         minima = [row if count else _NO_MINIMA for row, count in zip(rows, counts.tolist(), strict=True)]
-    if outputs != Outputs.MINIMA:
-        together, sizes, joined = kernel.distinct_hashes(texts, with_words=bool(outputs & Outputs.WORDS))
-        # Copy each part, because a slice would keep the hashes of all texts in memory.
-        hashes, words = [own.copy() for own in _split(together, sizes)], joined or words
-    return list(map(TextHashes, minima, hashes, words))
+    folded = list(map(fold_apostrophes, texts))
+    if outputs & Outputs.WORDS:
+        together, sizes, joined = kernel.distinct_hashes(texts, with_words=True)
+        hashes, words = _split(together, sizes), joined or words
+    if outputs & Outputs.HASHES:
+        # One pass over a text yields both its words and its hashes, unless apostrophes were folded.
+        unread = [at for at, text in enumerate(texts) if not outputs & Outputs.WORDS or folded[at] != text]
+        together, sizes, _ = kernel.distinct_hashes([folded[at] for at in unread])
+        for at, own in zip(unread, _split(together, sizes), strict=True):
+            hashes[at] = own
+    # Copy each row, because a slice would keep the hashes of all texts in memory.
+    return list(map(TextHashes, minima, [own.copy() for own in hashes], words))
 
 
 class _TotalWork:
@@ -429,7 +451,7 @@ def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketc
 
 
 def text_sketches(texts: Sequence[str], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch]:
-    (together,) = hash_in_batches([texts], scheme)
+    (together,) = hash_in_batches([list(map(fold_apostrophes, texts))], scheme)
     return [sketch_of_distinct(own, sketch_scheme) for own in _split(*together)]
 
 

@@ -22,13 +22,13 @@ from whorl.arrays_and_batches import chunks, sort_distinct
 from whorl.errors import ParameterError, SchemeMismatchError, shorten_repr
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
-from whorl.fingerprint.words.tokenizer import without_line_end_hyphens
+from whorl.fingerprint.words.tokenizer import fold_apostrophes, without_line_end_hyphens
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.uint64]
 _T = TypeVar("_T", bound=np.generic)
 
-_NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
+_NAME = re.compile(r"passages2-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
 #: Smallest `run_words` that a store can have. The store then finds every shared run of at least this number of words.
 SHORTEST_RUN = 8
 #: A single hash of this number of bits is enough evidence of a shared passage: with ten million stored hashes, only one
@@ -72,7 +72,7 @@ class PassageScheme:
         """Return the scheme that finds every shared run of `words` words, 8 to 20.
 
         >>> [PassageScheme.for_runs(words).name for words in (20, 12, 8)]
-        ['passages1-t20-k8-b32', 'passages1-t12-k8-b32', 'passages1-t8-k6-b32']
+        ['passages2-t20-k8-b32', 'passages2-t12-k8-b32', 'passages2-t8-k6-b32']
         """
         is_whole = isinstance(words, int) and not isinstance(words, bool)
         if not is_whole or not SHORTEST_RUN <= words <= cls().run_words:
@@ -90,8 +90,8 @@ class PassageScheme:
 
     @property
     def name(self) -> str:
-        """Name of the scheme in stores and output: `passages1-t20-k8-b32`."""
-        return f"passages1-t{self.run_words}-k{self.hashed_words}-b{self.bits}"
+        """Name of the scheme in stores and output: `passages2-t20-k8-b32`."""
+        return f"passages2-t{self.run_words}-k{self.hashed_words}-b{self.bits}"
 
     @classmethod
     def parse(cls, name: str) -> Self:
@@ -120,13 +120,22 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
     """Return the passage hashes of a document, to be stored with it, as an ascending distinct uint64 array.
 
     If words are broken at line ends, the result includes BROKEN_WORDS, and the hashes of the text with these words
-    joined. `words` are the words of `text` under `scheme`, the scheme of the document's tokens.
+    joined. `words` are the words of `text` under `scheme`, the scheme of the document's tokens. The hashes are those of
+    the text with folded apostrophes.
     """
-    numbers, whole = winnow(words, passage_scheme), without_line_end_hyphens(text)
-    if whole == text:
+    folded = fold_apostrophes(text)
+    whole = without_line_end_hyphens(folded)
+    if folded != text:
+        (words,) = _words_of([folded], scheme)
+    numbers = winnow(words, passage_scheme)
+    if whole == folded:
         return numbers
-    (rejoined,) = hash_texts([whole], scheme, Outputs.WORDS, workers=1)
-    return sort_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnow(rejoined.words, passage_scheme)])
+    (rejoined,) = _words_of([whole], scheme)
+    return sort_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnow(rejoined, passage_scheme)])
+
+
+def _words_of(texts: Sequence[str], scheme: Scheme) -> Iterator[JoinedWords]:
+    return (hashed.words for hashed in hash_texts(texts, scheme, Outputs.WORDS, workers=1))
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:

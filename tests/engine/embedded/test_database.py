@@ -205,10 +205,10 @@ def test_an_older_store_is_reported(path):
     path.mkdir(parents=True)
     with sqlite3.connect(path / RECORDS) as connection:
         connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        connection.execute("INSERT INTO meta VALUES ('format', '8')")
+        connection.execute("INSERT INTO meta VALUES ('format', '9')")
         connection.execute("CREATE TABLE document (id TEXT, name TEXT)")
     connection.close()
-    with pytest.raises(StoreError, match=r"of format 8, and this version reads format 9.*whorl upgrade .*store"):
+    with pytest.raises(StoreError, match=r"of format 9, and this version reads format 10.*whorl upgrade .*store"):
         opened(path)
 
 

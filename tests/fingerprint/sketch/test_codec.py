@@ -96,7 +96,7 @@ def test_bytes_as_documented() -> None:
     and the other two are packed in sequence: 0 and 2. The high bits, 0 and 1, are at the positions 0 and 1 + 1.
     """
     sketch = Sketch(SCHEME, 2, np.array([1, (1 << 26) + (5 << 23)], dtype=np.uint64))
-    head = bytes([2, 27, 0, 26, 2, 0, 0, 0, 2, 0, 0, 0])
+    head = bytes([3, 27, 0, 26, 2, 0, 0, 0, 2, 0, 0, 0])
     body = head + bytes([1, 0, 0, 0]) + bytes([0, 128]) + bytes([2 << 2, 0b101])
     assert encode(sketch) == body + crc32(body).to_bytes(4, "little")
 
@@ -120,13 +120,13 @@ def test_damage_is_found(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        bytes([2, 27, 0, 26, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer low parts than hashes
-        bytes([2, 27, 0, 3, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer remaining bits than hashes
-        bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7]),  # more high parts than hashes
-        bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]),  # no high parts
-        bytes([2, 27, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 255]),  # eight high parts, but a size of one
-        bytes([2, 27, 0, 0, 5, 0, 0, 0, 0, 0, 0, 128]),  # no high parts, but a size of two thousand million
-        bytes([2, 27, 0, 71, 5, 0, 0, 0, 2, 0, 0, 0, *[17] * 18, 3]),  # more low bits than a hash has
+        bytes([3, 27, 0, 26, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer low parts than hashes
+        bytes([3, 27, 0, 3, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer remaining bits than hashes
+        bytes([3, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7]),  # more high parts than hashes
+        bytes([3, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]),  # no high parts
+        bytes([3, 27, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 255]),  # eight high parts, but a size of one
+        bytes([3, 27, 0, 0, 5, 0, 0, 0, 0, 0, 0, 128]),  # no high parts, but a size of two thousand million
+        bytes([3, 27, 0, 71, 5, 0, 0, 0, 2, 0, 0, 0, *[17] * 18, 3]),  # more low bits than a hash has
     ],
 )
 def test_contradictions_are_found(body: bytes) -> None:
@@ -149,7 +149,7 @@ def test_other_schemes_are_not_read() -> None:
     """
     raw = encode(sketch_of(random_hashes(3000), SCHEME))
     for other in (replace(SCHEME, bits=48), replace(SCHEME, k=512)):
-        with pytest.raises(SchemeMismatchError, match=f"version 2, 27 bits, level 2 for 3000 shingles.*{other.name}"):
+        with pytest.raises(SchemeMismatchError, match=f"version 3, 27 bits, level 2 for 3000 shingles.*{other.name}"):
             decode(raw, other)
 
 

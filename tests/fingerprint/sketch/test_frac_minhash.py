@@ -256,9 +256,9 @@ def test_names_of_schemes() -> None:
     """
     A name identifies its scheme; the error for another name shows a valid one.
     """
-    assert SCHEME.name == "sketch2-k1024-f3-c16384-l128-b27"
-    assert SketchScheme.parse("sketch2-k512-f4-c4096-l512-b64") == SketchScheme(512, 4, 4096, 512, 64)
-    with pytest.raises(ParameterError, match="name one as sketch2-k1024-f3-c16384-l128-b27"):
+    assert SCHEME.name == "sketch3-k1024-f3-c16384-l128-b27"
+    assert SketchScheme.parse("sketch3-k512-f4-c4096-l512-b64") == SketchScheme(512, 4, 4096, 512, 64)
+    with pytest.raises(ParameterError, match="name one as sketch3-k1024-f3-c16384-l128-b27"):
         SketchScheme.parse("sketch1-k1024-f3-c16384-s40-t40")
 
 

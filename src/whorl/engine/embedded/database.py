@@ -8,7 +8,6 @@ of the document, and the document's number and id. So a flipped bit, or a blob i
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 import uuid
 import zlib
@@ -44,10 +43,10 @@ from whorl.query.plan.fields_and_values import infer_kind
 from whorl.query.plan.nodes import Kind
 from whorl.request_context import require_time
 
-#: Version of the tables below. Increase it with every change of the tables.
-FORMAT = "9"
-#: Formats that `previous_documents` reads for upgrades.
-PREVIOUS_FORMATS = ("6", "7", "8")
+#: Version of the tables below and of their hashes. Increase it with every change.
+FORMAT = "10"
+#: Format that `previous_store` reads for upgrades: the tables are the same, but apostrophes in texts were not folded.
+PREVIOUS_FORMAT = "9"
 #: Properties that identify a document, in addition to its id.
 REFERENCE_PROPERTIES = ("DBID", "LID")
 
@@ -161,6 +160,7 @@ class RecordDatabase:
         path: The file; created if it is missing or empty.
         wait_seconds: Maximum time to wait for the locks of other processes.
         is_read_only: Whether to open the file for reading only. If true, nothing in its folder is written.
+        stored_format: Format of an existing file; the schemes of a store in the previous format are not checked.
     """
 
     def __init__(
@@ -171,9 +171,10 @@ class RecordDatabase:
         *,
         wait_seconds: float,
         is_read_only: bool = False,
+        stored_format: str = FORMAT,
     ) -> None:
         self._path, self._reading = path, threading.Lock()
-        self._scheme, self._sketch_scheme = scheme, sketch_scheme
+        self._scheme, self._sketch_scheme, self._format = scheme, sketch_scheme, stored_format
         self._state_at_open = file_state(path) if is_read_only else None
         # Resolve the path now, because the program may change its working directory.
         self._absolute_path = path.absolute()
@@ -221,15 +222,15 @@ class RecordDatabase:
         if unknown := {key for (key,) in self._writer.execute("SELECT key FROM meta")} - _META:
             self.raise_damaged(f"it has an unknown entry {min(unknown, key=str)!r}")
         meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
-        if (stored_format := meta.get("format")) != FORMAT:
+        if (stored_format := meta.get("format")) != self._format:
             way = "use the version that made it, or index into a new folder"
-            if stored_format in PREVIOUS_FORMATS:
+            if stored_format == PREVIOUS_FORMAT:
                 way = f"bring it up to date: whorl upgrade {self._path.parent}"
             raise StoreError(
                 f"{self._path} is a store of format {stored_format}, and this version reads format {FORMAT}; {way}"
             )
         for key, name in (("scheme", scheme.name), ("sketches", self._sketch_scheme.name)):
-            if meta.get(key) != name:
+            if meta.get(key) != name and self._format == FORMAT:
                 raise SchemeMismatchError(
                     f"the store {self._path.parent} is made under the scheme {meta.get(key)}, and asked for is "
                     f"{name}; open it with its own scheme, or index into a new folder"
@@ -270,7 +271,9 @@ class RecordDatabase:
 
     def options(self) -> StoreOptions:
         saved = dict(self._read("SELECT key, value FROM meta WHERE key IN ('passages', 'minhash', 'texts')"))
-        passages = PassageScheme.parse(saved["passages"]) if "passages" in saved else None
+        # The previous format named its hashes passages1. Their parameters are the same.
+        name = saved["passages"].replace("passages1-", "passages2-") if "passages" in saved else None
+        passages = PassageScheme.parse(name) if name else None
         return StoreOptions(passages, saved.get("minhash", "whole"), "texts" not in saved)
 
     def set_options(self, options: StoreOptions) -> None:
@@ -694,48 +697,21 @@ def _checksum(label: str, blob: bytes) -> bytes:
 
 
 @contextmanager
-def _previous_store(folder: Path) -> Iterator[sqlite3.Connection]:
-    if not (folder / RECORDS).is_file():
+def previous_store(folder: Path) -> Iterator[RecordDatabase | None]:
+    """Open a store of the previous format for reading; yield None for a store of any other format."""
+    path = folder / RECORDS
+    if not path.is_file():
         raise StoreError(f"there is no store at {folder}")
-    with sqlite_errors(folder / RECORDS), closing(connect_read_only(folder / RECORDS, 0.0)) as connection:
-        yield connection
-
-
-def previous_count(folder: Path) -> int | None:
-    """Return the number of documents in a store of a previous format; None for a store of any other format."""
-    with _previous_store(folder) as connection:
+    with sqlite_errors(path), closing(connect_read_only(path, 0.0)) as connection:
         (stored_format,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
-        if stored_format not in PREVIOUS_FORMATS:
-            return None
-        return int(connection.execute("SELECT count(*) FROM document").fetchone()[0])
-
-
-def previous_options(folder: Path) -> dict[str, str]:
-    """Return the saved options of a store of a previous format: `passages` (a scheme), `minhash` (a `MinHashPart`)."""
-    with _previous_store(folder) as connection:
-        return dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('passages', 'minhash')"))
-
-
-def previous_documents(folder: Path) -> Iterator[Document]:
-    """Yield the documents of a store of a previous format, in the order of their insertion."""
-
-    def unseal(label: str, sealed: object) -> bytes:
-        if (blob := _open_seal(label, sealed)) is None:
-            raise StoreError(damaged_message(folder / RECORDS, f"{label} is not what was stored"))
-        return blob
-
-    with _previous_store(folder) as connection:
-        rows = connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").fetchall()
-        dictionaries = [zstandard.ZstdCompressionDict(unseal("dictionary", sealed)) for (sealed,) in rows]
-        with_dictionary = zstandard.ZstdDecompressor(dict_data=dictionaries[0] if dictionaries else None)
-        for number, document_id, head, content in connection.execute(
-            "SELECT number, id, head, content FROM document ORDER BY number"
-        ):
-            name, properties, _ = json.loads(unseal(_label("head", number, document_id), head))
-            text = unseal(_label("content", number, document_id), content)
-            is_plain = not zstandard.get_frame_parameters(text).dict_id
-            text = zstandard.decompress(text) if is_plain else with_dictionary.decompress(text)
-            yield Document(document_id, text.decode(), name, properties)
+    if stored_format != PREVIOUS_FORMAT:
+        yield None
+        return
+    records = RecordDatabase(
+        path, Scheme(), SketchScheme(), wait_seconds=0.0, is_read_only=True, stored_format=PREVIOUS_FORMAT
+    )
+    with closing(records):
+        yield records
 
 
 #: Compression level of zstd. At this level, zstd takes a fifth of zlib's time; the size is nearly the same.

@@ -116,7 +116,8 @@ class DocumentPreparation:
     def _entries(
         self, documents: Sequence[Document], hashes: Sequence[TextHashes], passages: Sequence[Numbers]
     ) -> Iterator[IndexEntry]:
-        minima, lookups = index_numbers(hashes, self.scheme, self.sketch_scheme)
+        texts = [document.text for document in documents]
+        minima, lookups = index_numbers(texts, hashes, self.scheme, self.sketch_scheme)
         if self.minhash == "short":
             dropped_bits = np.uint64(MINHASH_BITS - self.sketch_scheme.bits)
             minima = [ascending_distinct(own >> dropped_bits) for own in minima]
@@ -137,7 +138,7 @@ class DocumentPreparation:
 
 
 #: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.
-LAYOUT = "11"
+LAYOUT = "12"
 
 
 class IndexEntry(NamedTuple):

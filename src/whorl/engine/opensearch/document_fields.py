@@ -127,7 +127,8 @@ def own_fields(
     """
     (scheme, sketch_scheme), passages = schemes, features.passages
     for portion in batches(zip(documents, fingerprints, strict=True), _ENCODED_AT_ONCE):
-        minima, lookups = index_numbers([hashed for _, hashed in portion], scheme, sketch_scheme)
+        texts, hashes = [document.text for document, _ in portion], [hashed for _, hashed in portion]
+        minima, lookups = index_numbers(texts, hashes, scheme, sketch_scheme)
         columns = (
             portion,
             property_words([document for document, _ in portion], scheme, splits_names=features.split_names),

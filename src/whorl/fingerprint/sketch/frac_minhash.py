@@ -91,7 +91,7 @@ class SketchScheme:
     cap: int = 16384
     lookup_k: int = 128
     bits: int = 27
-    version: int = 2
+    version: int = 3
 
     def __post_init__(self) -> None:
         bounds = (
@@ -100,7 +100,7 @@ class SketchScheme:
             ("cap", self.k, 1 << 24),
             ("lookup_k", 1, self.k),
             ("bits", 24, 64),
-            ("version", 2, 2),
+            ("version", 3, 3),
         )
         for name, least, most in bounds:
             value = getattr(self, name)
@@ -109,13 +109,13 @@ class SketchScheme:
 
     @property
     def name(self) -> str:
-        """Name of the scheme in stores and output: `sketch2-k1024-f3-c16384-l128-b27`."""
+        """Name of the scheme in stores and output: `sketch3-k1024-f3-c16384-l128-b27`."""
         return "-".join([f"sketch{self.version}", *(f"{short}{getattr(self, part)}" for part, short in _PARTS.items())])
 
     @classmethod
     def parse(cls, name: str) -> Self:
         """Parse the name of a scheme."""
-        pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
+        pattern = "-".join([r"sketch3", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
         if not match:
             raise ParameterError(f"there is no sketch scheme {name!r:.80}; name one as {cls().name}")

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import accumulate, product
 
+from whorl.fingerprint.words.tokenizer import TYPOGRAPHIC_APOSTROPHES
 from whorl.request_context import require_time, timely
 
 #: Replacement for an ignored character, so that the positions of all other characters stay the same.
@@ -24,7 +25,7 @@ _LEFT_OUT = "\0"
 _MARK = "\ua7f7"
 #: Typographic characters, and the keyboard characters that replace them.
 _EQUIVALENTS = {
-    **dict.fromkeys("‘’‛ʼ", "'"),
+    **dict.fromkeys(TYPOGRAPHIC_APOSTROPHES, "'"),
     **dict.fromkeys("\u00ad‐‑‒–", "-"),
     **dict.fromkeys("—―", " "),
     "٪": "%",
