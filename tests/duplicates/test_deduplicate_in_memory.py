@@ -65,6 +65,14 @@ def test_pairs_and_mask_equal_a_comparison_of_all(metric: str, percent: int) -> 
             assert share == pytest.approx(expected[frozenset((a, b))])
 
 
+def test_apostrophes_of_all_kinds_are_equal() -> None:
+    """
+    Copies that differ in the kind of apostrophe are pairs of 100 %.
+    """
+    texts = [f"L{mark}été d{mark}une ville qu{mark}il n{mark}aime pas, c{mark}est l{mark}hiver" for mark in "'’‘ʼ"]
+    assert deduplicate(texts, threshold=100).clusters == [[0, 1, 2, 3]]
+
+
 def test_a_higher_threshold_equals_a_new_run() -> None:
     """
     The pairs found at 50 % give the result of a run at each higher threshold; a lower one is refused.

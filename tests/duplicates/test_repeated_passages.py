@@ -110,6 +110,18 @@ def test_the_last_document_of_an_id_counts_in_any_number_of_processes() -> None:
     assert several[0][0][0].startswith("3#4-")
 
 
+def test_apostrophes_of_another_kind() -> None:
+    """
+    A passage is found with other apostrophes; its id has its place in the document.
+    """
+    passage = "l{0}été d{0}une ville qu{0}il n{0}aime pas, c{0}est l{0}hiver qu{0}elle attend"
+    documents = [Document("a", passage.format("'")), Document("b", f"Il dit: {passage.format('’')}!")]
+    with passages_among(documents, 8, DuplicatesOptions(workers=1)) as passages:
+        (cluster,) = passages.clusters()
+    begin, end = 8, 8 + len(passage.format("’"))
+    assert {one.id for match in cluster.matches for one in (match.a, match.b)} >= {f"b#{begin}-{end}"}
+
+
 def test_numbers_of_words_out_of_range() -> None:
     """
     A passage has 2 to 999 words.
