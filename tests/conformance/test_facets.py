@@ -100,6 +100,20 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
     )
 
 
+def test_statistics_of_huge_numbers(store: Store) -> None:
+    """
+    The sum of numbers is right even if their squares exceed a float; the deviation is then NaN.
+    """
+    store.index([Document(f"huge {number}", "", properties={"huge": number}) for number in (1e200, 1.0)])
+    try:
+        (figures,) = store.engine.facets(ALL, [StatisticsFacet(Kind.FLOAT, place(store, "huge", Kind.FLOAT))])
+    finally:
+        store.delete(["huge 1e+200", "huge 1.0"])
+    assert isinstance(figures, Statistics)
+    assert (figures.count, figures.smallest, figures.largest, figures.total) == (2, 1.0, 1e200, 1e200)
+    assert math.isnan(figures.deviation)
+
+
 def test_questions_of_one_request(store: Store, collection: list[Document]) -> None:
     """
     Facets of one request count only hits of the plan. Nested facets count only documents with the outer value.

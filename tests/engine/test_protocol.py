@@ -41,6 +41,15 @@ def test_parts_together(one: list[float], other: list[float]) -> None:
     assert math.isclose(merged.deviation, statistics.stdev(both) if len(both) > 1 else 0.0, abs_tol=1e-6)
 
 
+def test_squares_beyond_a_float_have_no_deviation() -> None:
+    """
+    The deviation of numbers whose squares exceed a float is NaN, not an error.
+    """
+    merged = of([1e200, 1.0])
+    assert merged.total == 1e200
+    assert math.isnan(merged.deviation)
+
+
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
 STORE = "workspace://SpacesStore/"
 NODEREF = STORE + UUID

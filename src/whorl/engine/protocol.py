@@ -117,13 +117,13 @@ class Statistics:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of a sample; 0 for fewer than two numbers.
+        """Standard deviation of a sample; 0 for fewer than two numbers, NaN if the squares exceed a float.
 
         Source: Solr's StatsComponent, sqrt((n * sum of squares - sum²) / (n * (n - 1))).
         """
         if self.count < 2:
             return 0.0
-        spread = self.count * self.squares - self.total**2
+        spread = self.count * self.squares - self.total * self.total
         return math.sqrt(max(spread, 0.0) / (self.count * (self.count - 1)))
 
 
