@@ -669,7 +669,13 @@ MAX_CLAUSES = 1024
 
 
 def fingerprints_to_move(
-    root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], moved_clauses: int, server: str
+    root: BoundNode,
+    count: Callable[[BoundLeaf], int],
+    *,
+    movable: tuple[type, ...],
+    moved_clauses: int,
+    server: str,
+    expanding: tuple[type, ...] = (),
 ) -> frozenset[int]:
     """Choose FINGERPRINT clauses to move into functions, so that their tokens do not count as clauses.
 
@@ -677,13 +683,15 @@ def fingerprints_to_move(
     adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
 
     `count` returns the maximum number of leaf clauses of a node, and `moved_clauses` the number of leaf clauses of a
-    moved node. The result contains `id(node)` of each node to move. If the clauses exceed the limit even after all
+    moved node. `expanding` lists types of nodes that may become more clauses than `count` says: with one of them, all
+    clauses move. The result contains `id(node)` of each node to move. If the clauses exceed the limit even after all
     moves, raise ParameterError.
     """
     nodes = list(leaves(root))
     total, moved = sum(map(count, nodes)), set[int]()
+    enough = 0 if any(isinstance(node, expanding) for node in nodes) else MAX_CLAUSES
     for node in sorted((node for node in nodes if isinstance(node, movable)), key=count, reverse=True):
-        if total <= MAX_CLAUSES or count(node) <= moved_clauses:
+        if total <= enough or count(node) <= moved_clauses:
             break
         total += moved_clauses - count(node)
         moved.add(id(node))

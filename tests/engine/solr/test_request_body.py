@@ -173,6 +173,8 @@ def test_fuzzy_words_count_as_all_that_they_may_become() -> None:
         body(*(FuzzyWord(f"x{number}", 1, "f") for number in range(21)))
 
 
+#: The fields in a Solr before 9.9.
+OLD = SolrFields(has_fuzzy_parser=False)
 ANY, ONE = WildcardCharacter.ANY, WildcardCharacter.ONE
 CLAUSES: list[tuple[Test, dict[str, Any]]] = [
     (Words('say "hi"', "f"), {"lucene": {"df": "f", "query": r'"say\u0020\u0022hi\u0022"'}}),
@@ -193,10 +195,19 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
         InOrder((("big",), ("it's",)), 3, "f"),
         {"complexphrase": {"df": "f", "inOrder": "true", "query": r'"big\u0020it\u0027s"~3'}},
     ),
-    (FuzzyWord("roam", 1, "f"), {"lucene": {"df": "f", "query": r"\u0072oam~1"}}),
-    # Unescaped, AND would be an operator.
-    (FuzzyWord("AND", 2, "f"), {"lucene": {"df": "f", "query": r"\u0041ND~2"}}),
-    (FuzzyWord("a b", 2, "f"), {"lucene": {"df": "f", "query": r"\u0061\u0020b~2"}}),
+    # Solr reads a lone * as all documents.
+    (InOrder(((ANY,),), 0, "f"), {"prefix": {"f": "f", "query": ""}}),
+    (
+        FuzzyWord("a~b", 2, "f"),
+        {
+            "bool": {
+                "should": [
+                    {"fuzzy": {"f": "f", "maxEdits": "2", "maxExpansions": "100000", "query": "a~b"}},
+                    {"term": {"f": "f", "query": "\uffff"}},
+                ]
+            }
+        },
+    ),
     (Equal("f", Kind.KEYWORD, "{!x} *"), {"term": {"f": "f", "query": "{!x} *"}}),
     (Equal("f", Kind.INTEGER, -7), {"term": {"f": "f", "query": "-7"}}),
     (Equal("f", Kind.FLOAT, 1e20), {"term": {"f": "f", "query": "1e+20"}}),
@@ -213,6 +224,11 @@ CLAUSES: list[tuple[Test, dict[str, Any]]] = [
         Between("f", Kind.KEYWORD, "a]", '"é😀'),
         {"lucene": {"df": "f", "query": r'["a\u005d" TO "\u0022\u00e9\ud83d\ude00"]'}},
     ),
+    # Solr has no notation for an empty end.
+    (Between("f", Kind.KEYWORD, "", "b"), {"lucene": {"df": "f", "query": '[* TO "b"]'}}),
+    (Between("f", Kind.KEYWORD, "", None, False), {"lucene": {"df": "f", "query": r'["\u0000" TO *]'}}),
+    (Between("f", Kind.KEYWORD, None, ""), {"lucene": {"df": "f", "query": r'[* TO "\u0000"}'}}),
+    (Between("f", Kind.KEYWORD, None, "", True, False), {"lucene": {"df": "f", "query": r'["\u0000" TO "\u0000"}'}}),
     (Exists("a b", Kind.DATE), {"lucene": {"query": r"a\ b:[* TO *]"}}),
 ]
 
@@ -226,23 +242,44 @@ def test_clauses(test: Test, query: dict[str, Any]) -> None:
     assert body["query"] == {"bool": {"must": ["*:*^=1.0"], "filter": [query]}}
 
 
+@pytest.mark.parametrize(
+    ("word", "edits", "query"),
+    # Unescaped, AND would be an operator.
+    [("roam", 1, r"\u0072oam~1"), ("AND", 2, r"\u0041ND~2"), ("a b", 2, r"\u0061\u0020b~2")],
+)
+def test_fuzzy_words_before_solr_9_9(word: str, edits: int, query: str) -> None:
+    """
+    A Solr without the parser `fuzzy` gets similar words in the syntax of the standard parser.
+    """
+    assert clause(FuzzyWord(word, edits, "f"), OLD) == {"lucene": {"df": "f", "query": query}}
+
+
+def test_fingerprints_leave_room_for_similar_words() -> None:
+    """
+    A similar word may become any number of clauses, so every fingerprint of its query is a function.
+    """
+    fingerprint, near = SharedTokens("a", tuple(range(100))), FuzzyWord("x", 1, "f")
+    assert "queries" in body(fingerprint, near)
+    assert "queries" not in search_request(BoundPlan(Bool(should=(fingerprint, near))), OLD, start=0, rows=10)
+
+
 @given(st.text(), st.sampled_from(["f", "whorl_keyword_f"]))
 def test_no_typed_character_is_syntax(text: str, field: str) -> None:
     """
     Without the escapes, only letters, digits and the clause's own syntax remain.
     """
-    pattern: Pattern = (text, ANY) if text else (ANY,)
+    pattern: Pattern = (text or "x", ANY)
     tests: list[Test] = [
         Words(text, field, slop=3),
         InOrder((pattern, pattern), 2, field),
         InOrder((pattern,), 0, field),
         FuzzyWord(text or "x", 1, field),
         WildcardValue(field, pattern),
-        Between(field, Kind.KEYWORD, text, text),
+        Between(field, Kind.KEYWORD, text or "x", text or "x"),
         Exists(text or "x", Kind.KEYWORD),
     ]
     for test in tests:
-        ((parser, arguments),) = clause(test, ()).items()
+        ((parser, arguments),) = clause(test, OLD).items()
         typed = re.sub(r"\\u[0-9a-f]{4}|\\.", "", arguments["query"], flags=re.DOTALL)
         own = re.fullmatch(r'"(.*)"~\d|(.*)~\d|\["(.*)" TO "(.*)"\]|(.*):\[\* TO \*\]|(.*)\*', typed, re.DOTALL)
         assert own, (parser, typed)

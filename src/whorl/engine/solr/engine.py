@@ -71,6 +71,7 @@ from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, 
 from whorl.engine.solr.inspect_collection import SolrCollection, TokenSource, drops_all_words, inspect
 from whorl.engine.solr.request_body import (
     EVERYTHING,
+    FUZZY_EXPANSIONS,
     documents_request,
     exists,
     facets_request,
@@ -103,6 +104,7 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
+    FuzzyWord,
     Nothing,
     SharedBands,
     SharedTokens,
@@ -709,6 +711,11 @@ class SolrEngine(ServerEngine):
             raise SchemaError(
                 f"{self._client.url} has no field {self.collection.names.minhash!r}, which FINGERPRINT asks; "
                 f"'whorl solr init {self._client.url}' adds it, and 'whorl similar' needs none"
+            )
+        if isinstance(node, FuzzyWord) and not self.collection.names.has_fuzzy_parser:
+            warnings.append(
+                f"Solr {self.collection.version.solr} finds the {FUZZY_EXPANSIONS} words of each shard that are most "
+                f"similar to {node.word!r}, and leaves out others; Solr 9.9 and newer finds all"
             )
         if not isinstance(node, WordClause) or node.field is not None:
             return fit_integers(node, self.collection.schema)

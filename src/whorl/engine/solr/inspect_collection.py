@@ -282,6 +282,7 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
             name=name if schema.is_stored(name) else None,
             scheme=scheme.name,
             spelling=spelling,
+            has_fuzzy_parser=version.has_fuzzy_parser,
         ),
         schema=schema,
         dbid=names.dbid if schema.describe(names.dbid, without="*") else None,
@@ -360,6 +361,10 @@ class SolrVersion:
     @property
     def is_tried(self) -> bool:
         return is_tested(self.solr, _TESTED_VERSIONS)
+
+    @property
+    def has_fuzzy_parser(self) -> bool:
+        return version_numbers(self.solr) >= (9, 9)
 
     def require(self) -> None:
         """Raise SchemaError if Solr is older than 8: it lacks the query parser that every search needs."""

@@ -103,7 +103,8 @@ class SolrFields:
     """The collection's names for the fields that whorl needs.
 
     `text` lists the fields that a clause without a field name searches. `scheme` is the name of the token scheme; it
-    also defines the words and shingles of sketches.
+    also defines the words and shingles of sketches. `has_fuzzy_parser` says whether Solr has the query parser `fuzzy`,
+    which finds all similar words.
     """
 
     key: str = "id"
@@ -112,6 +113,7 @@ class SolrFields:
     name: str | None = "name"
     scheme: str = Scheme().name
     spelling: Spelling = Spelling.UNITS_4
+    has_fuzzy_parser: bool = True
 
 
 def search_request(
@@ -134,7 +136,12 @@ def search_request(
     # Lucene limits the number of clauses of each query separately, so check each query alone.
     moved = [
         fingerprints_to_move(
-            root, lambda node: _leaves(node, names), movable=_FINGERPRINTS, moved_clauses=_MOVED_CLAUSES, server="Solr"
+            root,
+            lambda node: _leaves(node, names),
+            movable=_FINGERPRINTS,
+            moved_clauses=_MOVED_CLAUSES,
+            server="Solr",
+            expanding=(FuzzyWord,) if names.has_fuzzy_parser else (),
         )
         for root in roots.values()
     ]
@@ -253,7 +260,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case InOrder(words=words):
             return _field_count(node, names) * len(words) + 1
         case FuzzyWord():
-            return _field_count(node, names) * MOST_FUZZY_EXPANSIONS + 1
+            return _field_count(node, names) * FUZZY_EXPANSIONS + 1
         case Equal() | Between() | Exists():
             # Lucene may search points and docValues, and then counts both.
             return 3
@@ -301,7 +308,7 @@ class _Builder:
             case MatchAll(weight=weight):
                 return _constant({"bool": {"must": ["*:*"]}}, weight)
             case _ if isinstance(node, Test):
-                return _constant(clause(node, self._names.text), node.weight)
+                return _constant(clause(node, self._names), node.weight)
             case SharedTokens(tokens=tokens, min_should_match=minimum):
                 if minimum > len(tokens):
                     return _NO_DOCUMENT
@@ -473,28 +480,35 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     return similarity, (below + reached) / 2
 
 
-#: Lucene's limit on the words that a fuzzy query expands to (FuzzyQuery.defaultMaxExpansions).
-MOST_FUZZY_EXPANSIONS = 50
+#: Number of similar words that Solr's standard parser looks for (FuzzyQuery.defaultMaxExpansions).
+FUZZY_EXPANSIONS = 50
+#: Number of similar words that the parser `fuzzy` looks for: more than Lucene's limit on clauses allows.
+_MOST_EXPANSIONS = 100_000
 #: Characters with a meaning in the syntax of the standard query parser.
 _SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
 _NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 
 
-def clause(test: Test, text_fields: Sequence[str]) -> Json:
-    """Return the query of a clause without its score; `text_fields` are the default fields."""
+def clause(test: Test, names: SolrFields) -> Json:
+    """Return the query of a clause without its score."""
     match test:
-        case Words(field=None) | InOrder(field=None) | FuzzyWord(field=None):
-            queries = [_field_query(test, name) for name in text_fields]
+        case Words() | InOrder() | FuzzyWord():
+            fields = names.text if test.field is None else (test.field,)
+            queries = [_field_query(test, field, has_fuzzy_parser=names.has_fuzzy_parser) for field in fields]
             return queries[0] if len(queries) == 1 else {"bool": {"should": queries}}
-        case Words(field=str(field)) | InOrder(field=str(field)) | FuzzyWord(field=str(field)):
-            return _field_query(test, field)
         case Equal(field=field, kind=kind, value=value):
             return {"term": {"f": field, "query": _value(field, kind, value)}}
         case WildcardValue(field=field, pattern=pattern):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
-        case Between(field=field, kind=kind, low=low, high=high):
+        case Between(field=field, kind=kind):
+            low, high, includes_low, includes_high = test.low, test.high, test.includes_low, test.includes_high
+            # Solr cannot read an empty text as an end. Only the empty text is below "\0".
+            if low == "":
+                low, includes_low = (None if includes_low else "\0"), True
+            if high == "":
+                low, high, includes_high = (low if includes_high else "\0"), "\0", False
             ends = ("*" if end is None else _bound(_value(field, kind, end), kind) for end in (low, high))
-            opened, closed = "[" if test.includes_low else "{", "]" if test.includes_high else "}"
+            opened, closed = "[" if includes_low else "{", "]" if includes_high else "}"
             return {"lucene": {"df": field, "query": f"{opened}{' TO '.join(ends)}{closed}"}}
         case Exists(field=field):
             return exists(field)
@@ -507,19 +521,31 @@ def exists(field: str) -> Json:
     return {"lucene": {"query": f"{_escape(field)}:[* TO *]"}}
 
 
-def _field_query(test: WordClause, field: str) -> Json:
+def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Json:
     match test:
         case Words(text=text, slop=slop):
             # Do not use {!field}: for a text without words, it returns null, which is an error in a clause.
             return {"lucene": {"df": field, "query": f'"{_encode_characters(text)}"' + (f"~{slop}" if slop else "")}}
+        case InOrder(words=((WildcardCharacter.ANY,),)):
+            # Solr reads a * without a field as all documents, so ask for any word.
+            return {"prefix": {"f": field, "query": ""}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
             # Solr parses each word of the phrase as a query, so encode the whole phrase a second time.
             phrase = _encode_characters(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
+        case FuzzyWord(word=word, edits=edits) if has_fuzzy_parser:
+            options = {"f": field, "maxEdits": str(edits), "maxExpansions": str(_MOST_EXPANSIONS)}
+            # Lucene stops silently when it has as many words as clauses are allowed. With one more clause, it refuses.
+            return {"bool": {"should": [{"fuzzy": {**options, "query": word}}, _no_term(field)]}}
         case FuzzyWord(word=word, edits=edits):
             return {"lucene": {"df": field, "query": f"{_encode_characters(word, whole_word=True)}~{edits}"}}
+
+
+def _no_term(field: str) -> Json:
+    """Return a clause that matches no document, and that Lucene counts: a term of a noncharacter."""
+    return {"term": {"f": field, "query": "\uffff"}}
 
 
 def _value(field: str, kind: Kind, value: Value) -> str:
