@@ -10,7 +10,6 @@ tantivy and in Python's `re`. The results of `compile_pattern` are only for Pyth
 
 from __future__ import annotations
 
-import hashlib
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +21,7 @@ from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.model import Document
 from whorl.query.ast import Pattern, WildcardCharacter
-from whorl.query.plan.fields_and_values import encode_keyword, split_name
+from whorl.query.plan.fields_and_values import encode_digest, encode_keyword, split_name
 from whorl.query.plan.nodes import Kind, Value
 
 #: Fields whose words have a separate index field; all other fields share one index field.
@@ -191,8 +190,7 @@ def _encode_part(text: str) -> str:
     Replace blanks. If the text is long or contains control characters, shorten it to a prefix and a digest.
     """
     if len(text) > _LONGEST_PART or _CONTROL_CHARACTERS.search(text):
-        digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
-        text = f"{_CONTROL_CHARACTERS.sub('', text[:_PREFIX_LENGTH])}{_DIGEST}{digest}"
+        text = f"{_CONTROL_CHARACTERS.sub('', text[:_PREFIX_LENGTH])}{_DIGEST}{encode_digest(text)}"
     return text.replace(BETWEEN_WORDS, _BLANK)
 
 

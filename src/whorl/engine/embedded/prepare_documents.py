@@ -138,7 +138,7 @@ class DocumentPreparation:
 
 
 #: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.
-LAYOUT = "12"
+LAYOUT = "13"
 
 
 class IndexEntry(NamedTuple):

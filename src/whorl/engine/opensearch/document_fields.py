@@ -23,7 +23,6 @@ document does not contain these fields; sketch, scheme and digest are stored fie
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +42,7 @@ from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue
+from whorl.query.plan.fields_and_values import encode_digest
 
 Json: TypeAlias = dict[str, Any]
 #: Names of whorl's fields; the module docstring describes them.
@@ -337,8 +337,7 @@ def encode_blanks(text: str) -> str:
 def _shorten(text: str, longest: int) -> str:
     if len(text) * 2 <= longest or _count_units(text) <= longest:
         return text
-    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return f"{text[: min(_PREFIX_LENGTH, (longest - 33) // 2)]}{_AFTER_PREFIX}{digest}"
+    return f"{text[: min(_PREFIX_LENGTH, (longest - 33) // 2)]}{_AFTER_PREFIX}{encode_digest(text)}"
 
 
 def _count_units(text: str) -> int:

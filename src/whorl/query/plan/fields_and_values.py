@@ -210,6 +210,8 @@ def _local_name(typed: str) -> Iterator[str]:
 LONGEST_WHOLE = 1000
 #: A text longer than `LONGEST_WHOLE` is indexed as this number of its first characters, and a digest of the whole text.
 _BEGINNING = 200
+#: Noncharacters that replace the hexadecimal digits of a digest.
+_DIGEST_LETTERS = {ord(digit): 0xFDD0 + value for value, digit in enumerate("0123456789abcdef")}
 #: Maximum length in characters of a range's bound. It is below `_BEGINNING`, so that comparisons with cut texts are
 #: correct.
 LONGEST_BOUND = 100
@@ -245,7 +247,15 @@ def encode_keyword(text: str) -> str:
     """Return the indexed form of a whole (not tokenized) text; a long text is cut, and a digest is appended."""
     if len(text) <= LONGEST_WHOLE:
         return text
-    return f"{text[:_BEGINNING]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return f"{text[:_BEGINNING]}…{encode_digest(text)}"
+
+
+def encode_digest(text: str) -> str:
+    """Return a digest of a text for an index term, in letters that no pattern has.
+
+    So the letters of a pattern match only the beginning of a shortened text, and a final * its digest.
+    """
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest().translate(_DIGEST_LETTERS)
 
 
 def value_of(kind: Kind, field: str, text: str, now: datetime) -> Test:
