@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,24 @@ from whorl.model import Document
 
 DOCUMENTS = family_documents(60)
 PAIR_OPTIONS = ask_pairs("jaccard", 50, 95)
+#: A program without `if __name__ == "__main__"`, that searches in a daemonic process and in a thread.
+PROGRAM = """
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from whorl import Document, DuplicatesOptions, duplicates_among
+
+def search():
+    texts = ["one two three four five six", "a text of its own", "one, two, three, four, five, six"]
+    documents = [Document(str(row), text) for row, text in enumerate(texts)]
+    with duplicates_among(documents, DuplicatesOptions(workers=2)) as duplicates:
+        return [(pair.a.id, pair.b.id) for pair in duplicates.pairs()]
+
+print("begins", flush=True)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.apply(search))
+with ThreadPoolExecutor(1) as pool:
+    print(pool.submit(search).result())
+"""
 
 
 def written(path: Path, documents: list[Document]) -> str:
@@ -72,10 +92,12 @@ def test_several_processes_give_the_result_of_one(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="starts processes as copies")
 def test_any_iterable_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Documents that are not in parts are sent to the processes in batches, in order.
     """
+    monkeypatch.setattr("whorl.duplicates.run.start_method", lambda documents, workers: "fork" if workers > 1 else "")
     monkeypatch.setattr(worker_pool, "_DOCUMENTS_SENT", 30)
     with (
         duplicates_among(DOCUMENTS, PAIR_OPTIONS) as one,
@@ -83,6 +105,21 @@ def test_any_iterable_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         assert ids(one.pairs()) == ids(two.pairs())
         assert clusters(one) == clusters(two)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="starts processes as copies")
+@pytest.mark.parametrize("is_file", [True, False])
+def test_programs_that_cannot_start_processes_search_in_one(tmp_path: Path, *, is_file: bool) -> None:
+    """
+    Documents in memory are sketched in the process itself if it is daemonic, or has other threads: a spawned process
+    would run the program again.
+    """
+    (tmp_path / "program.py").write_text(PROGRAM)
+    with (tmp_path / "program.py").open() as program:
+        name = program.name if is_file else "-"
+        done = subprocess.run([sys.executable, name], check=False, capture_output=True, text=True, stdin=program)
+    assert (done.stdout.splitlines(), done.stderr) == (["begins", "[('0', '2')]", "[('0', '2')]"], "")
 
 
 @pytest.mark.process

@@ -57,13 +57,14 @@ def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
 
 def start_method(documents: Iterable[Document], workers: int) -> str:
     """Return the fastest safe method to start worker processes, "fork" or "spawn"; "" to work in this process."""
-    if workers < 2:
+    # A daemonic process, such as a worker of multiprocessing.Pool, must not start processes.
+    if workers < 2 or multiprocessing.current_process().daemon:
         return ""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
-    # A spawned process has neither the standard input nor the objects of this process. Only portable documents can be
-    # read in such a process.
-    return "spawn" if not isinstance(documents, InputDocuments) or documents.is_portable else ""
+    # A spawned process runs the main script again, which may have no `if __name__ == "__main__"` unless it is whorl's
+    # own command. It has neither the standard input nor the objects of this process, so documents must be portable.
+    return "spawn" if isinstance(documents, InputDocuments) and documents.is_portable else ""
 
 
 def map_in_processes(
