@@ -92,11 +92,15 @@ class Pair:
 
     def error(self, metric: Metric) -> float:
         """Return the absolute error of the estimate as a fraction."""
-        return abs(self.estimate.shares.by(metric) - self._truth(metric))
+        return abs(self.estimate.shares.measured_by(metric) - self._truth(metric))
 
     def is_held(self, metric: Metric) -> bool:
         """Check that the interval contains the true share, up to float rounding."""
-        low, truth, high = self.estimate.low.by(metric), self._truth(metric), self.estimate.high.by(metric)
+        low, truth, high = (
+            self.estimate.low.measured_by(metric),
+            self._truth(metric),
+            self.estimate.high.measured_by(metric),
+        )
         return low - 1e-9 <= truth <= high + 1e-9
 
     def _truth(self, metric: Metric) -> float:

@@ -104,7 +104,7 @@ def test_requested_recall_is_reached(
             wanted, covered = wanted + len(expected), covered + len(expected & names)
             returned, right = returned + len(names), right + len(names & expected)
             for similar in page.found:
-                low, high = similar.estimate.low.by(metric), similar.estimate.high.by(metric)
+                low, high = similar.estimate.low.measured_by(metric), similar.estimate.high.measured_by(metric)
                 is_covered[source, similar.hit.id] = low - 1e-9 <= truth.get(similar.hit.id, 0) <= high + 1e-9
         assert wanted > 10
         assert covered >= at_least(RECALL / 100, wanted)

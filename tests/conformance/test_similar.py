@@ -170,7 +170,7 @@ def test_ignored_boilerplate_does_not_count(store: Store, embedded_store: Store,
         enough = {
             name
             for name, residual in rests.items()
-            if residual and residual.shares.by(Metric(metric)) >= 0.3 and residual.shared_shingles >= least
+            if residual and residual.shares.measured_by(Metric(metric)) >= 0.3 and residual.shared_shingles >= least
         }
         assert enough
         residuals = {similar.hit.id: similar.residual for similar in page.found}

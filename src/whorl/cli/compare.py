@@ -11,7 +11,7 @@ from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.terminal import console, print_notes
 from whorl.cli.shared.flags import STORE, operation_options, with_boilerplate_texts
 from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, resolve_reference
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare_texts import Comparison, rejoin_pair, words_of
 from whorl.fingerprint.shingling import Scheme
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.store import Store
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @STORE

@@ -23,7 +23,7 @@ from rich.console import Console
 from whorl.cli.render.comparison import shorten
 from whorl.cli.render.result_tables import page_table, similar_table, sources_table, totals_line
 from whorl.cli.render.terminal import console
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.file_formats import decode
 from whorl.model import Document
@@ -40,7 +40,7 @@ _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me 
 _MOST_OF_A_KIND = 600
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.option(
     "--store", "folder", type=click.Path(path_type=Path, file_okay=False), help="Folder to keep the demo's store in."
 )

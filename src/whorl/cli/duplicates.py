@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from whorl.cli.shared.flags import operation_options
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.operations import DuplicatesOperation
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH…]")
 @click.option("--store", metavar="STORE", help="The store to search if no PATH is given, as in other commands.")
 @operation_options(DuplicatesOperation)

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import click
 
 from whorl.cli.shared.flags import operation_options
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.fingerprint.fingerprint_texts import as_json, as_npy, as_text
 from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import SimhashOperation
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("file")
 @click.option("--scheme", "scheme_name", metavar="NAME", help="What the fingerprint depends on: icu70, icu74 or icu77.")
 @click.option(
@@ -49,7 +49,7 @@ def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> No
         click.echo((as_json if form == "json" else as_text)(text, scheme, codec))
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @operation_options(SimhashOperation)
 def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 from click.exceptions import Exit
 
-from whorl.cli.shared.single_value_options import Group
+from whorl.cli.shared.single_value_options import SingleValueGroup
 from whorl.errors import ParameterError, QueryError, WhorlError
 
 #: Pause before Ctrl-C is sent again, in seconds.
@@ -67,7 +67,7 @@ _SERVICES = {"mcp", "serve"}
 _STANDARD_OUTPUT = 1
 
 
-class _Group(Group):
+class _Group(SingleValueGroup):
     """Imports commands when they run, and turns whorl's errors into one message and an exit code.
 
     The exit code is 2 for invalid input, and 1 for other errors. `commands` holds only names and help texts, for the

@@ -9,7 +9,7 @@ import click
 from whorl.cli.render.terminal import console, explanation, print_notes
 from whorl.cli.shared.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
 from whorl.cli.shared.open_store_and_documents import open_existing_store, read_named_files
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.store import Store
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("query")
 @STORE
 @SOURCE_FILE
@@ -47,7 +47,7 @@ def search(
         show_page(query, prepared, options, as_json=as_json, explained=explained)
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("query")
 @STORE
 @SOURCE_FILE

@@ -7,13 +7,13 @@ from dataclasses import replace
 import click
 
 from whorl.cli.shared.flags import STORE
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import ParameterError
 from whorl.settings.settings import Settings
 from whorl.store import open_store
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @STORE
 @click.option("--host", help="Address to listen on. Default: that of WHORL_LISTEN, or 127.0.0.1.")
 @click.option(
@@ -51,7 +51,7 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool, 
         serve_store(opened, settings)
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @STORE
 @click.option("--write", "writes", is_flag=True, help="Also let the assistant store and delete documents.")
 def mcp(store: str | None, writes: bool) -> None:

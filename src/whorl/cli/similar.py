@@ -18,7 +18,7 @@ from whorl.cli.shared.open_store_and_documents import (
     open_store_or_files,
     resolve_reference,
 )
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation
@@ -32,7 +32,7 @@ _ONE_PERCENT = 0.01
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("document", required=False, metavar="[SOURCE]")
 @add_search_options
 @click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")
@@ -110,7 +110,7 @@ def similar(
     shown = "" if len(page.found) == page.total else f", {plural(len(page.found), 'hit')} shown"
     click.echo(f"{about}{plural(page.total, 'document')} {format_condition(page.plan)}{shown}; {page_promise(page)}")
     if miss is not None:
-        share = miss.estimate.shares.by(page.plan.metric)
+        share = miss.estimate.shares.measured_by(page.plan.metric)
         threshold = f"{max(1, math.floor(100 * share))}" if share >= _ONE_PERCENT else f"{share:.1g}"
         again = shlex.join([*_command(), "--threshold", threshold])
         share_shown = percent(share, is_exact=miss.estimate.is_exact)

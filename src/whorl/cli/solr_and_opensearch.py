@@ -17,7 +17,7 @@ import click
 
 from whorl.cli.render.terminal import print_problems
 from whorl.cli.shared.flags import PassagesCommand, operation_option, store_flag
-from whorl.cli.shared.single_value_options import Group
+from whorl.cli.shared.single_value_options import SingleValueGroup
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.operations import IndexOperation
 from whorl.output.formatting import plural
@@ -44,7 +44,7 @@ NAME = click.option("--name", metavar="FIELD", help="The field with the names to
 PASSAGES = operation_option(IndexOperation, "passages")
 
 
-@click.group(cls=Group)
+@click.group(cls=SingleValueGroup)
 def solr() -> None:
     """Look after a Solr collection, or start a Solr to try out."""
 
@@ -167,7 +167,7 @@ def _client(url: str) -> Any:
     return SolrClient(url, _load_settings().solr_access)
 
 
-@click.group(cls=Group)
+@click.group(cls=SingleValueGroup)
 def opensearch() -> None:
     """Look after an index of OpenSearch or Elasticsearch, or start a server to try out."""
 

@@ -18,7 +18,7 @@ from whorl.cli.shared.open_store_and_documents import (
     resolve_reference,
 )
 from whorl.cli.shared.output_files import open_output, report_file
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.operations import SourcesOperation
 from whorl.output.compare_documents import ReadText
 from whorl.output.formatting import as_json as json_text
@@ -30,7 +30,7 @@ from whorl.search.similar.fetch_query_sources import SOURCE
 _LEVELS: tuple[Level, ...] = get_args(Level)
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("named", metavar="TEXT")
 @add_search_options
 @operation_options(SourcesOperation)

@@ -13,7 +13,7 @@ import click
 from whorl.cli.render.terminal import print_notes
 from whorl.cli.shared.flags import STORE, operation_options, store_flag
 from whorl.cli.shared.open_store_and_documents import open_existing_store
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.engine.protocol import Engine, MinHashPart
 from whorl.errors import ParameterError, StoreError, format_names, shorten_repr, without_login
 from whorl.operations import DeleteOperation, Paging
@@ -31,7 +31,7 @@ _MINHASH: Mapping[MinHashPart, str] = {
 _LISTED = 5
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @STORE
 @click.option("--verify", is_flag=True, help="Compare all files of a store on disk with their check sums.")
 def status(store: str | None, verify: bool) -> None:
@@ -82,7 +82,7 @@ def _missing(engine: Engine, kind: str, name: str, flag: str) -> Iterator[str]:
         yield f"passages, so sources with short passages can be missed; {remedy}"
 
 
-@click.command("list", cls=Command)
+@click.command("list", cls=SingleValueCommand)
 @STORE
 @operation_options(Paging)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the total, and each document's id and name.")
@@ -103,7 +103,7 @@ def list_documents(store: str | None, options: Paging, as_json: bool) -> None:
     click.echo(f"{plural(page.total, 'document')}{shown}{more}")
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @STORE
 @operation_options(DeleteOperation)
@@ -136,7 +136,7 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
         click.echo(f"{plural(count, 'document')} deleted")
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("folder", type=click.Path(path_type=Path))
 def upgrade(folder: Path) -> None:
     """Bring a store of an earlier version up to date.

@@ -16,7 +16,7 @@ from whorl.cli.render.terminal import console, print_notes, show_progress
 from whorl.cli.shared.flags import HTML, STORE, operation_options
 from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, resolve_reference
 from whorl.cli.shared.output_files import open_output, report_file
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation
@@ -43,7 +43,7 @@ _NOTATIONS = _HTML_SUFFIXES | {".json"}
 _INDENT = "   "
 
 
-@click.command(cls=Command)
+@click.command(cls=SingleValueCommand)
 @click.argument("named", metavar="TEXT")
 @STORE
 @operation_options(VerifyOperation)

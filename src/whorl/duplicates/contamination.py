@@ -357,7 +357,7 @@ class ReferenceMatches:
         #: Matches; `pairs` yields them in this order.
         self._matches = sorted(
             (match for match in matches if is_last[match.row]),
-            key=lambda match: (-match.pair.shares.by(options.pairs.metric), match.text),
+            key=lambda match: (-match.pair.shares.measured_by(options.pairs.metric), match.text),
         )
         self.documents = int(np.count_nonzero(is_last))
         self.too_short = int(np.count_nonzero(np.concatenate(is_too_short) & is_last))

@@ -260,12 +260,12 @@ class Duplicates:
             for a, b, rows in self._expand_copies(batch, new=new):
                 known = self.members(np.unique(np.concatenate([a, b])).tolist())
                 # A copy of the second document can come before the first document.
-                is_turned = self._firsts[a] != batch.a[rows]
-                columns = (a.tolist(), b.tolist(), rows.tolist(), is_turned.tolist())
-                for one, other, row, turned in zip(*columns, strict=True):
+                is_swapped = self._firsts[a] != batch.a[rows]
+                columns = (a.tolist(), b.tolist(), rows.tolist(), is_swapped.tolist())
+                for one, other, row, swap in zip(*columns, strict=True):
                     residual = residual_shares[row]
-                    if residual is not None and turned:
-                        residual = residual.of_turned_pair()
+                    if residual is not None and swap:
+                        residual = residual.swapped()
                     yield Pair.of_counts(known[one], known[other], shared[row], low[row], high[row], residual)
 
     def _residual_shares(self, a: Numbers, b: Numbers) -> list[Shares | None]:

@@ -68,7 +68,7 @@ def decide_retention(
             if not is_kept:
                 decisions.to_delete.add(match.b.id)
             if with_columns:
-                values = (match.a.id, is_kept, round_down(match.shares.by(metric)))
+                values = (match.a.id, is_kept, round_down(match.shares.measured_by(metric)))
                 decisions.added_columns[match.b.id] = dict(zip(ADDED, values, strict=True))
     return decisions
 

@@ -198,5 +198,5 @@ def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
     """
     yield f"{printable(repeats.id)} repeats"
     for match in repeats.found:
-        share = percent(match.estimate.shares.by(metric), is_exact=match.estimate.is_exact)
+        share = percent(match.estimate.shares.measured_by(metric), is_exact=match.estimate.is_exact)
         yield f"{share:>10}  {title_of(match.hit.id, match.hit.name)}"

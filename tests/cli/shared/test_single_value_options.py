@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.running import whorl
 from whorl.cli.main import main
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_all_commands_refuse_a_second_value() -> None:
     """
     Every command is one of whorl's class, which refuses a second value.
     """
-    assert all(isinstance(command, Command) for command in [main, *_commands(main)])
+    assert all(isinstance(command, SingleValueCommand) for command in [main, *_commands(main)])

@@ -339,7 +339,7 @@ def test_similar_without_sketches(client: SolrClient) -> None:
                 assert estimates
                 by = Metric(metric)
                 held = [
-                    estimate.low.by(by) - 1e-9 <= exact[name] <= estimate.high.by(by) + 1e-9
+                    estimate.low.measured_by(by) - 1e-9 <= exact[name] <= estimate.high.measured_by(by) + 1e-9
                     for name, estimate in estimates.items()
                 ]
                 assert sum(held) >= 0.8 * len(held)

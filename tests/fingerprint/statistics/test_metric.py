@@ -41,7 +41,7 @@ def test_overlap_is_the_least_that_reaches_the_threshold(metric: Metric, thresho
     smallest, largest = sizes_for(metric, threshold, a)
     if reaching:
         assert needed == reaching[0]
-        assert Shares.of_counts(needed, a, b).by(metric) == pytest.approx(float(value(needed)))
+        assert Shares.of_counts(needed, a, b).measured_by(metric) == pytest.approx(float(value(needed)))
         assert smallest <= b
         assert largest is None or b <= largest
     else:
@@ -104,9 +104,9 @@ def test_shares_by_hand() -> None:
     """
     shares = Shares.of_counts(10, 20, 40)
     assert (shares.jaccard, shares.a_in_b, shares.b_in_a) == (0.2, 0.5, 0.25)
-    assert [shares.by(metric) for metric in Metric] == [0.2, 0.5, 0.25, 0.5]
+    assert [shares.measured_by(metric) for metric in Metric] == [0.2, 0.5, 0.25, 0.5]
     assert Shares.of_counts(0, 0, 0) == Shares(0.0, 0.0, 0.0)
-    assert Shares.of_counts(0, 0, 5).by(Metric.CONTAINMENT) == 0.0
+    assert Shares.of_counts(0, 0, 5).measured_by(Metric.CONTAINMENT) == 0.0
 
 
 @pytest.mark.parametrize(

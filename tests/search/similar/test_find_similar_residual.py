@@ -93,7 +93,7 @@ def test_hits_match_the_remaining_text(store: Store, compared: dict[str, dict[st
             enough = {
                 name: residual
                 for name, residual in rests.items()
-                if residual.shares.by(Metric(metric)) >= threshold / 100
+                if residual.shares.measured_by(Metric(metric)) >= threshold / 100
             }
             assert all(hit.residual == enough[hit.hit.id] for hit in page.found)
             assert (page.total, page.is_total_exact) == (len(page.found), True)
@@ -102,7 +102,9 @@ def test_hits_match_the_remaining_text(store: Store, compared: dict[str, dict[st
             assert scores == sorted(scores, reverse=True)
             for hit in page.found:
                 assert hit.estimate.shares == others[hit.hit.id].shares
-                assert hit.hit.score == pytest.approx(100 * enough[hit.hit.id].shares.by(Metric(metric)), abs=1e-4)
+                assert hit.hit.score == pytest.approx(
+                    100 * enough[hit.hit.id].shares.measured_by(Metric(metric)), abs=1e-4
+                )
     assert found_of_them >= 0.95 * wanted > 10
     everything = store.similar("00-0", metric=metric, threshold=30, rows=50, common_above=LINE)
     assert everything.total > 20

@@ -121,7 +121,7 @@ def test_hits_of_estimates(metric: Metric) -> None:
     ]
     assert list(ranked) == sort_hits(expected, metric)
     decided, undecided = ranked.split(Fraction(1, 2))
-    is_decided = [hit for hit in ranked if hit.estimate.is_exact or hit.estimate.low.by(metric) >= 0.5]
+    is_decided = [hit for hit in ranked if hit.estimate.is_exact or hit.estimate.low.measured_by(metric) >= 0.5]
     assert list(decided) == is_decided
     assert list(undecided) == [hit for hit in ranked if hit not in is_decided]
 

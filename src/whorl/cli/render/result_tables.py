@@ -92,7 +92,7 @@ def _shares(similar: SimilarHit, before_residual: str) -> list[Text]:
     shares = [_percentage(similar.estimate, metric) for metric in _COLUMNS]
     if similar.residual is not None:
         for share, metric in zip(shares, _COLUMNS, strict=True):
-            share.append(f"{before_residual}({percent(similar.residual.shares.by(metric))})")
+            share.append(f"{before_residual}({percent(similar.residual.shares.measured_by(metric))})")
     return [*shares, Text(f"{similar.estimate.hit_size:,}")]
 
 
@@ -103,7 +103,7 @@ def _width_left(shares: Sequence[Sequence[Text]], width: int) -> int:
 
 
 def _percentage(estimate: Estimate, metric: Metric) -> Text:
-    value, low, high = (shares.by(metric) for shares in (estimate.shares, estimate.low, estimate.high))
+    value, low, high = (shares.measured_by(metric) for shares in (estimate.shares, estimate.low, estimate.high))
     text = Text(percent(value))
     return text if low == high else text.append(f" {percent_interval(low, high)}", "dim")
 

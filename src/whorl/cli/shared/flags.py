@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from whorl.cli.shared.single_value_options import Command
+from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import ParameterError, without_login
 from whorl.operations import Boilerplate, OptionField, changed_options, options_of
 
@@ -51,7 +51,7 @@ def store_flag(name: str | None) -> str:
     return "" if name is None else f" --store {shlex.quote(without_login(name))}"
 
 
-class PassagesCommand(Command):
+class PassagesCommand(SingleValueCommand):
     """Click command that reads `--passages` without a number as `--passages=20`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

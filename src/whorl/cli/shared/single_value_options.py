@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-class Command(click.Command):
+class SingleValueCommand(click.Command):
     """Click command that refuses a second value of an option; click itself would use only the last value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -17,5 +17,5 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-class Group(Command, click.Group):
-    command_class = Command
+class SingleValueGroup(SingleValueCommand, click.Group):
+    command_class = SingleValueCommand

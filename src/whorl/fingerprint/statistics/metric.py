@@ -163,11 +163,11 @@ class Shares:
             shared / either if either else 0.0, shared / size_a if size_a else 0.0, shared / size_b if size_b else 0.0
         )
 
-    def of_turned_pair(self) -> Shares:
+    def swapped(self) -> Shares:
         """Return the shares of the same documents, with A and B exchanged."""
         return Shares(self.jaccard, self.b_in_a, self.a_in_b)
 
-    def by(self, metric: Metric) -> float:
+    def measured_by(self, metric: Metric) -> float:
         """Return the share that a metric measures."""
         return max(self.a_in_b, self.b_in_a) if metric is Metric.CONTAINMENT else float(getattr(self, metric.value))
 

@@ -106,7 +106,7 @@ class TextVerifier:
         metric, order = self._criteria.metric, order_of(self._criteria.metric)
         unread = sorted(
             (similar for similar in hits if not similar.estimate.is_exact),
-            key=lambda similar: (-similar.estimate.high.by(order), similar.hit.id),
+            key=lambda similar: (-similar.estimate.high.measured_by(order), similar.hit.id),
         )
         known = sort_hits((similar for similar in hits if similar.estimate.is_exact), metric)
         own = text_of(self._engine, self._source) if unread and end else None
@@ -115,7 +115,9 @@ class TextVerifier:
         without_text: list[SimilarHit] = []
         while unread and own is not None and (left := self._texts_left(MOST_READ_FOR_PAGE)):
             lacking = end - len(known)
-            if lacking <= 0 and known[end - 1].estimate.shares.by(order) >= unread[0].estimate.high.by(order):
+            if lacking <= 0 and known[end - 1].estimate.shares.measured_by(order) >= unread[
+                0
+            ].estimate.high.measured_by(order):
                 break
             wanted = unread[: min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, left)]
             group = next(chunks(wanted, _hit_size, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))

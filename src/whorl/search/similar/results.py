@@ -98,7 +98,9 @@ class RankedHits:
     def from_hits(cls, hits: Sequence[SimilarHit], metric: Metric) -> RankedHits:
         candidates = CandidatePage(len(hits), tuple((similar.hit, None) for similar in hits))
         return cls(
-            HitGroup(_rank_of(hit, metric), estimate.low.by(metric), candidates, (at,), (estimate,), 0, hit.residual)
+            HitGroup(
+                _rank_of(hit, metric), estimate.low.measured_by(metric), candidates, (at,), (estimate,), 0, hit.residual
+            )
             for at, (hit, estimate) in enumerate((hit, hit.estimate) for hit in hits)
         )
 
@@ -225,7 +227,7 @@ class Similar:
 
 
 def score_hit(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
-    return SimilarHit(replace(hit, score=_percent_score(estimate.shares.by(metric))), estimate)
+    return SimilarHit(replace(hit, score=_percent_score(estimate.shares.measured_by(metric))), estimate)
 
 
 def order_of(metric: Metric) -> Metric:
@@ -244,7 +246,7 @@ def sort_hits(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
 
 def _rank_of(similar: SimilarHit, metric: Metric) -> _Rank:
     shares = (similar.residual or similar.estimate).shares
-    return _rank(shares.by(order_of(metric)), shares.jaccard, shares.by(metric))
+    return _rank(shares.measured_by(order_of(metric)), shares.jaccard, shares.measured_by(metric))
 
 
 def _rank(ordered: float, jaccard: float, share: float) -> _Rank:

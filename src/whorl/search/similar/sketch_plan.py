@@ -458,7 +458,11 @@ def smallest_promised_share(plan: SketchPlan, branch: Branch) -> float | None:
         return None
     enough = int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
     is_possible = enough <= min(plan.source_size, branch.smallest_size)
-    return Shares.of_counts(enough, plan.source_size, branch.smallest_size).by(plan.metric) if is_possible else None
+    return (
+        Shares.of_counts(enough, plan.source_size, branch.smallest_size).measured_by(plan.metric)
+        if is_possible
+        else None
+    )
 
 
 def find_promised_size(plan: SketchPlan) -> int | None:
