@@ -106,7 +106,7 @@ def test_integers_beyond_64_bits_become_text() -> None:
         "n": ("18446744073709551616",),
     }
     assert made.fields_with_large_integers() == ["k", "m"]
-    kinds = {name: {kind for field, kind, _ in made.wholes() if field == name} for name in "klmn"}
+    kinds = {name: {kind for field, kind, _ in made.whole_values() if field == name} for name in "klmn"}
     assert kinds == {"k": {Kind.INTEGER, Kind.KEYWORD}, "l": {Kind.INTEGER}, "m": {Kind.KEYWORD}, "n": {Kind.KEYWORD}}
 
 
@@ -148,7 +148,7 @@ def test_values_in_three_ways() -> None:
     assert made.values() == {
         "n": ("1", "1", "1.0", "true"), "when": ("2021-05-03",), "t": ("x", "x"), "f": ("-0.0",), "0": (),
     }  # fmt: skip
-    assert made.wholes() == [
+    assert made.whole_values() == [
         ("name", Kind.KEYWORD, "The name"),
         ("n", Kind.INTEGER, 1),
         ("n", Kind.FLOAT, 1.0),
@@ -157,7 +157,7 @@ def test_values_in_three_ways() -> None:
         ("t", Kind.KEYWORD, "x"),
         ("f", Kind.FLOAT, 0.0),
     ]
-    assert Document("a", "").wholes() == []
+    assert Document("a", "").whole_values() == []
 
 
 @given(documents, documents)

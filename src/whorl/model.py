@@ -96,7 +96,7 @@ class Document:
         """Check whether a digest from a store is this document's; servers store only the first letters of a digest."""
         return stored is not None and self.digest.startswith(stored)
 
-    def wholes(self) -> list[tuple[str, Kind, Value]]:
+    def whole_values(self) -> list[tuple[str, Kind, Value]]:
         """Return the distinct whole values of the name and the properties, as triples (field, type, value).
 
         A whole value is a value that is not split into words.

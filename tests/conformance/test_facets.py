@@ -35,7 +35,7 @@ def counted(store: Store, plan: BoundPlan, facet: Facet) -> list[tuple[Value, in
 def owners(collection: list[Document], field: str, kind: Kind) -> Counter[Value]:
     """Return each value's number of documents, counted in a loop."""
     return Counter(
-        value for document in collection for name, own, value in document.wholes() if (name, own) == (field, kind)
+        value for document in collection for name, own, value in document.whole_values() if (name, own) == (field, kind)
     )
 
 
@@ -86,7 +86,7 @@ def test_statistics(store: Store, collection: list[Document]) -> None:
     Statistics equal those of Python's own library, for integers and other numbers; a field without numbers has none.
     """
     for kind in (Kind.INTEGER, Kind.FLOAT):
-        numbers = [float(value) for document in collection for name, own, value in document.wholes()
+        numbers = [float(value) for document in collection for name, own, value in document.whole_values()
                    if (name, own) == ("price", kind)]  # fmt: skip
         (figures,) = store.engine.facets(ALL, [StatisticsFacet(kind, place(store, "price", kind))])
         assert isinstance(figures, Statistics)
@@ -143,7 +143,7 @@ def test_questions_of_one_request(store: Store, collection: list[Document]) -> N
 
 def number(document: Document) -> int:
     """Return the pages of a document, or 0 without a value."""
-    pages = next((value for name, _, value in document.wholes() if name == "pages"), 0)
+    pages = next((value for name, _, value in document.whole_values() if name == "pages"), 0)
     assert isinstance(pages, int)
     return pages
 

@@ -12,9 +12,9 @@ from whorl.service.route_paths import (
     DOCUMENTS,
     SEARCH,
     TICKETS,
+    accesses_store,
     has_alfresco_format,
     is_log_in,
-    is_of_the_store,
     is_upload,
     may_contain_text,
 )
@@ -41,7 +41,7 @@ def test_paths(path: str, alfresco: bool, of_the_store: bool) -> None:
     """
     Paths are compared by whole parts, from the beginning.
     """
-    assert (has_alfresco_format(path), is_of_the_store(path)) == (alfresco, of_the_store)
+    assert (has_alfresco_format(path), accesses_store(path)) == (alfresco, of_the_store)
 
 
 def test_routes_that_need_no_key(embedded_contracts: Store) -> None:
@@ -50,7 +50,7 @@ def test_routes_that_need_no_key(embedded_contracts: Store) -> None:
     """
     described = create_app(embedded_contracts).openapi()["paths"]
     assert len(described) > 10
-    assert {path for path in described if not is_of_the_store(path)} == {"/healthz", "/readyz"}
+    assert {path for path in described if not accesses_store(path)} == {"/healthz", "/readyz"}
 
 
 def test_a_log_in_and_an_upload_are_posts() -> None:

@@ -414,7 +414,7 @@ class Engine(Protocol):
     def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches in batches, ordered by id; start after the batch with this cursor."""
 
-    def reads_candidates_later(self, plan: BoundPlan) -> bool:
+    def has_lazy_candidates(self, plan: BoundPlan) -> bool:
         """Check whether `candidates` reads no sketches for this plan, so that even a long page takes little time."""
         return False
 

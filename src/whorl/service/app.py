@@ -46,7 +46,7 @@ from whorl.service.middleware.request_checks import (
     check_host,
 )
 from whorl.service.responses import AlfrescoFailure, Failure, Json, answer_failures
-from whorl.service.route_paths import TICKETS, has_alfresco_format, is_of_the_store
+from whorl.service.route_paths import TICKETS, accesses_store, has_alfresco_format
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
@@ -212,7 +212,7 @@ def describe(app: FastAPI, credentials: Credentials) -> _Json:
         methods.pop("head", None)
         for method, about in methods.items():
             _describe_failures(path, about)
-            if not credentials.is_open and is_of_the_store(path) and (method, path) != ("post", TICKETS):
+            if not credentials.is_open and accesses_store(path) and (method, path) != ("post", TICKETS):
                 about["security"] = [{name: []} for name in _SECURITY]
     components = description.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
@@ -234,7 +234,7 @@ def _failures() -> _Json:
 def _describe_failures(path: str, about: _Json) -> None:
     """Describe the failures of a route in OpenAPI. Invalid requests get status 400, not FastAPI's 422."""
     statuses = {400} if about["responses"].pop("422", None) else set()
-    if is_of_the_store(path):
+    if accesses_store(path):
         statuses |= {*_OF_THE_STORE}
     if "requestBody" in about:
         statuses |= {400, *_OF_A_BODY}

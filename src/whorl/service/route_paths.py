@@ -32,7 +32,7 @@ def has_alfresco_format(path: str) -> bool:
     return path == ALFRESCO or path.startswith(f"{ALFRESCO}/")
 
 
-def is_of_the_store(path: str) -> bool:
+def accesses_store(path: str) -> bool:
     """Check whether the routes at a path read or change the store, so that checks and limits apply."""
     return path.startswith(("/api/", f"{ALFRESCO}/"))
 

@@ -43,11 +43,13 @@ _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
 #: Settings whose values are credentials for servers.
 _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 #: Variables of whorl's own tests and benchmarks, which are not checked.
-_OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
+_TEST_VARIABLES = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
 #: prometheus_client's variable for the folder that worker processes share. Their metrics are also in this folder.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 #: Matches the endings of variables that Kubernetes adds to every container for a service called whorl or whorl-….
-_OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
+_KUBERNETES_VARIABLES = re.compile(
+    r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$"
+)
 #: Matches the values of Kubernetes' variables that end in _PORT. A mistyped setting may have the same ending, but has
 #: another value.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
@@ -580,8 +582,8 @@ def _require_known(environ: Mapping[str, str]) -> None:
     for name in environ:
         if name.startswith(PREFIX) and not (
             name in known
-            or _OF_THE_TESTS.fullmatch(name)
-            or _OF_KUBERNETES.search(name)
+            or _TEST_VARIABLES.fullmatch(name)
+            or _KUBERNETES_VARIABLES.search(name)
             or (name.endswith("_PORT") and _LINK.match(environ[name]))
             or not environ[name]
         ):

@@ -57,7 +57,7 @@ def test_new_and_stored_documents_have_equal_tokens(
         assert [kind.tolist() for kind in kinds] == [tokens.tolist() for tokens in again]
         assert len(kinds) == len(made.token_bits) == (2 if passages is None else 3)
         assert bool(kinds[0].size) == (minhash != "none" and bool(entry.tokens.size))
-        assert (entry.values, entry.wholes) == (change.entry.values, change.entry.wholes)
+        assert (entry.values, entry.whole_values) == (change.entry.values, change.entry.whole_values)
         if passages:
             assert kinds[2].tolist() == winnow(read_joined_words(document.text, "icu74"), passages).tolist()
     assert made.words("Call  me Ishmael.") == ["call", "me", "ishmael"]
@@ -70,7 +70,7 @@ def test_equal_values_are_indexed_once() -> None:
     made = DocumentPreparation(Scheme(), SketchScheme(), None)
     lists = (["red car", "blue"], ["red car", "blue", "red car"])
     (_, once), (_, repeated) = made.prepare([Document("a", "", properties={"k": values}) for values in lists])
-    assert (repeated.values, repeated.wholes) == (once.values, once.wholes)
+    assert (repeated.values, repeated.whole_values) == (once.values, once.whole_values)
     assert len(once.values) == 2
 
 

@@ -103,7 +103,7 @@ def test_written_documents_are_seen_by_writers_and_readers(
         == expected
     )
     assert {file.name for file in path.iterdir()} == {
-        "runs.json",
+        "segments.json",
         *(segment.name for segment in index.snapshot().segments),
     }
 
@@ -231,7 +231,7 @@ def test_uncommitted_changes_disappear(tmp_path: Path, monkeypatch: pytest.Monke
     later.begin()
     later.commit(1)
     assert tokens_by_document(later) == {}
-    assert [file.name for file in (tmp_path / "tokens").iterdir()] == ["runs.json"]
+    assert [file.name for file in (tmp_path / "tokens").iterdir()] == ["segments.json"]
 
 
 def test_other_things_are_no_tokens(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_other_things_are_no_tokens(tmp_path: Path) -> None:
     index.commit(1)
     with pytest.raises(IndexBrokenError, match="not the index of this store"):
         TokenIndex(tmp_path / "tokens", "yours", BITS).snapshot()
-    names = tmp_path / "tokens" / "runs.json"
+    names = tmp_path / "tokens" / "segments.json"
     raw = names.read_bytes()
     for damaged in (b"", raw[:-1], raw.replace(b"1", b"2", 1), b"{}\n0"):
         names.unlink()

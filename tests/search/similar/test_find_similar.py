@@ -18,7 +18,7 @@ def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monke
     """
     A candidate that appears on two pages because of concurrent writes is one hit.
     """
-    monkeypatch.setattr(Watched, "reads_candidates_later", lambda *_: False)
+    monkeypatch.setattr(Watched, "has_lazy_candidates", lambda *_: False)
     monkeypatch.setattr(find_similar, "CANDIDATES_AT_ONCE", 7)
     quiet = store.similar("whole", threshold=20, rows=100)
     engine.shifted = True

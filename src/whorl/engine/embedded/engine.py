@@ -239,7 +239,7 @@ class EmbeddedEngine(Engine):
             self._index_folder / INDEX,
             preparation.index_name(self._records.store),
             preparation.token_bits,
-            self._merging_ended,
+            self._release_after_merge,
             self._read_minhash if preparation.minhash == "short" else None,
         )
         self._runner = PlanRunner(self._records, self._index, self._scheme.profile, preparation.words)
@@ -451,9 +451,9 @@ class EmbeddedEngine(Engine):
                 merged()
         finally:
             self._merged.set()
-            self._merging_ended()
+            self._release_after_merge()
 
-    def _merging_ended(self) -> None:
+    def _release_after_merge(self) -> None:
         """Release the write lock after a merge, unless a writer uses it."""
         with self._writing:
             if self._is_open and self._writer is None:
@@ -637,7 +637,7 @@ class EmbeddedEngine(Engine):
             cursor = batch[-1].id
             yield ScanBatch(tuple((document.id, document.name, document.sketch) for document in batch), cursor)
 
-    def reads_candidates_later(self, plan: BoundPlan) -> bool:
+    def has_lazy_candidates(self, plan: BoundPlan) -> bool:
         return True
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:

@@ -129,7 +129,7 @@ class DocumentPreparation:
         for document, tokens, values, hashed in zip(*columns, strict=True):
             has_content = self.keeps_texts and document.text
             content = [("content", join_terms("content", hashed.words))] if has_content else []
-            yield IndexEntry(tokens, [*content, *values], document.wholes())
+            yield IndexEntry(tokens, [*content, *values], document.whole_values())
 
     def _values(self, documents: Sequence[Document]) -> Iterator[list[tuple[str, str]]]:
         """Yield the values of each document: its name and its distinct property values (see `IndexEntry.values`)."""
@@ -149,7 +149,7 @@ class IndexEntry(NamedTuple):
 
     tokens: DocumentTokens
     values: Sequence[tuple[str, str]]
-    wholes: Sequence[tuple[str, Kind, Value]] = ()
+    whole_values: Sequence[tuple[str, Kind, Value]] = ()
 
 
 class Change(NamedTuple):
@@ -212,8 +212,10 @@ def fill_tantivy_document(document: tantivy.Document, document_id: str, number: 
         if words:
             # tantivy leaves a gap between two values, so no phrase matches across them.
             document.add_text(words_field(name), words)
-    present = {(name, kind) for name, kind, _ in entry.wholes} | {(name, Kind.TEXT) for name, words in entry.values}
+    present = {(name, kind) for name, kind, _ in entry.whole_values} | {
+        (name, Kind.TEXT) for name, words in entry.values
+    }
     for name, kind in present:
         document.add_text("values", presence_term(name, kind))
-    for name, kind, value in entry.wholes:
+    for name, kind, value in entry.whole_values:
         document.add_text("values", value_term(name, kind, value))

@@ -109,12 +109,12 @@ class PlanRunner:
             # snapshot.
             changed = self._records.find_changed_since(snapshot.applied)
             if changed is not None:
-                return self._many_candidates(snapshot, plan, matches, (start, rows), changed)
+                return self._indexed_candidates(snapshot, plan, matches, (start, rows), changed)
         total, hits = self._read_page(plan, start, rows, self._records.sketched_documents, matches)
         sketched = ((Hit(row.id, row.name, score), row.sketch) for row, score in hits)
         return CandidatePage(total, tuple(sketched), plan.warnings)
 
-    def _many_candidates(
+    def _indexed_candidates(
         self,
         snapshot: TokenSnapshot,
         plan: BoundPlan,
@@ -232,7 +232,7 @@ class PlanRunner:
             require_time()
             for head in self._records.heads("id", batch):
                 values = values_by_id.setdefault(head.id, {})
-                for name, kind, value in [("id", Kind.KEYWORD, head.id), *head.document().wholes()]:
+                for name, kind, value in [("id", Kind.KEYWORD, head.id), *head.document().whole_values()]:
                     if (kind, name) in counted:
                         shortened = encode_keyword(str(value)) if kind is Kind.KEYWORD else value
                         values.setdefault((kind, name), []).append(shortened)
@@ -357,7 +357,7 @@ def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tupl
 
     def value(hit: tuple[str, float]) -> Any:
         document = documents.get(hit[0])
-        whole_values = document.wholes() if document else []
+        whole_values = document.whole_values() if document else []
         values = ([whole for name, kind, whole in whole_values if (kind, name) == own] for own in key.engine_fields)
         return next((extreme(present) for present in values if present), None)
 

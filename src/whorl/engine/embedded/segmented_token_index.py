@@ -43,7 +43,7 @@ MOST_AT_ONCE = 8192
 #: Number of tokens in memory after which the writer writes a segment.
 MOST_BUFFERED = 1 << 22
 
-_MANIFEST = "runs.json"
+_MANIFEST = "segments.json"
 
 
 #: Function that reads whole MinHash tokens from texts. It takes the numbers of documents and the journal number of the

@@ -136,7 +136,7 @@ Tokens = npt.NDArray[np.uint64]
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 #: Number of bits of a whole MinHash token.
 MINHASH_BITS = 64
-_MAGIC = b"whorlrun"
+_MAGIC = b"whorlseg"
 _HEAD_BYTES = 1024
 #: Minimum average number of postings per bucket. Smaller buckets would need more space for their counts, larger buckets
 #: more space for their postings.

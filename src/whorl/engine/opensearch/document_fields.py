@@ -161,11 +161,11 @@ def _encode_rows(rows: Sequence[_Row], encode: Callable[[_Row], Sequence[str]]) 
 
 def _content_fields(document: Document, names: FieldNames, features: IndexFeatures) -> Json:
     """Return the fields that depend neither on words nor on hashes: values, cluster and digest."""
-    wholes, properties = document.wholes(), document.values()
-    kinds = {(name, kind.name) for name, kind, _ in wholes} | ({("content", "TEXT")} if document.text else set())
+    whole_values, properties = document.whole_values(), document.values()
+    kinds = {(name, kind.name) for name, kind, _ in whole_values} | ({("content", "TEXT")} if document.text else set())
     return {
         ID: document.id,
-        VALUES: sorted({value_term(name, kind, value) for name, kind, value in wholes}),
+        VALUES: sorted({value_term(name, kind, value) for name, kind, value in whole_values}),
         FIELDS: sorted(field_term(name, kind) for name, kind in kinds),
         REFERENCES: [
             reference_term(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())

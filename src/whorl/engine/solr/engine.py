@@ -428,13 +428,13 @@ class SolrEngine(ServerEngine):
             rows = ((str(row[names.key]), first_text(row.get(names.name or "")), sketch) for row, sketch in sketched)
             yield ScanBatch(tuple(rows), following)
 
-    def reads_candidates_later(self, plan: BoundPlan) -> bool:
+    def has_lazy_candidates(self, plan: BoundPlan) -> bool:
         return isinstance(plan.root, SketchTokens) and plan.root.scores_shared
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         prepared, names, covered = self._prepare_plan(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
-        is_counted = self.reads_candidates_later(plan)
+        is_counted = self.has_lazy_candidates(plan)
         # If the scores count the shared hashes, the comparison needs neither sketches nor texts, so do not request
         # them.
         request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED_ROWS else [])]
@@ -662,7 +662,7 @@ class SolrEngine(ServerEngine):
             typed = [as_typed(name, value, collection) for value in values]
             fields[name] = typed[0] if len(typed) == 1 else typed
         called = {"name": names.name or "name"}
-        wholes = [(called.get(name, name), kind, value) for name, kind, value in document.wholes()]
+        wholes = [(called.get(name, name), kind, value) for name, kind, value in document.whole_values()]
         return fields | whole_values(wholes, collection)
 
     def _prepare_plan(self, plan: BoundPlan) -> BoundPlan:

@@ -139,7 +139,7 @@ class SketchSearch:
 
     def batch_size(self, look_ups: BoundPlan) -> int:
         """Return the number of candidates to fetch in one request."""
-        return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else CANDIDATES_AT_ONCE
+        return MOST_VERIFIED if self.engine.has_lazy_candidates(look_ups) else CANDIDATES_AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
         """Return the query that joins all branches, or None if the plan has no tokens to look up."""

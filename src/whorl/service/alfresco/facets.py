@@ -381,7 +381,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
     facets_without: dict[frozenset[int], list[Facet]] = {}
     results_without: dict[frozenset[int], Sequence[FacetResult]] = {}
 
-    def ask(tags: Sequence[str], request: FacetRequest[_Answer]) -> Callable[[], _Answer]:
+    def request_facet(tags: Sequence[str], request: FacetRequest[_Answer]) -> Callable[[], _Answer]:
         """Request a facet that ignores the filters with these tags; return a function that returns its result."""
         without = frozenset(
             number for number, query in enumerate(body.filter_queries) if not {*tags}.isdisjoint(query.tags)
@@ -393,21 +393,23 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
     fields = {facet.name: facet for facet in body.facet_fields.facets}
     named: dict[str, FacetField | Stats] = {**{stats.name: stats for stats in body.stats}, **fields}
-    queries = [(facet, ask((), requests.count(facet.query))) for facet in body.facet_queries]
-    values = [(facet, ask(facet.exclude_filters, requests.values(facet))) for facet in fields.values()]
+    queries = [(facet, request_facet((), requests.count(facet.query))) for facet in body.facet_queries]
+    values = [(facet, request_facet(facet.exclude_filters, requests.values(facet))) for facet in fields.values()]
     ranges = [
-        (kind, facet.name, [(*bucket, ask(tags, requests.count(bucket[1]))) for bucket in buckets])
+        (kind, facet.name, [(*bucket, request_facet(tags, requests.count(bucket[1]))) for bucket in buckets])
         for kind, facet, tags, buckets in _ranges(body)
     ]
     paths = [[named[key] for key in pivot.keys] for pivot in body.pivots]
     pivots = [
-        (path, ask(fields[pivot.key].exclude_filters, requests.values(fields[pivot.key], *path[1:])))
+        (path, request_facet(fields[pivot.key].exclude_filters, requests.values(fields[pivot.key], *path[1:])))
         for pivot, path in zip(body.pivots, paths, strict=True)
     ]
     # A pivot shows the statistics that it names, so do not also show them separately.
     inner = {path[-1].name for path in paths}
     outer_stats = [stats for stats in body.stats if stats.name not in inner]
-    statistics = [(stats, ask(stats.exclude_filters, requests.statistics(stats.field))) for stats in outer_stats]
+    statistics = [
+        (stats, request_facet(stats.exclude_filters, requests.statistics(stats.field))) for stats in outer_stats
+    ]
     gaps = gap_warnings(prepared.engine, prepared.looked_up) if facets_without else ()
     for without, engine_requests in facets_without.items():
         results_without[without] = engine_facets(prepared, engine_requests, without)

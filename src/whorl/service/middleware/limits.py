@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
 from whorl.request_context import cancellation, deadline
-from whorl.service.route_paths import header, is_log_in, is_of_the_store, is_upload, may_contain_text
+from whorl.service.route_paths import accesses_store, header, is_log_in, is_upload, may_contain_text
 from whorl.settings.settings import Settings
 
 #: Time in seconds that a thread has after its deadline to report its own error.
@@ -223,7 +223,7 @@ class AdmissionControl:
 
 def _needs_no_slot(scope: Scope) -> bool:
     # Log-ins need no credentials, so they must not take slots from other requests.
-    return scope["type"] != "http" or not is_of_the_store(scope["path"]) or is_log_in(scope)
+    return scope["type"] != "http" or not accesses_store(scope["path"]) or is_log_in(scope)
 
 
 async def _until_disconnect(receive: Receive) -> None:
@@ -314,7 +314,7 @@ class BodyReader:
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not is_of_the_store(scope["path"]) or _has_no_body(scope):
+        if scope["type"] != "http" or not accesses_store(scope["path"]) or _has_no_body(scope):
             await self._app(scope, receive, send)
             return
         _require_media_type(scope)

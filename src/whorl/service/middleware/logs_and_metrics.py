@@ -191,7 +191,7 @@ def _forget_ended_processes(folder: Path) -> None:
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = REQUEST_ID.lower().encode()
 #: Headers of every response, unless a route sets them; they prevent content sniffing, embedding and caching.
-_CAUTIOUS = (
+_SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
@@ -224,7 +224,7 @@ class RequestLog:
                 status = message["status"]
                 headers = message["headers"]
                 names = {name for name, _ in headers}
-                cautious = [pair for pair in _CAUTIOUS if pair[0] not in names]
+                cautious = [pair for pair in _SECURITY_HEADERS if pair[0] not in names]
                 message["headers"] = [*headers, (_REQUEST_ID, request_id.encode()), *cautious]
             await send(message)
 

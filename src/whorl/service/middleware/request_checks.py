@@ -22,7 +22,7 @@ from whorl.errors import ParameterError
 from whorl.service.credentials import Authenticator
 from whorl.service.middleware.logs_and_metrics import LOGGER
 from whorl.service.responses import failure
-from whorl.service.route_paths import header, is_log_in, is_of_the_store
+from whorl.service.route_paths import accesses_store, header, is_log_in
 from whorl.settings.settings import LOOPBACK
 
 _log = logging.getLogger(LOGGER)
@@ -133,7 +133,7 @@ def check_host(hosts: AllowedHosts, scope: Scope) -> None:
     host = header(scope, b"host")
     if not hosts.admit(host):
         raise HTTPException(403, f"this service is not called {host:.80}; WHORL_ALLOWED_HOSTS may name it")
-    if not is_of_the_store(scope["path"]):
+    if not accesses_store(scope["path"]):
         return
     origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
     if not hosts.admit_page(host, origin, site):
@@ -168,7 +168,7 @@ def _is_address(name: str) -> bool:
 def check_credentials(authenticator: Authenticator, scope: Scope) -> None:
     """Refuse a request without valid credentials."""
     # Check the path that the router uses. The request's URL is built from the Host header, which the client chooses.
-    if not is_of_the_store(scope["path"]) or is_log_in(scope):
+    if not accesses_store(scope["path"]) or is_log_in(scope):
         return
     if not authenticator.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
         raise HTTPException(

@@ -103,7 +103,7 @@ class Deleted(TypedDict):
     deleted: int
 
 
-class DeletedOf(Deleted):
+class DeletionCounts(Deleted):
     """Number of documents that match the request, and number of deleted documents.
 
     With `warnings`, more documents may match.
@@ -239,7 +239,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_r
         return {"deleted": 1}
 
     @router.post("/delete", summary="Delete many documents")
-    def delete_documents(request: DeleteRequest) -> DeletedOf:
+    def delete_documents(request: DeleteRequest) -> DeletionCounts:
         """Delete documents, by their ids or by a query; unknown ids are ignored.
 
         A query that matches all documents is refused unless `everything` is set. With `dry_run`, documents are counted
@@ -248,7 +248,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_r
         require_writable(is_read_only=is_read_only)
         options = options_in(request, DeleteOperation)
         matched = store.delete_chosen(request.ids, options)
-        answer: DeletedOf = {"matched": int(matched), "deleted": 0 if options.dry_run else matched}
+        answer: DeletionCounts = {"matched": int(matched), "deleted": 0 if options.dry_run else matched}
         return {**answer, "warnings": [*matched.warnings]} if matched.warnings else answer
 
     @router.post("/text", summary="Read a file")

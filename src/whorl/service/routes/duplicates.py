@@ -41,7 +41,7 @@ SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the lowest Jaccard similarity between a cluster's principal and another member, in
 #: descending or in ascending order.
-Order: TypeAlias = Literal["size", "alike", "unlike"]
+ClusterOrder: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 _log = logging.getLogger(LOGGER)
 #: Time limits of jobs in seconds. An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`;
@@ -198,7 +198,7 @@ class DuplicatesResult:
         """
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
-    def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> DuplicatesPage:
+    def page(self, start: int, rows: int, order: ClusterOrder = "size", named: str = "") -> DuplicatesPage:
         """Return one page of the clusters, with the totals.
 
         `named` selects clusters with a document whose name or id contains this text.
@@ -315,7 +315,7 @@ class DuplicateSearches(Jobs[DuplicatesResult]):
         require_property(search.keep)
         return _describe_job(self.start(partial(self._find, options, search)))
 
-    def page(self, job_id: str, start: int, rows: int, order: Order, named: str) -> dict[str, Any]:
+    def page(self, job_id: str, start: int, rows: int, order: ClusterOrder, named: str) -> dict[str, Any]:
         """Return the JSON of a job, with a page of its clusters."""
         return _describe_job(self.find(job_id), start, rows, order, named)
 
@@ -366,7 +366,7 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
         job_id: _JobId,
         start: int = Query(0, ge=0, le=MAX_START),
         rows: int = Query(100, ge=0, le=1_000),
-        order: Order = "size",
+        order: ClusterOrder = "size",
         named: str = Query("", max_length=1_000),
         format: Literal["page", "json", "csv"] = "page",  # noqa: A002 - the parameter has this name
     ) -> Response:
@@ -402,7 +402,7 @@ def _smallest_similarity(cluster: Cluster) -> float:
 
 
 def _describe_job(
-    job: Job[DuplicatesResult], start: int = 0, rows: int = 0, order: Order = "size", named: str = ""
+    job: Job[DuplicatesResult], start: int = 0, rows: int = 0, order: ClusterOrder = "size", named: str = ""
 ) -> dict[str, Any]:
     error = None
     if isinstance(job.error, WhorlError):
