@@ -49,10 +49,11 @@ def test_sorted_alike(store: Store, embedded_store: Store, order: Order) -> None
 
 def test_a_filter_selects_ids_after_another(store: Store, collection: list[Document]) -> None:
     """
-    A filter selects the ids after a given one, existing or not, by code points on every engine.
+    A filter selects the ids after a given one of any length, existing or not, by code points on every engine.
     """
     known = sorted(document.id for document in collection)
-    for at in (known[0], known[len(known) // 2], known[-1], "f", 'A b:("', "\u65e5"):
+    middle = known[len(known) // 2]
+    for at in (known[0], middle, known[-1], "f", 'A b:("', "\u65e5", middle + "\u65e5" * 900, "f" * 1000):
         assert ids(store, "*", filter=[ids_after(at)]) == [document_id for document_id in known if document_id > at]
 
 

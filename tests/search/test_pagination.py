@@ -66,6 +66,17 @@ def test_matching_documents_are_deleted(store: Store, monkeypatch: pytest.Monkey
     assert store.delete_matching("*") == store.count() == 0
 
 
+@pytest.mark.parametrize("length", [101, 1000])
+def test_documents_with_long_ids_are_deleted(store: Store, monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    """
+    delete_matching deletes documents whose ids have any length.
+    """
+    monkeypatch.setattr("whorl.store._DELETED_AT_ONCE", 2)
+    store.index([Document(f"{at}".rjust(length, "\u65e5"), "old words") for at in range(7)])
+    assert store.delete_matching("old") == 7
+    assert store.count() == len(IDS)
+
+
 def test_documents_added_during_the_run_do_not_extend_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Each id is visited once: documents stored again during the deletion are left for the next call.

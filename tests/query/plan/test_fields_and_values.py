@@ -165,12 +165,15 @@ def test_a_date_is_in_a_range_with_all_that_it_means(
 
 def test_ranges_that_nothing_can_be_in() -> None:
     """
-    Types without an order have no ranges, and the ends of a text range have a maximum length.
+    Types without an order have no ranges. The ends of a text range have a maximum length if the index may cut values.
     """
     with pytest.raises(UnreadableError, match="a range needs values that have an order"):
         range_of(B, "place", Bound("true"), None, NOW)
     with pytest.raises(UnreadableError, match="at most 100 characters, got 101"):
         range_of(K, "place", None, Bound("x" * 101), NOW)
+    assert range_of(K, "place", None, Bound("x" * 101), NOW, is_whole=True) == Between(
+        "place", K, None, "x" * 101, weight=0.0
+    )
     assert range_of(K, "place", Bound("\ud800"), Bound("b", False), NOW) == Between(
         "place", K, "\ufffd", "b", True, False, 0.0
     )

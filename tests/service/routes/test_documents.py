@@ -303,6 +303,7 @@ def test_a_list_is_read_to_its_end(contracts: Store) -> None:
                 ids_read += further
             assert ids_read == ids
         assert listed(after="m")[0] == ["minutes", "recipe", "renewal"]
+        assert listed(after="m" * 1000)[0] == ["recipe", "renewal"]
         assert listed(after="m", start=1, rows=1)[0] == ["recipe"]
         assert listed(after="z")[1] == {
             "total": 4,

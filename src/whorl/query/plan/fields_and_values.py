@@ -281,11 +281,17 @@ def value_of(kind: Kind, field: str, text: str, now: datetime) -> Test:
             return Equal(field, Kind.KEYWORD, well_formed(text), 0.0)
 
 
-def range_of(kind: Kind, field: str, low: Bound | None, high: Bound | None, now: datetime) -> Test:
+def range_of(
+    kind: Kind, field: str, low: Bound | None, high: Bound | None, now: datetime, *, is_whole: bool = False
+) -> Test:
     """Return a test for the values of a range, with weight 0.
 
-    Raise UnreadableError if a bound is not a value of this type, or the type has no order.
+    If `is_whole`, the index cuts no value of the field, so the bounds of a text range may have any length. Raise
+    UnreadableError if a bound is not a value of this type, or the type has no order.
     """
+    for end in (low, high):
+        if kind is Kind.KEYWORD and not is_whole and end is not None and len(end.text) > LONGEST_BOUND:
+            raise UnreadableError(f"an end of a range has at most {LONGEST_BOUND} characters, got {len(end.text)}")
     (lowest, includes_low), (highest, includes_high) = (
         (None, True) if end is None else _read_bound(kind, end, now, is_low=is_low)
         for end, is_low in ((low, True), (high, False))
@@ -305,8 +311,6 @@ def _read_bound(kind: Kind, end: Bound, now: datetime, *, is_low: bool) -> tuple
         case Kind.FLOAT:
             return _read_float(end.text), end.is_inclusive
         case Kind.KEYWORD:
-            if len(end.text) > LONGEST_BOUND:
-                raise UnreadableError(f"an end of a range has at most {LONGEST_BOUND} characters, got {len(end.text)}")
             return well_formed(end.text), end.is_inclusive
         case _:
             raise UnreadableError("a range needs values that have an order")

@@ -492,8 +492,11 @@ class _Resolver:
             raise self._mismatch_error(clause, by_kind, "a range needs whole values")
         typed: FieldsByKind = {kind: field for kind, field in by_kind.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
 
+        # Unlike other values, ids are never cut in an index.
+        is_whole = by_kind == self._fields.find("id")
+
         def read(kind: Kind, field: str) -> Test:
-            return range_of(kind, field, clause.low, clause.high, self._now)
+            return range_of(kind, field, clause.low, clause.high, self._now, is_whole=is_whole)
 
         if Kind.KEYWORD not in by_kind:
             return self._tests_by_kind(typed, read, clause, [])
