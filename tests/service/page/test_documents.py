@@ -240,6 +240,44 @@ def test_lines_after_a_thousand_refused_lines_are_stored(browser: Browser, own_s
         expect(page.locator("#adding-problems li").first).to_contain_text("rows.jsonl, line 1: ")
 
 
+def test_a_file_that_is_too_large_stops_no_other(browser: Browser, own_store: Store) -> None:
+    """
+    A file that the service refuses is listed by its name, with any status; the files before and after it are stored.
+    """
+    app = create_app(own_store, settings=Settings(max_text_bytes=10_000))
+    with listening(app) as address, opened(browser, address) as page:
+        drop(page, "a.txt", LEASE, **{"big.txt": "x " * 10_000, "c.txt": RECIPE})
+        expect(page.locator("#adding-told")).to_have_text("2 documents stored, 1 problem")
+        expect(page.locator("#adding-problems li")).to_have_text(re.compile("^big.txt: .*10,000 bytes"))
+
+
+def test_files_are_added_to_a_running_upload(browser: Browser, own_store: Store) -> None:
+    """
+    Files that are chosen during an upload are stored after its files. If the service no longer answers, the page gives
+    the number of files that are not stored.
+    """
+    held: list[Route] = []
+    a, b, c = (FilePayload(name=name, mimeType="", buffer=LEASE.encode()) for name in ("a.txt", "b.txt", "c.txt"))
+
+    def hold_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        held.append(route)
+
+    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+        page.route("**/api/v1/documents?replace=false*", hold_first)
+        with page.expect_request("**/api/v1/documents?replace=false*"):
+            page.locator("#add-first").set_input_files([a])
+        page.locator("#add-files").set_input_files([b, c])
+        held[0].continue_()
+        expect(page.locator("#adding-told")).to_have_text("3 documents stored")
+        expect(page.locator("#documents th")).to_have_text(["a.txt", "b.txt", "c.txt"])
+        page.route("**/api/v1/documents?replace=false*", lambda route: route.abort())
+        page.locator("#add-files").set_input_files([a, b])
+        expect(page.locator("#adding-told")).to_have_text("0 documents stored, 1 problem, 2 files not added")
+        expect(page.locator("#adding-problems li")).to_contain_text("the service does not answer")
+
+
 def test_a_read_only_store_offers_no_changes(browser: Browser, embedded_contracts: Store) -> None:
     """
     In a read-only store, the page offers neither adding nor deleting; a list can still be downloaded.

@@ -13,7 +13,11 @@ const JSON_LINES = /\.(jsonl|ndjson)$/i;
 const LISTED = 20;
 /** Smallest similarity, in percent, at which a new document is reported as a repeat of a stored document. */
 const ALIKE = 80;
-let isCancelled = false, isRunning = false;
+/** Statuses of failures that end the upload, because all further requests would fail: 0 is a service that does not answer. */
+const FINAL = new Set([0, 401, 403]);
+let isCancelled = false;
+/** Files of the running upload, or null. */
+let queue = null;
 
 /** Connect the button that cancels the upload; call once. */
 export function watchAdding() {
@@ -21,22 +25,35 @@ export function watchAdding() {
 }
 
 /**
- * Store files as documents. The service refuses a document whose id has another text.
+ * Store files as documents. The service refuses a document whose id has another text. While an upload is running, its queue
+ * takes the files.
  * @param {File[]} files The id of a document is its file's `path`, else `webkitRelativePath`, else `name`.
  */
 export async function addFiles(files) {
-  if (!files.length || isRunning) return;
-  [isCancelled, isRunning] = [false, true];
+  if (!files.length) return;
   location.hash = "#documents";
+  if (queue) {
+    queue.push(...files);
+    return;
+  }
+  [isCancelled, queue] = [false, [...files]];
   const bar = byId("adding-bar"), status = byId("adding-told"), problems = [], repeats = [];
   let done = 0, stored = 0, unchanged = 0, waiting = [], characters = 0;
   byId("adding").hidden = byId("adding-cancel").hidden = bar.hidden = false;
   fill(byId("adding-problems"));
   fill(byId("adding-repeats"));
-  bar.max = files.length;
+  /** List a failure as a problem of each of some files; throw it if it ends the upload. */
+  function refuse(error, ids) {
+    if (error instanceof Failure && FINAL.has(error.status)) throw error;
+    problems.push(...ids.map((id) => withName(error, id).message));
+  }
   async function send() {
     if (!waiting.length) return;
-    await post(waiting.map((each) => JSON.stringify(each)));
+    try {
+      await post(waiting.map((each) => JSON.stringify(each)));
+    } catch (error) {
+      refuse(error, waiting.map(({ id }) => id));
+    }
     [waiting, characters] = [[], 0];
   }
   /** Store lines; `name` and `first` are the name of their file and the number of the first line, for messages. */
@@ -60,38 +77,38 @@ export async function addFiles(files) {
     }
   }
   try {
-    for (const file of files) {
-      if (isCancelled) break;
-      bar.value = done;
-      status.textContent = `${whole(done)} of ${counted(files.length, "file")}`;
+    while (done < queue.length && !isCancelled) {
+      const file = queue[done];
+      [bar.max, bar.value] = [queue.length, done];
+      status.textContent = `${whole(done)} of ${counted(queue.length, "file")}`;
       const id = file.path || file.webkitRelativePath || file.name;
       const hasLines = JSON_LINES.test(file.name);
       if (hasLines) await send();
       try {
         if (hasLines) {
           await addLines(file, id);
-          done += 1;
-          continue;
+        } else {
+          const text = await textIn(file, false);
+          waiting.push({ id, name: file.name, text, modified: new Date(file.lastModified).toISOString().slice(0, 19) + "Z" });
+          characters += text.length;
         }
-        const text = await textIn(file, false);
-        waiting.push({ id, name: file.name, text, modified: new Date(file.lastModified).toISOString().slice(0, 19) + "Z" });
-        characters += text.length;
       } catch (error) {
-        if (!(error instanceof Failure) || error.status === 400) problems.push(withName(error, id).message);
-        else throw error;
+        refuse(error, [id]);
       }
       done += 1;
-      if (waiting.length >= AT_ONCE || characters >= CHARACTERS) await send();
+      if (waiting.length >= AT_ONCE || characters >= CHARACTERS || done === queue.length) await send();
     }
     await send();
   } catch (error) {
     problems.push(error.message);
   }
-  isRunning = false;
+  const left = queue.length - done + waiting.length;
+  queue = null;
   bar.hidden = byId("adding-cancel").hidden = true;
   status.textContent = [
     `${counted(stored, "document")} stored`, unchanged ? `${whole(unchanged)} there already` : "",
     problems.length ? counted(problems.length, "problem") : "", isCancelled ? "cancelled" : "",
+    left ? `${counted(left, "file")} not added` : "",
   ].filter(Boolean).join(", ");
   fill(byId("adding-problems"), ...problems.slice(0, LISTED).map((each) => element("li", {}, each)));
   fill(byId("adding-repeats"), ...repeats.slice(0, LISTED).map(({ id, hits: [best] }) => element(
