@@ -14,6 +14,7 @@ from tests.conformance.queries import generated
 from tests.plain import plain_tokens
 from tests.sampling import sample
 from whorl import Document, Page, Store
+from whorl.errors import DocumentError
 from whorl.operations import QueryPlan
 
 QUERIES = sample(generated(384), 6)
@@ -192,6 +193,26 @@ def test_the_last_version_in_a_run_is_stored(store: Store) -> None:
     assert store.index([first]).stored == 1
     assert store.engine.texts(["again"]) == {"again": first.text}
     assert store.delete(["again"]) == 1
+
+
+def test_texts_that_must_not_be_replaced(store: Store) -> None:
+    """
+    With replace=False, a document with another text is refused, and the other documents are stored.
+    """
+    old, new, name = "an old text of five words", "a new text of five words", "renamed.txt"
+    store.index([Document("kept", old), Document("same", old)])
+    refused: list[str] = []
+    indexed = store.index(
+        [Document("kept", new), Document("same", old, name), Document("new", new)],
+        replace=False,
+        on_refused=lambda document, error: refused.append(str(error)),
+    )
+    assert (indexed.stored, refused) == (2, ["kept: there is already a document of this name, with a different text"])
+    assert store.texts(["kept", "same", "new"]) == {"kept": old, "same": old, "new": new}
+    assert store.engine.names(["same"]) == {"same": name}
+    with pytest.raises(DocumentError, match="with a different text"):
+        store.index([Document("kept", new)], replace=False)
+    assert store.delete(["kept", "same", "new"]) == 3
 
 
 def test_explain_shows_the_numbers(store: Store) -> None:

@@ -34,14 +34,14 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
 
-    def index(self, documents: Iterable[Document]) -> None:
+    def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         batch = list(documents)
         if len(self.batches) == self.fails_at:
             raise EngineUnavailableError("gone")
         self.batches.append([document.id for document in batch])
         if self.refuses.intersection(self.batches[-1]):
             raise DocumentError(f"no {self.batches[-1]}")
-        self.engine.index(batch)
+        self.engine.index(batch, replace=replace)
 
     def refresh(self) -> None:
         self.refreshed += 1
@@ -254,11 +254,11 @@ class Failing(EmbeddedEngine):
     #: Errors raised instead of storing a document, by id.
     errors: dict[str, Exception]
 
-    def index(self, documents: Iterable[Document], *, only_unchanged: bool = False) -> None:
+    def index(self, documents: Iterable[Document], *, replace: bool = True, only_unchanged: bool = False) -> None:
         for document in documents:
             if document.id in self.errors:
                 raise self.errors[document.id]
-            super().index([document], only_unchanged=only_unchanged)
+            super().index([document], replace=replace, only_unchanged=only_unchanged)
 
 
 @pytest.fixture

@@ -35,13 +35,13 @@ class WatchedEngine:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
 
-    def index(self, documents: Iterable[Document]) -> None:
+    def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         batch = list(documents)
         if len(self.batches) == self.fails_at:
             raise EngineUnavailableError("no Solr answers")
         if any(document.id == self.refuses for document in batch):
             raise DocumentError("Solr refuses it")
-        self.engine.index(batch)
+        self.engine.index(batch, replace=replace)
         self.batches.append(len(batch))
 
 
@@ -60,8 +60,8 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
     behind: list[int] = []
 
     class Counting(WatchedEngine):
-        def index(self, documents: Iterable[Document]) -> None:
-            super().index(documents)
+        def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
+            super().index(documents, replace=replace)
             behind.append(taken[0] - sum(self.batches))
 
     def body() -> Iterator[bytes]:
@@ -118,6 +118,25 @@ def test_refused_documents_are_reported_by_line(store: Store) -> None:
     ).json()
     assert (body["stored"], body["refused"]) == (4, 1)
     assert body["errors"] == [{"line": 4, "message": "Solr refuses it"}]
+
+
+def test_a_document_of_another_upload_is_not_replaced(store: Store) -> None:
+    """
+    With replace=false, an upload does not replace a text that another upload stores at the same time.
+    """
+    other = [Document("a", "the text of the other upload")]
+
+    class Racing(WatchedEngine):
+        def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
+            if other:
+                self.engine.index([other.pop()])
+            super().index(documents, replace=replace)
+
+    with TestClient(create_app(Store(Racing(store.engine)))) as client:
+        content = sent([{"id": "a", "text": "my text"}, {"id": "b", "text": "my text"}])
+        body = client.post("/api/v1/documents?replace=false", content=content, headers=LINES).json()
+    assert (body["stored"], body["refused"], [error["line"] for error in body["errors"]]) == (1, 1, [1])
+    assert store.texts(["a", "b"]) == {"a": "the text of the other upload", "b": "my text"}
 
 
 def test_mistakes_are_bounded(store: Store) -> None:

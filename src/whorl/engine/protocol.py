@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.errors import StoreError
+from whorl.errors import DocumentError, StoreError
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme, compare
@@ -316,8 +316,12 @@ class Engine(Protocol):
         """Whether searches run in this process, not on a server."""
         return False
 
-    def index(self, documents: Iterable[Document]) -> None:
-        """Store or replace documents durably; raise DocumentError if the store cannot hold one of them."""
+    def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
+        """Store or replace documents durably; raise DocumentError if the store cannot hold one of them.
+
+        Unless `replace`, also raise it if the id of a document has a different text in the store. No other client can
+        store a text between this check and the write.
+        """
 
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""
@@ -495,6 +499,27 @@ def require_current_index(engine: Engine, operation: str) -> None:
         engine.refresh()
     elif lag:
         raise StoreError(f"{lag}; {operation} would be wrong without them")
+
+
+def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[str, str]:
+    """Return the stored texts of those ids whose documents differ from `documents` in any way.
+
+    In a store without texts, the texts are "".
+    """
+    digests = engine.digests({document.id for document in documents})
+    changed = {document.id for document in documents if not document.has_digest(digests.get(document.id))}
+    stored = dict.fromkeys(engine.names(changed), "")
+    return stored | dict(engine.texts(stored)) if stored and engine.keeps_texts else stored
+
+
+def replacement_error(document_id: str) -> DocumentError:
+    """Return the error for a document whose id has a different text in the store."""
+    return DocumentError(f"{document_id}: there is already a document of this name, with a different text")
+
+
+def concurrent_change_error(names: str) -> DocumentError:
+    """Return the error for documents that another client is storing, perhaps with different texts."""
+    return DocumentError(f"{names:.200}: another client has just stored a document of this name; try again")
 
 
 #: Meaning of a reference: "key" is an id, "dbid" the property DBID, "noderef" the property LID.

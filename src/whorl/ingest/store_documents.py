@@ -33,6 +33,8 @@ class IndexOptions(TypedDict, total=False):
         batch: Number of documents per batch, at least 1; by default 256, or fewer if they are long. Each batch is
             safely stored before the next is read.
         again: Whether unchanged documents are stored again.
+        replace: Whether documents replace stored documents with the same id and a different text; by default, they do.
+            Otherwise, the engine refuses them.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and with the error; by default, the error ends
             the run.
@@ -43,6 +45,7 @@ class IndexOptions(TypedDict, total=False):
 
     batch: int
     again: bool
+    replace: bool
     progress: Callable[[Indexed], None] | None
     on_refused: Callable[[Document, DocumentError], None] | None
     on_stored: Callable[[Document], None] | None
@@ -79,6 +82,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
     if unknown := options.keys() - IndexOptions.__optional_keys__:
         raise TypeError(f"index() has no option {min(unknown)!r}")
     batch, again = options.get("batch", DEFAULT_BATCH), options.get("again", False)
+    replaces = options.get("replace", True)
     progress, on_refused, on_stored = options.get("progress"), options.get("on_refused"), options.get("on_stored")
     seen, takes_reserved = options.get("seen") or SeenIds(), options.get("takes_reserved", False)
     if batch < 1:
@@ -100,7 +104,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
                 if not document.has_digest(digests.get(document.id))
                 or (not takes_reserved and _reserved_name(document))
             ]
-            stored = _store(engine, sent, on_refused, takes_reserved=takes_reserved)
+            stored = _store(engine, sent, on_refused, replaces=replaces, takes_reserved=takes_reserved)
             done = Indexed(
                 done.stored + _count_among(new, stored),
                 done.unchanged + len(new) - _count_among(new, sent),
@@ -134,6 +138,7 @@ def _store(
     documents: list[Document],
     on_refused: Callable[[Document, DocumentError], None] | None,
     *,
+    replaces: bool,
     takes_reserved: bool,
 ) -> list[Document]:
     """Store documents, and return the stored documents.
@@ -148,7 +153,7 @@ def _store(
                     f"a property cannot be called {name!r:.80} (document {document.id!r:.80}); names that begin with "
                     f"{RESERVED_PREFIX} are whorl's own: choose another name, or leave it out"
                 )
-        engine.index(documents)
+        engine.index(documents, replace=replaces)
     except DocumentError as error:
         if on_refused is None:
             raise
@@ -156,7 +161,7 @@ def _store(
             return [
                 stored
                 for document in documents
-                for stored in _store(engine, [document], on_refused, takes_reserved=takes_reserved)
+                for stored in _store(engine, [document], on_refused, replaces=replaces, takes_reserved=takes_reserved)
             ]
         on_refused(documents[0], error)
         return []

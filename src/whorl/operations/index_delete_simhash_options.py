@@ -59,7 +59,9 @@ class IndexOperation(Columns):
     replace: bool = option(
         True,
         "Replace stored documents by those of the same id; if false, refuse a document whose id has another text.",
-        absent=only("http", because="callers name the files and documents, and repeat the call to update them"),
+        absent=only(
+            "http", "python", because="callers name the files and documents, and repeat the call to update them"
+        ),
     )
     check: Annotated[Percent | None, Bounds(gt=0, le=100)] = option(
         None,

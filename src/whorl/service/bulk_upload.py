@@ -16,6 +16,7 @@ from typing import ClassVar, TypeAlias
 from anyio import to_thread
 from starlette.exceptions import HTTPException
 
+from whorl.engine.protocol import read_changed_texts, replacement_error
 from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.text_rows import json_document
 from whorl.ingest.store_documents import SeenIds
@@ -223,19 +224,17 @@ class Uploads:
     def _without_replacements(
         self, documents: Iterable[tuple[int, Document]], report: Report
     ) -> Iterator[tuple[int, Document]]:
-        """Yield the documents that would not replace a different text; record the others as refused."""
-        documents, engine = list(documents), self._store.engine
-        ids = {document.id for _, document in documents}
-        digests = engine.digests(ids)
-        changed = {document.id for _, document in documents if not document.has_digest(digests.get(document.id))}
-        stored = dict.fromkeys(engine.names(changed), "")
-        if stored and engine.keeps_texts:
-            stored |= engine.texts(stored)
+        """Yield the documents that would not replace a different text; record the others as refused.
+
+        The engine checks this again when it stores a batch, but then stores the documents of the batch one by one.
+        """
+        documents = list(documents)
+        stored = read_changed_texts(self._store.engine, [document for _, document in documents])
         for number, document in documents:
             if stored.setdefault(document.id, document.text) == document.text:
                 yield number, document
             else:
-                report.refuse(number, f"{document.id}: there is already a document of this name, with a different text")
+                report.refuse(number, str(replacement_error(document.id)))
 
     def _store_part(
         self, part: Iterable[Line], report: Report, repeats: RepeatSearch | None, *, replaces: bool
@@ -261,6 +260,7 @@ class Uploads:
         with uninterrupted():
             self._store.index(
                 documents(),
+                replace=replaces,
                 progress=note,
                 on_refused=lambda document, error: report.refuse(numbers[document.id], str(error)),
                 on_stored=(lambda document: stored.setdefault(document.id)) if repeats else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from contextlib import closing
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -301,3 +302,31 @@ def test_an_index_without_fields(other_url: str) -> None:
         assert backfill(client, FieldNames()).sent == 1
         with open_store(other_url) as store:
             assert (store.search("year:2020").total, store.search("*").warnings) == (1, ())
+
+
+def test_a_text_that_another_client_stores_meanwhile_is_not_replaced(
+    store: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    With replace=False, a document is refused if another client has stored or changed it since its text was read.
+    """
+    text, other_text = "a text of five words", "another text of five words"
+    store.index([Document("changed", text)])
+    names, client = ["new", "changed"], store.engine._client  # type: ignore[attr-defined]
+    send, refused = client.bulk, list[str]()
+
+    def send_later(documents: Any) -> Any:
+        if names:
+            with open_store(url) as other:
+                other.index([Document(names.pop(0), other_text)])
+        return send(documents)
+
+    monkeypatch.setattr(client, "bulk", send_later)
+    for document in (Document("new", text), Document("changed", text, "a name")):
+        indexed = store.index([document], replace=False, on_refused=lambda _, error: refused.append(str(error)))
+        assert indexed.stored == 0
+    reason = "another client has just stored a document of this name; try again"
+    assert refused == [f"new: {reason}", f"changed: {reason}"]
+    assert store.texts(["new", "changed"]) == {"new": other_text, "changed": other_text}
+    assert store.index([Document("new", other_text, "a name")], replace=False).stored == 1
+    assert store.delete(["new", "changed"]) == 2

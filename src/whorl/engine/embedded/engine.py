@@ -60,6 +60,8 @@ from whorl.engine.protocol import (
     MinHashPart,
     PassageMatches,
     ScanBatch,
+    read_changed_texts,
+    replacement_error,
 )
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.fingerprint_texts import BATCH_CHARACTERS, BATCH_TEXTS, sign, signatures_by_id
@@ -263,7 +265,7 @@ class EmbeddedEngine(Engine):
 
     # Writing.
 
-    def index(self, documents: Iterable[Document], *, only_unchanged: bool = False) -> None:
+    def index(self, documents: Iterable[Document], *, replace: bool = True, only_unchanged: bool = False) -> None:
         """Store all documents, replacing documents with the same ids; after an error, store none.
 
         The documents are safe when this method returns. It keeps all documents in memory, so split a large collection
@@ -288,6 +290,10 @@ class EmbeddedEngine(Engine):
             # Check the limits again, because another writer may have stored new property names.
             if not only_unchanged:
                 self._require_few_properties(batch)
+            stored = {} if replace else read_changed_texts(self, batch)
+            for document in batch:
+                if stored.get(document.id, document.text) != document.text:
+                    raise replacement_error(document.id)
             digests = self.digests([record.document.id for record, _ in prepared]) if only_unchanged else {}
             # A store without texts has no dictionary, because a dictionary contains parts of texts.
             texts = (record.document.text for record, _ in prepared if self.keeps_texts)

@@ -53,7 +53,7 @@ from whorl.engine.opensearch.request_body import (
     sort_keys,
     translate,
 )
-from whorl.engine.opensearch.update_documents import OpenSearchLabels, missing_fields_query
+from whorl.engine.opensearch.update_documents import CONFLICT, OpenSearchLabels, missing_fields_query
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     CandidatePage,
@@ -62,7 +62,9 @@ from whorl.engine.protocol import (
     FacetResult,
     LookUp,
     ScanBatch,
+    concurrent_change_error,
     reference_meanings,
+    replacement_error,
 )
 from whorl.engine.server_engine import ServerEngine, TermMatches, TtlCache, explain_refusals, guard_responses
 from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, finds_only_short
@@ -107,7 +109,7 @@ class OpenSearchEngine(ServerEngine):
     def sketch_scheme(self) -> SketchScheme | None:
         return None if self._foreign else self._sketch_scheme
 
-    def index(self, documents: Iterable[Document]) -> None:
+    def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         # If documents share an id, store only the last one.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
@@ -121,12 +123,32 @@ class OpenSearchEngine(ServerEngine):
             (document.text for document in batch), self._scheme, index_outputs(self._scheme), workers=1
         )
         fields = own_fields(batch, fingerprints, (self._scheme, self._sketch_scheme), self._names, features)
+        actions = [{"index": {"_id": document.id}} for document in batch] if replace else self._safe_actions(batch)
         changes: list[tuple[Json, Json]] = [
-            ({"index": {"_id": document.id}}, {**source(document, self._names), **own})
-            for document, own in zip(batch, fields, strict=True)
+            (action, {**source(document, self._names), **own})
+            for action, document, own in zip(actions, batch, fields, strict=True)
         ]
-        for document_id, _, reason in self._client.bulk(changes):
+        for document_id, status, reason in self._client.bulk(changes):
+            if status == CONFLICT:
+                raise concurrent_change_error(document_id)
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
+
+    def _safe_actions(self, documents: Sequence[Document]) -> Iterator[Json]:
+        """Yield the bulk action for each document that makes the cluster refuse to replace a different text.
+
+        A new document is created. A document with the same text is replaced, unless another client has changed it
+        since. Raise DocumentError if a document already has a different text.
+        """
+        hits = self._client.documents([document.id for document in documents], [self._names.content])
+        for document in documents:
+            hit = hits.get(document.id)
+            if hit is None:
+                yield {"create": {"_id": document.id}}
+            elif text_in(hit.get("_source", {}), self._names) == document.text:
+                version = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+                yield {"index": {"_id": document.id, **version}}
+            else:
+                raise replacement_error(document.id)
 
     def delete(self, ids: Collection[str]) -> int:
         documents = self._client.documents(list(ids), False)

@@ -49,7 +49,7 @@ from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan
 
 #: HTTP statuses of an update that the cluster refuses: the document has changed, or does not exist.
-_CONFLICT, _MISSING = 409, 404
+CONFLICT, _MISSING = 409, 404
 #: Maximum number of clusters to count in one request.
 _COUNTED_AT_ONCE = 10_000
 _LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(CLUSTER_FIELDS)}
@@ -133,7 +133,7 @@ def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits:
     textless = len(hits) - len(documents) - len(refused)
     changes = updates(documents, names, features)
     failures = client.bulk(changes)
-    refused += [(document_id, reason) for document_id, status, reason in failures if status != _CONFLICT]
+    refused += [(document_id, reason) for document_id, status, reason in failures if status != CONFLICT]
     example = min((document.id for _, document in documents if document.text.strip()), default="")
     return BackfillReport(example=example, sent=len(changes) - len(failures), textless=textless, refused=tuple(refused))
 
@@ -223,7 +223,7 @@ class OpenSearchLabels(ServerLabels):
                 values = ([label.cluster], [label.is_principal]) if label else ([], [])
                 (body or {})["doc"][PROPERTIES] = dict(zip((CLUSTER, IS_PRINCIPAL), values, strict=True))
         refused = self._client.bulk(changed)
-        return [(document_id, reason) for document_id, status, reason in refused if status not in (_CONFLICT, _MISSING)]
+        return [(document_id, reason) for document_id, status, reason in refused if status not in (CONFLICT, _MISSING)]
 
 
 def _read_labels(hits: list[Json]) -> dict[str, ClusterLabel]:

@@ -30,7 +30,9 @@ from whorl.engine.protocol import (
     LookUp,
     MinHashPart,
     ScanBatch,
+    concurrent_change_error,
     reference_meanings,
+    replacement_error,
 )
 from whorl.engine.server_engine import (
     LimitedCache,
@@ -118,6 +120,8 @@ from whorl.query.plan.nodes import (
 SCAN_BATCH_SIZE = 5_000
 #: Maximum number of documents to fetch in one request.
 _FETCHED_AT_ONCE = 200
+#: Value of `_version_` that makes Solr require that the document does not exist.
+_MISSING_VERSION = -1
 #: Cache time in seconds for the description of the collection, which other clients may change.
 _DESCRIPTION_SECONDS = 60.0
 #: Cache time in seconds for a count that reads all MinHash tokens of the index.
@@ -172,14 +176,17 @@ class SolrEngine(ServerEngine):
     def scheme(self) -> Scheme:
         return self.collection.scheme
 
-    def index(self, documents: Iterable[Document]) -> None:
+    def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         # If documents share an id, store only the last one. If a document does not fit the schema, raise an error
         # before fingerprinting any document.
-        distinct = {document.id: document for document in documents}.values()
-        prepared = [(document.text, self._solr_document(document)) for document in distinct]
+        distinct = {document.id: document for document in documents}
+        prepared = [(document.text, self._solr_document(document)) for document in distinct.values()]
         if not prepared:
             return
         self._require_one_collection()
+        if not replace:
+            for (_, fields), version in zip(prepared, self._required_versions(distinct), strict=True):
+                fields.update(version)
         fingerprints = self._fingerprint_fields([text for text, _ in prepared])
         complete = ((len(text), fields | more) for (text, fields), more in zip(prepared, fingerprints, strict=True))
         portions = chunks(complete, itemgetter(0), BATCH_CHARACTERS, BATCH_SIZE)
@@ -188,7 +195,27 @@ class SolrEngine(ServerEngine):
         except EngineResponseError as error:
             if error.status == 400:
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
+            if error.status == 409:
+                raise concurrent_change_error(", ".join(distinct)) from error
             raise
+
+    def _required_versions(self, documents: Mapping[str, Document]) -> Iterator[Json]:
+        """Yield the field for each document that makes Solr refuse to replace a different text (`_version_`).
+
+        A new document must not exist, and a document with the same text must not have changed since. Without the field
+        in the schema, Solr does not check this. Raise DocumentError if a document already has a different text.
+        """
+        key, content = self.collection.names.key, self.collection.content
+        fields = [key, *filter(None, [content]), VERSION]
+        requests = (realtime_get_request(batch, fields) for batch in batches(documents, _FETCHED_AT_ONCE))
+        found = chain.from_iterable(self._client.select(request, "get").documents for request in requests)
+        stored = {str(row[key]): row for row in found}
+        for document in documents.values():
+            row = stored.get(document.id)
+            if row and (content is None or whole_text(row.get(content)) != document.text):
+                raise replacement_error(document.id)
+            version = row.get(VERSION) if row else _MISSING_VERSION
+            yield {VERSION: version} if version and VERSION in self.collection.schema.fields else {}
 
     def delete(self, ids: Collection[str]) -> int:
         key = self.collection.names.key

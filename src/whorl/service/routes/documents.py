@@ -194,11 +194,11 @@ def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_r
         """Store documents, one JSON object a line, in any number.
 
         A document with the same id is replaced. With `replace` set to false, a document is refused if the store has
-        another text under its id. Unchanged documents are skipped. So to complete an interrupted request, send it
-        again. Documents that the answer counts as stored are safe and searchable. The ids `.` and `..` are refused,
-        because no address can end in them. If the store is a folder, a document with more properties than
-        `max_properties` is refused, and so is a document whose new property names would exceed `max_property_names` in
-        the store. The other documents of the request are stored.
+        another text under its id, even if another upload stores that text at the same time. Unchanged documents are
+        skipped. So to complete an interrupted request, send it again. Documents that the answer counts as stored are
+        safe and searchable. The ids `.` and `..` are refused, because no address can end in them. If the store is a
+        folder, a document with more properties than `max_properties` is refused, and so is a document whose new
+        property names would exceed `max_property_names` in the store. The other documents of the request are stored.
 
         With `check`, nothing is stored: for each document, `repeats` lists the stored documents that repeat at least
         this percentage, measured by `metric`. A is the document that was sent. With `warn`, the documents are stored,
