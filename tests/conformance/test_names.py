@@ -99,3 +99,40 @@ def test_names_of_several_words_are_corrected_word_by_word(named: Store) -> None
     """
     with pytest.raises(FieldError, match="is 3 words, and only one"):
         named.search("name:leese_2024.txt~0.8")
+
+
+@pytest.fixture(scope="module")
+def prefixed(named: Store) -> Iterator[Store]:
+    """Add documents with properties of the content model, with and without its prefix."""
+    named.index(
+        [
+            Document("named bare", "a text of its own", "x", {"title": "old lease"}),
+            Document("named prefix", "a text of its own", "y", {"cm:name": "lease 5", "cm:title": "new lease"}),
+        ]
+    )
+    yield named
+    named.delete(["named bare", "named prefix"])
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("cm:name:lease", {"lease_2024.txt", "y"}),
+        ("name:lease", {"lease_2024.txt", "y"}),
+        ("{http://www.alfresco.org/model/content/1.0}name:lease", {"lease_2024.txt", "y"}),
+        ("=cm:name:lease_2024.txt", {"lease_2024.txt"}),
+        ("@cm\\:title:lease", {"x", "y"}),
+        ("title:new", {"y"}),
+        ('=title:"new lease"', {"y"}),
+        ("cm:title:old", {"x"}),
+        ("cm:title:*", {"x", "y"}),
+        ("EXISTS:title", {"x", "y"}),
+        ('ISNULL:"cm:title"', set(NAMES)),
+        ("NOT cm:title:new", {*NAMES, "x"}),
+    ],
+)
+def test_a_property_with_and_without_its_prefix(prefixed: Store, query: str, expected: set[str]) -> None:
+    """
+    A name of the content model means the property with and without the prefix `cm:`.
+    """
+    assert names(prefixed, query) == expected

@@ -143,6 +143,31 @@ def test_spellings_of_a_qualified_name(typed: str, stored: str) -> None:
         assert Fields({stored: {Kind.KEYWORD: stored}}).resolve_name(typed, {}) == {Kind.KEYWORD: stored}
 
 
+@pytest.mark.parametrize(
+    ("typed", "names", "expected"),
+    [
+        ("cm:title", {}, ["cm:title", "title"]),
+        ("title", {}, ["title", "cm:title"]),
+        ("cm_title", {}, ["cm:title", "title"]),
+        (f"{CONTENT}title", {}, ["cm:title", "title"]),
+        ("cm:title", {"cm:title": "title"}, ["title"]),
+        ("exif:title", {}, ["exif:title"]),
+        ("exif_title", {}, ["exif:title"]),
+        ("zz:title", {}, ["title"]),
+        ("cm:content", {}, ["content"]),
+        ("cm:pages_i", {}, ["cm:pages_i"]),
+        ("cm:nothing", {}, []),
+    ],
+)
+def test_a_property_under_two_names(typed: str, names: dict[str, str], expected: list[str]) -> None:
+    """
+    A property of the content model is one field with and without its prefix; properties of other models are not.
+    """
+    stored = ("title", "cm:title", "exif:title", "content")
+    fields = Fields({name: {Kind.KEYWORD: name} for name in stored}, patterns={"*_i": Kind.KEYWORD})
+    assert [by_kind[Kind.KEYWORD] for by_kind in fields.resolve_names(typed, names)] == expected
+
+
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3))
 def test_any_name_is_looked_for(typed: str, names: dict[str, str]) -> None:
     """

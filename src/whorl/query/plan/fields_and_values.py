@@ -151,6 +151,27 @@ class Fields:
         """
         return next(filter(None, map(self.find, _possible_names(typed, names))), None)
 
+    def resolve_names(self, typed: str, names: Mapping[str, str]) -> list[FieldsByKind]:
+        """Return the types and engine fields of each field that a query calls `typed`, the likeliest first.
+
+        These are several fields if documents have a property of the content model both with and without its prefix,
+        such as `cm:title` and `title`.
+        """
+        first = self.resolve_name(typed, names)
+        if first is None:
+            return []
+        if typed in names or not _is_in_content_model(typed):
+            return [first]
+        found = [first]
+        for by_kind in map(self._listed, _possible_names(typed, names)):
+            if by_kind is not None and by_kind not in found:
+                found.append(by_kind)
+        return found
+
+    def _listed(self, name: str) -> FieldsByKind | None:
+        """Return the types and engine fields of the field with this name, or None; ignore Solr's dynamic fields."""
+        return self.known.get(name) or self.known.get(self.collection_names.get(name, name))
+
     def nearest(self, typed: str) -> list[str]:
         known = (*self.known, *self.collection_names)
         return next(filter(None, (nearest(meaning, known) for meaning in (typed, *_local_name(typed)))), [])
@@ -189,6 +210,15 @@ def _possible_names(typed: str, names: Mapping[str, str]) -> Iterator[str]:
         yield names.get(name, name)
     if ":" not in typed:
         yield f"cm:{typed}"
+
+
+def _is_in_content_model(typed: str) -> bool:
+    """Check whether a name has the prefix or namespace of the content model, or none at all."""
+    if typed in DEFAULT_NAMES:
+        return False
+    if ":" in typed or "{" in typed:
+        return typed.startswith(("cm:", f"{{{_NAMESPACES['cm']}}}"))
+    return typed.startswith("cm_") or typed.partition("_")[0] not in _NAMESPACES
 
 
 def _local_name(typed: str) -> Iterator[str]:

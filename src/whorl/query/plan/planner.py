@@ -369,9 +369,8 @@ class _Resolver:
                 type_and_aspect = [self._fields.resolve_name(part, self._names) for part in ("TYPE", "ASPECT")]
                 if known := [by_kind for by_kind in type_and_aspect if by_kind]:
                     return known
-        by_kind = self._fields.resolve_name(name, self._names)
-        if by_kind is not None:
-            return [by_kind]
+        if fields := self._fields.resolve_names(name, self._names):
+            return fields
         if name in self._empty:
             self.warnings.append(_missing_field_message(name))
             return []
