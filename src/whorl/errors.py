@@ -30,7 +30,7 @@ from __future__ import annotations
 import copyreg
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 #: Matches the user and the password in an address, even if they have characters that an address must not contain.
@@ -106,6 +106,42 @@ def require_text(name: str, value: object, remedy: str = "") -> None:
     """
     if not isinstance(value, str):
         raise ParameterError(f"{name} must be text, got {shorten_repr(value)}{remedy and f'; {remedy}'}")
+
+
+def require_texts(name: str, value: object) -> None:
+    """Raise ParameterError if an argument is not a list of texts.
+
+    >>> require_texts("boilerplate", "one text")
+    Traceback (most recent call last):
+        ...
+    whorl.errors.ParameterError: boilerplate must be a list of texts, got 'one text'
+    """
+    if isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(item, str) for item in value):
+        raise ParameterError(f"{name} must be a list of texts, got {value!r:.80}")
+
+
+def texts_only(texts: Iterable[str]) -> Iterator[str]:
+    """Return an iterator over texts that raises ParameterError at an item of another type.
+
+    Raise the error at once for one text, a dict or a table: their items are characters, keys or names of columns.
+
+    >>> list(texts_only(["one", None]))
+    Traceback (most recent call last):
+        ...
+    whorl.errors.ParameterError: item 1 of texts must be text, got None; write '' for a missing text
+    """
+    if isinstance(texts, str):
+        raise ParameterError("this is one text, not several; give a list of it")
+    if not isinstance(texts, Iterable) or isinstance(texts, Mapping) or hasattr(texts, "columns"):
+        raise ParameterError(f"texts must be a list of texts or a column of a table, got {type(texts).__name__}")
+    return _check_items(texts)
+
+
+def _check_items(texts: Iterable[str]) -> Iterator[str]:
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            require_text(f"item {position:,} of texts", text, "write '' for a missing text")
+        yield text
 
 
 def list_references(references: Iterable[str]) -> list[str]:

@@ -254,6 +254,11 @@ def test_options_from_arguments() -> None:
     for above in ("", "0", "101%", "-1"):
         with pytest.raises(ParameterError, match="common text is set by"):
             ask_common(above)
+    with pytest.raises(ParameterError, match="above must be text, got 5; such as '50' or '1%'"):
+        ask_common(5)  # type: ignore[arg-type]
+    for boilerplate in ("one text", b"one text", [5]):
+        with pytest.raises(ParameterError, match="boilerplate must be a list of texts, got"):
+            ask_common(boilerplate=boilerplate)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="say which text is common"):
         BoilerplateOptions(None)
     with (

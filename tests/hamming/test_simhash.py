@@ -390,6 +390,14 @@ def test_other_mistakes() -> None:
         simhash(5)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="one text, not several"):
         simhashes("one text")
+    with pytest.raises(ParameterError, match="item 1 of texts must be text, got None; write '' for a missing text"):
+        simhashes(["one text", None])  # type: ignore[list-item]
+    pandas = pytest.importorskip("pandas")
+    wrong: list[Any] = [{"a": "one text"}, 5, pandas.DataFrame({"text": ["one text"]})]
+    for several, name in zip(wrong, ("dict", "int", "DataFrame"), strict=True):
+        with pytest.raises(ParameterError, match=f"must be a list of texts or a column of a table, got {name}"):
+            simhashes(several)
+    assert simhashes(pandas.Series(["one text"])).tolist() == [simhash("one text")]
     with pytest.raises(ParameterError, match="got -1"):
         distance(-1, 0)
     with pytest.raises(ParameterError, match="got 18446744073709551616"):

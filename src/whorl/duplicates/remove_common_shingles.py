@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks, find_sorted, run_starts, sort_distinct
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, require_text, require_texts
 from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import require_time
@@ -51,6 +51,7 @@ class BoilerplateOptions:
         if self.above is None and not self.boilerplate:
             raise ParameterError("say which text is common: a number or share of documents, or boilerplate")
         if self.above is not None:
+            require_text("above", self.above, "such as '50' or '1%'")
             common_limit(self.above, 0)
 
 
@@ -62,8 +63,9 @@ def ask_common(
     By default, a shingle in more than 1 % of the documents is common.
 
     Raises:
-        ParameterError: The frequency is invalid.
+        ParameterError: The frequency is invalid, or `boilerplate` is not a list of texts.
     """
+    require_texts("boilerplate", boilerplate)
     if above is None and not boilerplate and not ignore_common:
         return None
     default = None if boilerplate else DEFAULT_ABOVE

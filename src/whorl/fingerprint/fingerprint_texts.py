@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks, sort_distinct
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, texts_only
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, is_compiling, kernel_if_ready, return_kernel
 from whorl.fingerprint.minhash.signature_and_tokens import (
@@ -167,7 +167,8 @@ def signatures_of(
     processor. With one worker, or without numba, the calling thread does all work.
 
     Raises:
-        ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
+        ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text or a table, or
+            has an item of another type.
     """
     results = hash_texts(texts, scheme, Outputs.MINIMA, workers=workers)
     return (result.minima[:, 0].copy() for result in results)
@@ -222,8 +223,7 @@ def hash_texts(
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")
-    if isinstance(texts, str):
-        raise ParameterError("this is one text, not several; give a list of it")
+    texts = texts_only(texts)
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
     return chain.from_iterable(

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks
-from whorl.errors import ParameterError, require_text
+from whorl.errors import ParameterError, require_text, texts_only
 from whorl.fingerprint.fingerprint_texts import hash_in_batches
 from whorl.fingerprint.shingling import Scheme, hash_of_number
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
@@ -72,7 +72,7 @@ def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
     """Return the codes of many texts as a uint64 array, faster than calling `simhash` for each text.
 
     Raises:
-        ParameterError: The scheme does not exist, or `texts` is a single text.
+        ParameterError: As in `simhashes_of`.
     """
     return np.fromiter(simhashes_of(texts, scheme), np.uint64)
 
@@ -81,12 +81,11 @@ def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator
     """Yield the codes of many texts, in order. Texts are read lazily, about 65,536 characters at a time.
 
     Raises:
-        ParameterError: The scheme does not exist, or `texts` is a single text.
+        ParameterError: The scheme does not exist, or `texts` is a single text or a table, or has an item of another
+            type.
     """
-    if isinstance(texts, str):
-        raise ParameterError("this is one text, not several; give a list of it")
     coder = _coder(scheme)
-    return chain.from_iterable(coder(batch).tolist() for batch in chunks(texts, len, _TOGETHER))
+    return chain.from_iterable(coder(batch).tolist() for batch in chunks(texts_only(texts), len, _TOGETHER))
 
 
 def combine(hashes: CodesLike, weights: npt.ArrayLike | None = None) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, field, fields, replace
 from functools import lru_cache
 from inspect import get_annotations
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, require_texts
 from whorl.fingerprint.statistics.metric import Percent
 
 _Operation = TypeVar("_Operation")
@@ -148,10 +148,8 @@ def _require_type(option: OptionField, value: Any) -> None:
         wanted = "True or False"
     elif option.type is str and not isinstance(value, str):
         wanted = f"text, such as {option.option.examples[0]!r}" if option.option.examples else "text"
-    elif option.is_list and (
-        isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(item, str) for item in value)
-    ):
-        wanted = "a list of texts"
+    elif option.is_list:
+        require_texts(option.name, value)
     if wanted:
         raise ParameterError(f"{option.name} must be {wanted}, got {value!r:.80}")
 
