@@ -136,3 +136,17 @@ def test_a_property_with_and_without_its_prefix(prefixed: Store, query: str, exp
     A name of the content model means the property with and without the prefix `cm:`.
     """
     assert names(prefixed, query) == expected
+
+
+def test_paths_are_texts(named: Store) -> None:
+    """
+    A path is compared as a text, and a warning says so if it has an axis.
+    """
+    named.index([Document("named path", "a text of its own", "z", {"PATH": "/app:company_home/st:sites/cm:y"})])
+    try:
+        for query, total in (('PATH:"/app:company_home/*"', 1), ('PATH:"/app:company_home//*"', 0)):
+            page = named.search(query)
+            assert (page.total, len(page.warnings)) == (total, not total)
+            assert all("// does not mean any depth" in warning for warning in page.warnings)
+    finally:
+        named.delete(["named path"])

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from whorl import Document, Store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import UnsupportedQueryError
 from whorl.query.plan.planner import edit_distance
 
 CODES = [f"inv{number:04}" for number in range(300)]
@@ -44,3 +46,19 @@ def test_similar_words_beside_a_fingerprint(codes: Store) -> None:
     page = codes.search("FINGERPRINT:f6-0 OR inv0001~2", rows=400)
     similar = {code for code in CODES if edit_distance(code, "inv0001") <= 2}
     assert page.warnings or similar < {hit.id for hit in page.hits}
+
+
+def test_a_pattern_in_a_phrase_that_many_words_fit(store: Store) -> None:
+    """
+    A phrase with a pattern that more words fit than Lucene takes finds its documents, or is refused by name.
+    """
+    store.index([Document("many words", f"{' '.join(f'many{number}' for number in range(1100))} end")])
+    try:
+        if isinstance(store.engine, EmbeddedEngine):
+            assert [hit.id for hit in store.search('"many* end"').hits] == ["many words"]
+        else:
+            with pytest.raises(UnsupportedQueryError, match=r"many\*: more words fit"):
+                store.search('"many* end"')
+        assert store.search("many*").total == 1
+    finally:
+        store.delete(["many words"])

@@ -42,9 +42,11 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
+    FuzzyWord,
     InOrder,
     MatchAll,
     SharedTokens,
+    Test,
     WildcardValue,
 )
 from whorl.request_context import new_request
@@ -851,12 +853,33 @@ def test_a_refusal_names_the_pattern() -> None:
         raise REFUSED
 
 
+@pytest.mark.parametrize(
+    ("test", "cause"),
+    [
+        (InOrder((("the",), ("a", ANY), ("words", ANY)), 0), r"a\*: more words fit"),
+        (FuzzyWord("form", 2), "form~2: more words fit"),
+    ],
+)
+def test_a_refusal_of_many_words_names_the_cause(test: Test, cause: str) -> None:
+    """
+    If more words fit than Lucene takes, the error names the pattern with the fewest letters, or the similar word.
+    """
+    error = EngineResponseError("Solr answers 400", status=400, detail="maxClauseCount is set to 1024")
+    with pytest.raises(UnsupportedQueryError, match=cause), explain_refusals(BoundPlan(Bool(must=(test, MatchAll())))):
+        raise error
+
+
 def test_other_refusals_are_unchanged() -> None:
     """
     Other errors pass unchanged.
     """
     other = EngineResponseError("Solr answers 500", status=500, detail="out of memory")
-    for plan, error in ((BoundPlan(MatchAll()), REFUSED), (BoundPlan(WildcardValue("kind", (ANY, "c"))), other)):
+    many = EngineResponseError("Solr answers 400", status=400, detail="maxClauseCount is set to 1024")
+    for plan, error in (
+        (BoundPlan(InOrder((("a", ANY),), 0)), many),
+        (BoundPlan(MatchAll()), REFUSED),
+        (BoundPlan(WildcardValue("kind", (ANY, "c"))), other),
+    ):
         with pytest.raises(EngineResponseError) as raised, explain_refusals(plan):
             raise error
         assert raised.value is error

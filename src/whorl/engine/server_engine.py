@@ -61,6 +61,7 @@ from whorl.query.plan.nodes import (
     BoundNode,
     BoundPlan,
     DocumentIds,
+    FuzzyWord,
     InOrder,
     PassageHashes,
     WildcardValue,
@@ -642,17 +643,33 @@ class ServerEngine(Engine):
 
 @contextmanager
 def explain_refusals(plan: BoundPlan) -> Iterator[None]:
-    """If Lucene refuses a plan's patterns, raise UnsupportedQueryError with the pattern that has the most states."""
+    """If Lucene refuses a plan's patterns or similar words, raise UnsupportedQueryError with the likeliest cause."""
     try:
         yield
     except EngineResponseError as error:
-        patterns = list(_patterns(plan))
-        if not patterns or "determiniz" not in error.detail.lower():
+        detail = error.detail.lower()
+        if "determiniz" in detail and (patterns := list(_patterns(plan))):
+            typed = as_typed(max(patterns, key=state_doublings))
+            reason = "this pattern comes to more states than the search server takes"
+            hint = "Ask with fewer ? behind letters behind a *, or begin the pattern with letters."
+        elif "maxclausecount" in detail and (expanding := list(_expanding_clauses(plan))):
+            typed = min(expanding, key=len)
+            reason = "more words fit this than the search server takes in a phrase, or as similar words"
+            hint = "Write more letters of it, leave the phrase, or ask for fewer changes to a word."
+        else:
             raise
-        typed = as_typed(max(patterns, key=state_doublings))
-        hint = "Ask with fewer ? behind letters behind a *, or begin the pattern with letters."
-        message = f"{typed:.80}: this pattern comes to more states than the search server takes"
+        message = f"{typed:.80}: {reason}"
         raise UnsupportedQueryError(message, query=typed, span=Span(0, len(typed)), hint=hint) from error
+
+
+def _expanding_clauses(plan: BoundPlan) -> Iterator[str]:
+    """Yield the parts of a plan that become a clause for each word: patterns of phrases, and similar words."""
+    for leaf in leaves(plan.root):
+        match leaf:
+            case InOrder(words=patterns) if len(patterns) > 1:
+                yield from (as_typed(pattern) for pattern in patterns if pattern[1:] or not isinstance(pattern[0], str))
+            case FuzzyWord(word=word, edits=edits):
+                yield f"{word}~{edits}"
 
 
 def _patterns(plan: BoundPlan) -> Iterator[Pattern]:

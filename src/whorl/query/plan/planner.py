@@ -323,6 +323,10 @@ class _Resolver:
         fields = self._find_fields(name, clause.span)
         if not fields:
             return Nothing(_missing_field_message(name))
+        if name == "PATH" and "//" in self._query[clause.span.start : clause.span.end]:
+            self.warnings.append(
+                "PATH is compared as a text here, in which // does not mean any depth; write /* for that"
+            )
         return self._combine_tests(
             [*self._valid_field_tests(clause, fields), *self._other_form_tests(clause, fields)], weight
         )
