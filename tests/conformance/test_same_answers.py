@@ -6,6 +6,8 @@ Scores are whole numbers except with a fractional boost, where 32-bit floats lea
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.conformance.answers import collected, expected
@@ -177,6 +179,27 @@ def test_replacing_and_deleting(store: Store, collection: list[Document]) -> Non
     assert store.delete(["replaced", "never-there"]) == 1
     assert store.count() == before
     assert store.search("FINGERPRINT:replaced").warnings
+
+
+@pytest.mark.parametrize("step", ["digests", "delete"])
+def test_a_replaced_document_is_not_deleted(store: Store, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """
+    A deletion by a query leaves a document that another client has replaced by one that does not match.
+    """
+    store.index([Document(name, "obsoletewords of three documents") for name in ("stays", "goes", "is-replaced")])
+    call, waiting = getattr(store.engine, step), [Document("is-replaced", "a new version")]
+
+    def replace_first(*arguments: Any, **options: Any) -> Any:
+        if waiting:
+            # The engine calls its own methods while it stores.
+            monkeypatch.undo()
+            store.index([waiting.pop()])
+        return call(*arguments, **options)
+
+    monkeypatch.setattr(store.engine, step, replace_first)
+    assert store.delete_matching("obsoletewords AND NOT ID:stays") == 1
+    assert store.texts(["stays", "is-replaced"])["is-replaced"] == "a new version"
+    assert store.delete(["stays", "goes", "is-replaced"]) == 2
 
 
 def test_the_last_version_in_a_run_is_stored(store: Store) -> None:

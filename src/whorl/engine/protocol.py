@@ -326,8 +326,11 @@ class Engine(Protocol):
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""
 
-    def delete(self, ids: Collection[str]) -> int:
-        """Delete documents immediately; return the number of deleted documents."""
+    def delete(self, ids: Collection[str], *, digests: Mapping[str, str] | None = None) -> int:
+        """Delete documents immediately; return the number of deleted documents.
+
+        With `digests`, leave out documents that no longer have these digests.
+        """
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         """Return the digests of stored documents, keyed by id. Servers store only the first letters of a digest.

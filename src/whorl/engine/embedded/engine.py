@@ -342,7 +342,7 @@ class EmbeddedEngine(Engine):
                 self._release()
             self._finished_at = last
 
-    def delete(self, ids: Collection[str]) -> int:
+    def delete(self, ids: Collection[str], *, digests: Mapping[str, str] | None = None) -> int:
         self._require_writable()
         stored = self.digests(ids)
         if not stored:
@@ -350,8 +350,11 @@ class EmbeddedEngine(Engine):
         deleted: dict[int, str] = {}
 
         def remove(writer: StoreIndexWriter) -> None:
+            current = {} if digests is None else self.digests(stored)
             with self._records.writing():
                 for document_id in stored:
+                    if digests is not None and current.get(document_id) != digests.get(document_id):
+                        continue
                     if number := self._records.remove(document_id):
                         deleted[number] = document_id
             writer.replace([Change(number, document_id, None) for number, document_id in deleted.items()])

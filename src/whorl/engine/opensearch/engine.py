@@ -150,18 +150,27 @@ class OpenSearchEngine(ServerEngine):
             else:
                 raise replacement_error(document.id)
 
-    def delete(self, ids: Collection[str]) -> int:
-        documents = self._client.documents(list(ids), False)
-        if documents:
-            deletions: list[tuple[Json, None]] = [({"delete": {"_id": document_id}}, None) for document_id in documents]
-            for document_id, _, reason in self._client.bulk(deletions):
+    def delete(self, ids: Collection[str], *, digests: Mapping[str, str] | None = None) -> int:
+        documents = self._client.documents(list(ids), False, [DIGEST])
+        deletions: list[tuple[Json, None]] = []
+        for document_id, hit in documents.items():
+            if digests is None:
+                deletions.append(({"delete": {"_id": document_id}}, None))
+            elif _digest_in(hit) == digests.get(document_id):
+                version = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+                deletions.append(({"delete": {"_id": document_id, **version}}, None))
+        refused = self._client.bulk(deletions)
+        for document_id, status, reason in refused:
+            if digests is None or status != CONFLICT:
                 raise EngineResponseError(f"{self._client.url} does not delete {document_id!r}: {reason}")
+        if deletions:
             self.refresh()
-        return len(documents)
+        return len(deletions) - len(refused)
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         hits = self._documents_if_index(ids, False, [DIGEST])
-        return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
+        found = ((document_id, _digest_in(hit)) for document_id, hit in hits.items())
+        return {document_id: digest for document_id, digest in found if digest is not None}
 
     def _documents_if_index(self, ids: Collection[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
         """Return documents, keyed by id; return {} if the index does not exist, because `index` creates it."""
@@ -480,6 +489,10 @@ class OpenSearchEngine(ServerEngine):
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
         return Fields(known, profile=self._scheme.profile, split_fields=split)
+
+
+def _digest_in(hit: Json) -> str | None:
+    return next(iter(_stored_values(hit, DIGEST)), None)
 
 
 def _stored_values(hit: Json, field: str) -> list[str]:

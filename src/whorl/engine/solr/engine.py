@@ -217,9 +217,12 @@ class SolrEngine(ServerEngine):
             version = row.get(VERSION) if row else _MISSING_VERSION
             yield {VERSION: version} if version and VERSION in self.collection.schema.fields else {}
 
-    def delete(self, ids: Collection[str]) -> int:
+    def delete(self, ids: Collection[str], *, digests: Mapping[str, str] | None = None) -> int:
         key = self.collection.names.key
         stored = [str(document[key]) for document in self._documents(ids, [key])]
+        if digests is not None:
+            current = self.digests(stored)
+            stored = [document_id for document_id in stored if current.get(document_id) == digests.get(document_id)]
         if stored:
             self._require_one_collection()
             self._client.post("update", {"delete": stored}, commit="true")
