@@ -184,7 +184,7 @@ def test_replacing_and_deleting(store: Store, collection: list[Document]) -> Non
 @pytest.mark.parametrize("step", ["digests", "delete"])
 def test_a_replaced_document_is_not_deleted(store: Store, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """
-    A deletion by a query leaves a document that another client has replaced by one that does not match.
+    A deletion by a query leaves a document if another client has replaced it, and the new version does not match.
     """
     store.index([Document(name, "obsoletewords of three documents") for name in ("stays", "goes", "is-replaced")])
     call, waiting = getattr(store.engine, step), [Document("is-replaced", "a new version")]

@@ -396,15 +396,18 @@ def test_wrong_parameters(client: TestClient, wrong: dict[str, object]) -> None:
     assert next(iter(wrong)) in answer.text
 
 
-def test_deleted_documents_leave_a_reused_result(tmp_path: Path) -> None:
+def test_a_result_with_changed_documents_is_not_reused(tmp_path: Path) -> None:
     """
-    Deleted documents are removed from a reused result.
+    A result with a document that was deleted or replaced since is not reused, even if others were stored.
     """
     with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as client:
         store.index(Document(name, "one text that is the same three times") for name in "abc")
         assert [cluster["documents"] for cluster in search_duplicates(client)["clusters"]] == [3]
         store.delete(["c"])
+        store.index([Document("d", "something else that has nothing to do with it")])
         assert [cluster["documents"] for cluster in search_duplicates(client)["clusters"]] == [2]
+        store.index([Document("b", "another text that has nothing to do with it either")])
+        assert search_duplicates(client)["clusters"] == []
 
 
 def test_clusters_are_chosen_and_ordered(client: TestClient) -> None:

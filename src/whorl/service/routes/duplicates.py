@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -179,24 +179,28 @@ class DuplicatesResult:
 
     options: DuplicatesOperation
     at: float
-    #: `count`: number of documents in the store when the search ran. `documents`: number of compared documents.
-    count: int
+    #: Number of compared documents.
     documents: int
     pairs: int
     clusters: tuple[Cluster, ...]
+    #: Hash of the ids and digests of the documents in clusters (`_versions`).
+    versions: int
     warnings: tuple[str, ...]
     #: Returns a cluster of versions with the words and passages that each version gains and loses.
     add_words: Callable[[Cluster], Cluster]
     #: Numbers of the cluster labels that the search has written; None if the request did not ask for labels.
     label_counts: LabelCounts | None
 
-    def answers(self, options: DuplicatesOperation, count: int) -> bool:
+    def answers(self, options: DuplicatesOperation, store: Store) -> bool:
         """Check whether this result can answer a request.
 
-        The options must be equal, the result recent, and no document deleted since the search. `count` is the number of
-        documents that the store has now.
+        The options must be equal, the result recent, and no document of a cluster deleted or replaced since the search.
         """
-        return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
+        return (
+            self.options == options
+            and time.monotonic() - self.at <= SECONDS_FRESH
+            and self.versions == _versions(store, self.clusters)
+        )
 
     def page(self, start: int, rows: int, order: ClusterOrder = "size", named: str = "") -> DuplicatesPage:
         """Return one page of the clusters, with the totals.
@@ -332,7 +336,7 @@ class DuplicateSearches(Jobs[DuplicatesResult]):
 
     def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> DuplicatesResult:
         # Jobs run one at a time, so `_fresh` needs no lock.
-        if options.write_ids or self._fresh is None or not self._fresh.answers(options, self._store.count()):
+        if options.write_ids or self._fresh is None or not self._fresh.answers(options, self._store):
             self._fresh = _search_store(self._store, options, search)
         return self._fresh
 
@@ -350,7 +354,7 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
         """Start a job that looks for near-duplicates, once earlier jobs are done.
 
         Ask for its state at `/api/v1/duplicates/{id}` at least every minute, with the answer's `id`. A result for the
-        same request that is at most a minute old is used again, unless documents were deleted.
+        same request that is at most a minute old is used again, unless one of its documents was deleted or replaced.
         """
         options = options_in(request, DuplicatesOperation)
         if options.write_ids:
@@ -392,6 +396,12 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
     return router
 
 
+def _versions(store: Store, clusters: Iterable[Cluster]) -> int:
+    """Return a hash of the ids and digests of all documents in clusters. Documents without a digest have only an id."""
+    ids = {match.b.id for cluster in clusters for match in cluster.matches}
+    return hash((frozenset(store.engine.names(ids)), frozenset(store.engine.digests(ids).items())))
+
+
 def _has_name(cluster: Cluster, part: str) -> bool:
     """Check whether the name or id of any document of a cluster contains `part`, a text in lower case."""
     return any(part in match.b.name.casefold() or part in match.b.id.casefold() for match in cluster.matches)
@@ -414,7 +424,6 @@ def _describe_job(
 
 
 def _search_store(store: Store, options: DuplicatesOperation, search: DuplicatesOptions) -> DuplicatesResult:
-    count = store.count()
     with duplicates_in(store.engine, search, origin="the store", names=store.names) as duplicates:
         clusters = []
         for cluster in duplicates.clusters(
@@ -428,10 +437,10 @@ def _search_store(store: Store, options: DuplicatesOperation, search: Duplicates
         return DuplicatesResult(
             options,
             at=time.monotonic(),
-            count=count,
             documents=duplicates.documents,
             pairs=pairs,
             clusters=tuple(clusters),
+            versions=_versions(store, clusters),
             warnings=(*search.pairs.notes, *common, *not_compared_lines(duplicates)),
             add_words=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
             label_counts=write_ids(store.engine, clusters) if options.write_ids else None,
