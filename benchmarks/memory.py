@@ -93,7 +93,7 @@ def _held() -> str:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     own = int(dict(re.findall(r"^(RssAnon):\s+(\d+)", status, re.MULTILINE))["RssAnon"]) / 1024
     maps = Path("/proc/self/maps").read_text(encoding="utf-8")
-    runs = sum(line.removesuffix(" (deleted)").endswith(".run") for line in maps.splitlines())
+    runs = sum(line.removesuffix(" (deleted)").endswith(".segment") for line in maps.splitlines())
     libc = ctypes.CDLL(None)
     libc.mallinfo2.restype = _Mallinfo
     memory = libc.mallinfo2()

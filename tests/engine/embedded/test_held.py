@@ -49,7 +49,7 @@ def test_replacing_documents_over_and_over(path: Path) -> None:
 def _held() -> dict[str, int]:
     mapped = (_PROCESS / "maps").read_text(encoding="utf-8")
     return {
-        "runs": sum(line.removesuffix(" (deleted)").endswith(".run") for line in mapped.splitlines()),
+        "runs": sum(line.removesuffix(" (deleted)").endswith(".segment") for line in mapped.splitlines()),
         "files": len(list((_PROCESS / "fd").iterdir())),
         "blocks": sys.getallocatedblocks(),
     }

@@ -41,7 +41,7 @@ def test_a_store_begins_to_keep_them(tmp_path: Path) -> None:
         engine.index([Document("part", " ".join(WORDS[20:40]))])
         engine.refresh()
         assert ids(engine) == {"whole": len(NUMBERS), "part": 1.0}
-    for file in (tmp_path / "store/index/tokens").glob("*.run"):
+    for file in (tmp_path / "store/index/tokens").glob("*.segment"):
         file.write_bytes(b"")
     with EmbeddedEngine(tmp_path / "store") as engine:
         assert ids(engine) == {"whole": len(NUMBERS), "part": 1.0}

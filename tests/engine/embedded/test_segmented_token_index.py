@@ -254,7 +254,7 @@ def test_other_things_are_no_tokens(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         index.commit(2)
     names.write_bytes(raw)
-    for file in (tmp_path / "tokens").glob("*.run"):
+    for file in (tmp_path / "tokens").glob("*.segment"):
         file.unlink()
     with pytest.raises(IndexBrokenError):
         TokenIndex(tmp_path / "tokens", "mine", BITS).snapshot()

@@ -116,7 +116,7 @@ def test_a_token_of_all_documents_is_read_in_portions(
     monkeypatch.setattr(segments, "READ_AT_ONCE", 100)
     own = frozenset(range(1, 40))
     documents = {number: (own if are_copies else own | {100 + number}, own) for number in range(30)}
-    segment = write(tmp_path / "a.run", documents, tombstones=[])
+    segment = write(tmp_path / "a.segment", documents, tombstones=[])
     assert looked_up(segment, 0, sorted(own)) == plain(documents, 0, sorted(own))
     sizes = [token_indices.size for token_indices, _ in segment.look_up(0, np.array(sorted(own), np.uint64))]
     assert sum(sizes) == 39 * 30
@@ -130,7 +130,7 @@ def test_many_tokens_are_looked_up_in_portions(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(segments, "_TOKENS_AT_ONCE", 10)
     own = frozenset(range(1, 400))
     documents = dict.fromkeys(range(3), (own, own))
-    segment = write(tmp_path / "a.run", documents, tombstones=[])
+    segment = write(tmp_path / "a.segment", documents, tombstones=[])
     assert looked_up(segment, 0, sorted(own)) == plain(documents, 0, sorted(own))
     snapshot, checks = TokenSnapshot(1, (segment,), (np.full(3, True),)), Checks()
     with new_request("", checks):
@@ -146,7 +146,7 @@ def test_each_token_is_found_in_its_documents_only(tmp_path: Path, documents: Do
     """
     Each token is found in exactly the documents that have it, also in an empty segment.
     """
-    segment = write(tmp_path / "a.run", documents, tombstones=[7, 9])
+    segment = write(tmp_path / "a.segment", documents, tombstones=[7, 9])
     assert segment.numbers.tolist() == sorted(documents)
     assert segment.tombstones.tolist() == [7, 9]
     for kind in range(2):
@@ -173,7 +173,7 @@ def test_hashes_that_tokens_begin_with_have_no_postings(tmp_path: Path) -> None:
         5: (own, frozenset()),
         6: (own, frozenset([0])),
     }
-    segment = write(tmp_path / "a.run", documents)
+    segment = write(tmp_path / "a.segment", documents)
     assert segment.postings[SKETCH].counts.tolist() == [1, 4, 2, 1, 0, 1]
     wanted = [0, 1, 2, 6, 7, 8, 9, 1 << 20, (1 << 32) - 1]
     assert looked_up(segment, SKETCH, wanted) == plain(documents, SKETCH, wanted)
@@ -189,19 +189,22 @@ def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pa
     monkeypatch.setattr(segments, "_POSTINGS_PER_MERGE", 32)
     for at, part in enumerate(parts[1:], 1):
         part.update({(at << 41) + number: own for number, own in parts[0].items() if number % 3})
-    written = [write(tmp_path / f"{number}.run", documents) for number, documents in enumerate(parts)]
+    written = [write(tmp_path / f"{number}.segment", documents) for number, documents in enumerate(parts)]
     later = [{number for other in parts[at + 1 :] for number in other} for at in range(len(parts))]
     alive = [
         np.array([number not in own for number in segment.numbers.tolist()], np.bool_)
         for segment, own in zip(written, later, strict=True)
     ]
-    (tmp_path / "all.run").unlink(missing_ok=True)
-    merge_segments(tmp_path / "all.run", written, alive, np.array([3], np.int64))
-    segment, documents = Segment(tmp_path / "all.run"), {number: own for part in parts for number, own in part.items()}
+    (tmp_path / "all.segment").unlink(missing_ok=True)
+    merge_segments(tmp_path / "all.segment", written, alive, np.array([3], np.int64))
+    segment, documents = (
+        Segment(tmp_path / "all.segment"),
+        {number: own for part in parts for number, own in part.items()},
+    )
     assert segment.numbers.tolist() == sorted(documents)
     assert segment.sizes.tolist() == [len(own[0]) for _, own in sorted(documents.items())]
     assert segment.tombstones.tolist() == [3]
-    together = write(tmp_path / "together.run", documents)
+    together = write(tmp_path / "together.segment", documents)
     assert [reader.counts.tolist() for reader in segment.postings] == [
         reader.counts.tolist() for reader in together.postings
     ]
@@ -231,9 +234,12 @@ def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
     """
     documents = crowd(700)
     halves = [{number: own for number, own in documents.items() if number % 2 == half} for half in (0, 1)]
-    parts = [write(tmp_path / f"{half}.run", own) for half, own in enumerate(halves)]
-    merge_segments(tmp_path / "all.run", parts, [np.ones(350, np.bool_)] * 2, np.empty(0, np.int64))
-    for segment, own in ((Segment(tmp_path / "all.run"), documents), (write(tmp_path / "b.run", documents), documents)):
+    parts = [write(tmp_path / f"{half}.segment", own) for half, own in enumerate(halves)]
+    merge_segments(tmp_path / "all.segment", parts, [np.ones(350, np.bool_)] * 2, np.empty(0, np.int64))
+    for segment, own in (
+        (Segment(tmp_path / "all.segment"), documents),
+        (write(tmp_path / "b.segment", documents), documents),
+    ):
         for kind in range(2):
             wanted = sorted({token for tokens in own.values() for token in tokens[kind]})
             assert looked_up(segment, kind, wanted) == plain(own, kind, wanted)
@@ -247,14 +253,14 @@ def test_damage_is_reported(tmp_path: Path) -> None:
     """
     documents = crowd(60)
     wanted = [sorted({token for own in documents.values() for token in own[kind]}) for kind in range(2)]
-    write(tmp_path / "a.run", documents)
-    raw = (tmp_path / "a.run").read_bytes()
+    write(tmp_path / "a.segment", documents)
+    raw = (tmp_path / "a.segment").read_bytes()
     noticed = 0
     for at in range(0, len(raw), 7):
-        (tmp_path / "b.run").unlink(missing_ok=True)
-        (tmp_path / "b.run").write_bytes(raw[:at] + bytes([raw[at] ^ (1 << at % 8)]) + raw[at + 1 :])
+        (tmp_path / "b.segment").unlink(missing_ok=True)
+        (tmp_path / "b.segment").write_bytes(raw[:at] + bytes([raw[at] ^ (1 << at % 8)]) + raw[at + 1 :])
         try:
-            segment = Segment(tmp_path / "b.run")
+            segment = Segment(tmp_path / "b.segment")
             pairs = [looked_up(segment, kind, wanted[kind]) for kind in range(2)]
         except IndexBrokenError:
             noticed += 1
@@ -262,10 +268,10 @@ def test_damage_is_reported(tmp_path: Path) -> None:
             assert pairs == [plain(documents, kind, wanted[kind]) for kind in range(2)]
     assert noticed > len(raw) / 7 / 2
     for length in (0, 10, 1023, 1024, 2000, len(raw) - 1):
-        (tmp_path / "c.run").unlink(missing_ok=True)
-        (tmp_path / "c.run").write_bytes(raw[:length])
-        with pytest.raises(IndexBrokenError, match=r"c\.run"):
-            Segment(tmp_path / "c.run")
+        (tmp_path / "c.segment").unlink(missing_ok=True)
+        (tmp_path / "c.segment").write_bytes(raw[:length])
+        with pytest.raises(IndexBrokenError, match=r"c\.segment"):
+            Segment(tmp_path / "c.segment")
 
 
 @pytest.mark.slow
@@ -278,7 +284,7 @@ def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
         own = [np.unique(generator.integers(0, 1 << 32, 300, np.uint64)) for _ in range(count)]
         counts = np.array([tokens.size for tokens in own], np.int64)
         nothing = [np.empty(0, np.uint64)] * count
-        path = tmp_path / f"{count}.run"
+        path = tmp_path / f"{count}.segment"
         write_documents(path, np.arange(count), counts, np.empty(0, np.int64), [nothing, own], BITS)
         assert path.stat().st_size / counts.sum() < (32 - np.log2(300) + 7) / 8
 

@@ -240,7 +240,7 @@ def test_damaged_tokens_are_reported(tmp_path: Path) -> None:
     tokens = np.arange(1, 2000, dtype=np.uint64)
     index.replace({1: DocumentTokens(5, (tokens, tokens))})
     index.commit(1)
-    (segment,) = (tmp_path / "tokens").glob("*.run")
+    (segment,) = (tmp_path / "tokens").glob("*.segment")
     raw = bytearray(segment.read_bytes())
     raw[1024:3000] = bytes(1976)
     segment.unlink()

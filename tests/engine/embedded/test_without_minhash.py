@@ -24,7 +24,7 @@ DOCUMENTS = [Document(f"d{number}", " ".join(WORDS[10 * number : 200 + 10 * numb
 
 
 def tokens_bytes(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.glob("index/tokens/*.run"))
+    return sum(file.stat().st_size for file in path.glob("index/tokens/*.segment"))
 
 
 def test_similar_finds_as_with_them(tmp_path: Path) -> None:

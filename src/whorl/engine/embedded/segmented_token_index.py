@@ -156,9 +156,9 @@ class TokenIndex:
         if str(zlib.crc32(content)).encode() != check:
             raise IndexBrokenError(f"{self._manifest} is damaged")
         manifest = json.loads(content)
-        if manifest["mark"] != self._store_id:
+        if manifest["store"] != self._store_id:
             raise OtherIndexError
-        return self._make_snapshot(manifest["applied"], [self._open_segment(name) for name in manifest["runs"]])
+        return self._make_snapshot(manifest["applied"], [self._open_segment(name) for name in manifest["segments"]])
 
     def _open_segment(self, name: str) -> Segment:
         known = {segment.name: segment for segment in self._cached[1].segments} if self._cached else {}
@@ -268,7 +268,7 @@ class TokenIndex:
         self._tokens_buffered = 0
 
     def _write_file(self, write: Callable[[Path], None]) -> Segment:
-        path = self._folder / f"{uuid.uuid4().hex}.run"
+        path = self._folder / f"{uuid.uuid4().hex}.segment"
         try:
             write(path)
             return Segment(path)
@@ -279,7 +279,7 @@ class TokenIndex:
     def _publish(self, applied: int, segments: Sequence[Segment]) -> None:
         """Replace the manifest: list these segments, with the journal number `applied`."""
         names = [segment.name for segment in segments]
-        content = json.dumps({"mark": self._store_id, "applied": applied, "runs": names}).encode()
+        content = json.dumps({"store": self._store_id, "applied": applied, "segments": names}).encode()
         raw = content + b"\n" + str(zlib.crc32(content)).encode()
         aside = self._folder / f"{_MANIFEST}.new"
         with aside.open("wb") as file:
