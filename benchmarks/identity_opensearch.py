@@ -95,7 +95,7 @@ class Comparison:
             self._client.refresh()
             indexed = self._client.term_vectors(list(ids), self._field.name)
             for document_id, (name, text) in ids.items():
-                tokens = sign(text, self._field.scheme, self._field.spelling).tokens
+                tokens = sign(text, self._field.scheme, self._field.encoding).tokens
                 # Search for the first text of a batch only: searches take longest, and depend only on the tokens.
                 is_found = document_id != "t0" or self._finds_itself(document_id, len(tokens))
                 if indexed.get(document_id, {}) != Counter(tokens) or not is_found:

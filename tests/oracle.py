@@ -12,7 +12,7 @@ from typing import cast
 
 from tests.plain_clauses import PlainStore
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature_and_tokens import Signature, Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, TokenEncoding
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
@@ -107,7 +107,9 @@ class _Facts:
         self.id, self.document = document.id, document
         # Lucene's UTF-8 damages some tokens, so their numbers differ; a plan may hold either number.
         self.tokens = {
-            token for spelling in (None, Spelling.UNITS_4) for token in sign(document.text, scheme, spelling).integers
+            token
+            for encoding in (None, TokenEncoding.UNITS_4)
+            for token in sign(document.text, scheme, encoding).integers
         }
         texts: Mapping[str, Sequence[str]] = {
             "name": [document.name.replace("_", " ").replace(".", " ")],

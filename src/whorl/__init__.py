@@ -27,7 +27,7 @@ Measured        a hit's overlap with a query's source; Snippet, a part of its te
 Comparison      two texts compared exactly, with CompareOptions, their shared Passages, each a Passage, the Size of
                 both, and the ResidualOverlap without Common text
 Metric, Shares  the names of the three shares, and their values; Estimate, the values with their intervals
-Signature       a document's MinHash fingerprint, made under a Scheme; Spelling, the encoding of its tokens
+Signature       a document's MinHash fingerprint, made under a Scheme; TokenEncoding, the form of its tokens in an index
 Sketch          a sample of a document's shingles for calibrated search, under a SketchScheme
 
 Duplicates:
@@ -121,7 +121,7 @@ if TYPE_CHECKING:
     from whorl.fingerprint.compare_texts import Size as Size
     from whorl.fingerprint.compare_texts import compare as compare
     from whorl.fingerprint.minhash.signature_and_tokens import Signature as Signature
-    from whorl.fingerprint.minhash.signature_and_tokens import Spelling as Spelling
+    from whorl.fingerprint.minhash.signature_and_tokens import TokenEncoding as TokenEncoding
     from whorl.fingerprint.shingling import Scheme as Scheme
     from whorl.fingerprint.sketch.frac_minhash import Sketch as Sketch
     from whorl.fingerprint.sketch.frac_minhash import SketchScheme as SketchScheme

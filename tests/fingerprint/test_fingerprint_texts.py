@@ -29,7 +29,7 @@ from whorl.fingerprint.fingerprint_texts import (
     signatures_of,
     sized_signatures_of,
 )
-from whorl.fingerprint.minhash.signature_and_tokens import Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import TokenEncoding
 from whorl.fingerprint.shingling import Scheme, lucene_hashes, well_formed
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
 from whorl.fingerprint.words.tokenizer import tokens
@@ -397,7 +397,7 @@ def test_single_text(scheme: Scheme, has_loops: bool, monkeypatch: pytest.Monkey
         assert bulk.signatures_by_id({"a": text, "b": text}, scheme)["b"] == made
         assert bulk.text_sketch(text, scheme, SketchScheme()).size == len(set(shingles(words, scheme.shingle_size)))
         if expected is not None:
-            spelled = bulk.sign(text, scheme, Spelling.UNITS_4).tokens
+            spelled = bulk.sign(text, scheme, TokenEncoding.UNITS_4).tokens
             assert spelled == tuple(map(plain_token, expected))
 
 

@@ -27,12 +27,12 @@ from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, is_compiling, kernel_if_ready, return_kernel
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Signature,
-    Spelling,
+    TokenEncoding,
     distinct_minima,
     minima_of,
     signature_of,
-    spell,
     text_minima,
+    write_tokens,
 )
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, lucene_hashes, murmur, murmur_pieces, pieces
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_numbers_of_batch, sketch_of_distinct
@@ -417,20 +417,20 @@ def processor_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
+def sign(text: str, scheme: Scheme, encoding: TokenEncoding | None = None) -> Signature:
     """Return the signature of a text.
 
-    `spelling` is the token encoding of the index that the signature is compared with; None means the top 64 bits of
+    `encoding` is the token encoding of the index that the signature is compared with; None means the top 64 bits of
     each token, without the losses of an encoding.
     """
-    return signature_of(_minima(text, scheme), scheme, spelling)
+    return signature_of(_minima(text, scheme), scheme, encoding)
 
 
 def signatures_by_id(
-    texts: Mapping[str, str], scheme: Scheme, spelling: Spelling | None = None
+    texts: Mapping[str, str], scheme: Scheme, encoding: TokenEncoding | None = None
 ) -> dict[str, Signature]:
     made = hash_texts(texts.values(), scheme, Outputs.MINIMA, workers=1)
-    return {name: signature_of(own.minima, scheme, spelling) for name, own in zip(texts, made, strict=True)}
+    return {name: signature_of(own.minima, scheme, encoding) for name, own in zip(texts, made, strict=True)}
 
 
 def text_hashes(text: str, scheme: Scheme) -> _Row:
@@ -489,4 +489,4 @@ def _tokens(halves: npt.NDArray[np.uint64], codec: str) -> list[int] | list[str]
     if codec == "u64":
         numbers: list[int] = halves[:, 0].tolist()
         return numbers
-    return list(spell(halves, Spelling.UNITS_8 if codec == "lucene" else Spelling.HEX))
+    return list(write_tokens(halves, TokenEncoding.UNITS_8 if codec == "lucene" else TokenEncoding.HEX))

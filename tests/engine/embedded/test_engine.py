@@ -14,7 +14,7 @@ from tests.oracle import Oracle
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature_and_tokens import Spelling, integers, read_tokens
+from whorl.fingerprint.minhash.signature_and_tokens import TokenEncoding, integers, read_tokens
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document, Hit, PropertyValue
 from whorl.query.plan.nodes import (
@@ -148,7 +148,7 @@ def test_foreign_tokens_match_nothing(corpus):
     """
     engine, _, documents = corpus
     own = next(signature.integers for document in documents if len(signature := sign(document.text, SCHEME)))
-    foreign = integers(read_tokens(["0123456789abcdef" * 2, "abc", "", "\ud800bcd"], Spelling.HEX))
+    foreign = integers(read_tokens(["0123456789abcdef" * 2, "abc", "", "\ud800bcd"], TokenEncoding.HEX))
     assert ask(engine, SharedTokens("s", foreign)).total == 0
     assert ask(engine, SharedBands("s", (foreign, (own[0], foreign[1])))).total == 0
     assert ask(engine, SharedTokens("s", (own[0], *foreign), 2)).total == 0

@@ -24,7 +24,7 @@ from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens
 from whorl.engine.opensearch.update_documents import backfill
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature_and_tokens import Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import TokenEncoding
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind
@@ -45,7 +45,7 @@ def test_the_scheme_follows_the_mapping_or_the_probe(foreign: IndexClient) -> No
     (field,) = minhash_fields(foreign.mapping() or {}, settings)
     probed = probe_field(foreign, field)
     assert (field.name, field.text_field) == ("content.fingerprint", "content")
-    assert (probed.scheme, probed.spelling, probed.is_made_by_whorl) == (Scheme(), Spelling.UNITS_8, True)
+    assert (probed.scheme, probed.encoding, probed.is_made_by_whorl) == (Scheme(), TokenEncoding.UNITS_8, True)
     assert probe_field(foreign, replace(field, options={**field.options, "bucket_count": 100})).scheme == Scheme()
     with pytest.raises(SchemaError, match="makes 511 tokens of 8 units of a long text, where its filter says 1,534"):
         probe_field(foreign, replace(field, options={**field.options, "hash_count": 3}))
@@ -200,7 +200,7 @@ def test_tokens_are_read_from_any_kind_of_field(
         signatures = tokens.signatures(dict.fromkeys([*TEXTS, "gone", "x" * 600], True))
         assert signatures.keys() == TEXTS.keys()
         for name, text in TEXTS.items():
-            wanted = sign(text, tokens.scheme, tokens.field.spelling)
+            wanted = sign(text, tokens.scheme, tokens.field.encoding)
             # Without the text, the order of some tokens may be lost.
             assert sorted(signatures[name].tokens) == sorted(wanted.tokens)
             assert signatures[name] == wanted or mappings
@@ -216,7 +216,7 @@ def test_words_that_whorl_splits_differently(foreign_store: Store, foreign: Inde
     foreign.refresh()
     signature = foreign_store.engine.sign(odd)
     assert signature.integers == foreign_store.engine.signatures({"odd": True})["odd"].integers
-    assert set(signature.tokens) != set(sign(odd, foreign_store.engine.scheme, Spelling.UNITS_8).tokens)
+    assert set(signature.tokens) != set(sign(odd, foreign_store.engine.scheme, TokenEncoding.UNITS_8).tokens)
     assert [hit.hit.id for hit in foreign_store.similar(source=odd, metric="jaccard", threshold=95).found] == ["odd"]
     assert len(foreign_store.engine.sign("")) == 0
 

@@ -26,7 +26,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import detect_profile, inspect, profile_of
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature_and_tokens import Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import TokenEncoding
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
@@ -64,8 +64,8 @@ def scheme_of(field: str, profile: str) -> Scheme:
     return Scheme(profile, **SCHEMES[field][0])
 
 
-def spelling_of(field: str) -> Spelling:
-    return Spelling.UNITS_4 if SCHEMES[field][1] else Spelling.UNITS_8
+def encoding_of(field: str) -> TokenEncoding:
+    return TokenEncoding.UNITS_4 if SCHEMES[field][1] else TokenEncoding.UNITS_8
 
 
 def field_type(
@@ -138,8 +138,8 @@ def test_tokens_of_every_scheme(client: SolrClient, field: str) -> None:
     """
     scheme = scheme_of(field, inspect(client, FieldNames()).scheme.profile)
     for text in ["", "one two three four", REPEATED, " ".join(languages()[:40]), " ".join(f"w{n}" for n in range(900))]:
-        assert analysed(client.url, field, text) == sign(text, scheme, spelling_of(field)).tokens
-        full = sign(text, scheme, Spelling.HEX).tokens
+        assert analysed(client.url, field, text) == sign(text, scheme, encoding_of(field)).tokens
+        full = sign(text, scheme, TokenEncoding.HEX).tokens
         assert [len(full)] == [len(plain_filter(tokens(text, scheme.profile), scheme))]
 
 
@@ -292,7 +292,7 @@ def test_search_under_every_scheme(client: SolrClient, field: str) -> None:
     client.add(documents)
     client.commit()
     scheme = inspect(client, FieldNames(minhash=field)).scheme
-    expected = sign(text, scheme, spelling_of(field)).tokens
+    expected = sign(text, scheme, encoding_of(field)).tokens
     with Store(SolrEngine(SolrClient(client.url), FieldNames(minhash=field))) as store:
         for order_matters in (False, True):
             signature = store.engine.signatures({"1": order_matters})["1"]

@@ -23,7 +23,7 @@ from whorl.engine.solr.field_definitions import DIGEST
 from whorl.engine.solr.request_body import SolrFields, search_request
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.fingerprint.fingerprint_texts import sign, text_sketch
-from whorl.fingerprint.minhash.signature_and_tokens import Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import TokenEncoding
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric
@@ -151,7 +151,7 @@ def test_a_token_takes_few_bytes() -> None:
     """
     A request takes less than 13 bytes per token: four units, usually twelve bytes in UTF-8, and a separator.
     """
-    signature = sign(" ".join(f"w{number}" for number in range(5_000)), Scheme(), Spelling.UNITS_4)
+    signature = sign(" ".join(f"w{number}" for number in range(5_000)), Scheme(), TokenEncoding.UNITS_4)
     plan = BoundPlan(SharedTokens("source", signature.integers, 256))
     assert len(json_bytes(search_request(plan, SolrFields(), start=0, rows=10))) < 13 * 512 + 300
 

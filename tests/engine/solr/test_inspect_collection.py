@@ -17,7 +17,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import TokenSource
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash.signature_and_tokens import Spelling, spell
+from whorl.fingerprint.minhash.signature_and_tokens import TokenEncoding, write_tokens
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 
@@ -30,23 +30,23 @@ TEXTS = {
     "1238": "too short",
 }
 STRINGS = {"indexed": True, "multiValued": True, "type": "string"}
-#: By field: its definition, the expected token source, and the spelling of its tokens.
+#: By field: its definition, the expected token source, and the encoding of its tokens.
 VARIANTS = {
-    "alfresco": ({**STRINGS, "stored": True, "docValues": False}, TokenSource.STORED, Spelling.HEX),
-    "hex_values": ({**STRINGS, "stored": False, "docValues": True}, TokenSource.DOC_VALUES, Spelling.HEX),
-    "short_values": ({**STRINGS, "stored": False, "docValues": True}, TokenSource.DOC_VALUES, Spelling.UNITS_4),
-    "short_stored": ({**STRINGS, "stored": True, "docValues": False}, TokenSource.STORED, Spelling.UNITS_4),
+    "alfresco": ({**STRINGS, "stored": True, "docValues": False}, TokenSource.STORED, TokenEncoding.HEX),
+    "hex_values": ({**STRINGS, "stored": False, "docValues": True}, TokenSource.DOC_VALUES, TokenEncoding.HEX),
+    "short_values": ({**STRINGS, "stored": False, "docValues": True}, TokenSource.DOC_VALUES, TokenEncoding.UNITS_4),
+    "short_stored": ({**STRINGS, "stored": True, "docValues": False}, TokenSource.STORED, TokenEncoding.UNITS_4),
     "whole": (
         {"type": "whole_min_hash", "termVectors": True, "omitTermFreqAndPositions": True},
         TokenSource.TERM_VECTORS,
-        Spelling.UNITS_8,
+        TokenEncoding.UNITS_8,
     ),
     "no_rotation": (
         {"type": "still_min_hash", "termVectors": True, "omitTermFreqAndPositions": True},
         TokenSource.TERM_VECTORS,
-        Spelling.UNITS_4,
+        TokenEncoding.UNITS_4,
     ),
-    "text_only": ({"type": "whole_min_hash", "stored": False}, TokenSource.TEXT, Spelling.UNITS_8),
+    "text_only": ({"type": "whole_min_hash", "stored": False}, TokenSource.TEXT, TokenEncoding.UNITS_8),
 }
 
 
@@ -85,7 +85,7 @@ def collection_url(solr_cloud_url: str) -> Iterator[str]:
     documents = []
     for number, text in TEXTS.items():
         hashes = full_minima(tokens(text), Scheme())
-        short, long = list(spell(hashes)), list(spell(hashes, Spelling.HEX))
+        short, long = list(write_tokens(hashes)), list(write_tokens(hashes, TokenEncoding.HEX))
         filled = {"alfresco": long, "hex_values": long, "short_values": short, "short_stored": short}
         documents.append(
             {"id": f"_DEFAULT_!{number}", "DBID": int(number), "LID": lid(number), "content": text, **filled}
@@ -118,11 +118,11 @@ def test_signatures(collection_url: str, field: str) -> None:
     """
     An exact signature equals the plain filter's list, and any other one has the same set of tokens.
     """
-    spelling = VARIANTS[field][2]
+    encoding = VARIANTS[field][2]
     with opened(collection_url, field) as store:
         for number, text in TEXTS.items():
             signature = store.signature(number)
-            expected = spell(full_minima(tokens(text), Scheme()), spelling)
+            expected = write_tokens(full_minima(tokens(text), Scheme()), encoding)
             assert [high for high, _ in plain_minima(tokens(text), 512)] == full_minima(tokens(text), Scheme())[
                 :, 0
             ].tolist()
@@ -156,7 +156,7 @@ def test_the_same_hits_from_every_source(collection_url: str, field: str, query:
 @pytest.mark.parametrize("field", VARIANTS)
 def test_a_text_as_the_source(collection_url: str, field: str) -> None:
     """
-    A text that is not stored gets tokens in the field's spelling.
+    A text that is not stored gets tokens in the field's encoding.
     """
     with opened(collection_url, field) as store:
         page = store.search("FINGERPRINT:source_90", source=TEXTS["1234"])

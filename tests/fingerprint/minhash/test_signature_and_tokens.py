@@ -15,14 +15,14 @@ from whorl.fingerprint.fingerprint_texts import sign, text_hashes
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Signature,
-    Spelling,
+    TokenEncoding,
     buckets_from,
     distinct_minima,
     from_distinct,
     minima_of,
     read_tokens,
     shared_tokens,
-    spell,
+    write_tokens,
 )
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Shares
@@ -37,12 +37,12 @@ def test_repeats_and_order_are_preserved(words: list[str]) -> None:
     A signature restored from distinct tokens has the same tokens, one for each bucket; an exact one also has their
     repeats, and their order if it matters.
     """
-    tokens = spell(full_minima(words, SCHEME))
+    tokens = write_tokens(full_minima(words, SCHEME))
     for has_repeats in (True, False):
         known = Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)
         for order_matters in (True, False):
             actual = from_distinct(
-                known, SCHEME, Spelling.UNITS_4, has_repeats=has_repeats, order_matters=order_matters
+                known, SCHEME, TokenEncoding.UNITS_4, has_repeats=has_repeats, order_matters=order_matters
             )
             assert set(actual.tokens) == set(tokens)
             assert len(actual.tokens) == 512
@@ -71,7 +71,7 @@ def test_distinct_minima_of_several_texts(several: list[list[str]], bucket_count
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("scheme", "spelling"),
+    ("scheme", "encoding"),
     combine(
         [
             *(Scheme(bucket_count=buckets) for buckets in (1, 3, 100, 500, 1000, 40_000, 65_535, 65_536)),
@@ -79,11 +79,11 @@ def test_distinct_minima_of_several_texts(several: list[list[str]], bucket_count
             *(Scheme(bucket_count=buckets, hash_set_size=3) for buckets in (1, 7, 100)),
             Scheme(bucket_count=500, hash_count=2, hash_set_size=2),
         ],
-        [Spelling.UNITS_4, Spelling.UNITS_8],
+        [TokenEncoding.UNITS_4, TokenEncoding.UNITS_8],
     ),
     ids=str,
 )
-def test_exact_signatures_are_exact_under_every_scheme(scheme: Scheme, spelling: Spelling) -> None:
+def test_exact_signatures_are_exact_under_every_scheme(scheme: Scheme, encoding: TokenEncoding) -> None:
     """
     Signatures marked as exact are exact under every scheme: for bucket borders within a unit, for several hash
     functions with rotation, and for several hashes per bucket.
@@ -93,11 +93,11 @@ def test_exact_signatures_are_exact_under_every_scheme(scheme: Scheme, spelling:
     texts = 20 if scheme.bucket_count <= 1000 else 5
     for number in range(texts):
         words = [f"word{number}x{word}" for word in range((5, 6, 8, 60, 900)[number % 5])]
-        tokens = spell(full_minima(words, scheme), spelling)
+        tokens = write_tokens(full_minima(words, scheme), encoding)
         for has_repeats in (True, False):
             known = dict(sorted((Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)).items()))
             for order_matters in (True, False):
-                actual = from_distinct(known, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
+                actual = from_distinct(known, scheme, encoding, has_repeats=has_repeats, order_matters=order_matters)
                 recovered = actual.tokens
                 assert set(recovered) == set(tokens)
                 exact += actual.is_exact
@@ -113,8 +113,10 @@ def test_tokens_with_lost_units_go_to_possible_buckets() -> None:
     """
     starts = [0xD700, 0xD810, 0xDA00, 0xE000]
     hashes = np.array([(start << 48) | 0x0041_0042_0043 for start in starts], dtype=np.uint64)
-    tokens = spell(hashes)
-    actual = from_distinct(dict.fromkeys(tokens, 1), SCHEME, Spelling.UNITS_4, has_repeats=False, order_matters=True)
+    tokens = write_tokens(hashes)
+    actual = from_distinct(
+        dict.fromkeys(tokens, 1), SCHEME, TokenEncoding.UNITS_4, has_repeats=False, order_matters=True
+    )
     order = list(dict.fromkeys(actual.tokens))
     assert not actual.is_exact
     assert len({token[0] for token in tokens[1:3]}) == 1
@@ -126,20 +128,20 @@ def test_padded_hexadecimal_gives_its_bucket() -> None:
     """
     Alfresco's tokens from a field of distinct tokens are restored in bucket order.
     """
-    tokens = spell(full_minima([f"word{number}" for number in range(9)], SCHEME), Spelling.HEX)
+    tokens = write_tokens(full_minima([f"word{number}" for number in range(9)], SCHEME), TokenEncoding.HEX)
     actual = from_distinct(
-        dict.fromkeys(sorted(tokens), 1), SCHEME, Spelling.HEX, has_repeats=False, order_matters=True
+        dict.fromkeys(sorted(tokens), 1), SCHEME, TokenEncoding.HEX, has_repeats=False, order_matters=True
     )
     assert set(actual.tokens) == set(tokens)
     if all(len(token) == 32 for token in tokens):
-        assert actual == Signature(SCHEME, read_tokens(tokens, Spelling.HEX), Spelling.HEX)
+        assert actual == Signature(SCHEME, read_tokens(tokens, TokenEncoding.HEX), TokenEncoding.HEX)
 
 
 def test_no_tokens_give_an_empty_signature() -> None:
     """
     A document without tokens has an empty signature.
     """
-    assert len(from_distinct({}, SCHEME, Spelling.UNITS_4, has_repeats=True, order_matters=True)) == 0
+    assert len(from_distinct({}, SCHEME, TokenEncoding.UNITS_4, has_repeats=True, order_matters=True)) == 0
 
 
 @pytest.mark.parametrize("bucket_count", [1, 2, 3, 300, 512, 65_536])
@@ -150,29 +152,34 @@ def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> 
     """
     scheme = Scheme(bucket_count=bucket_count)
     minima = full_minima([f"word{number}" for number in range(100)], scheme)[:, 0]
-    expected, actual = buckets_of(minima), buckets_from(Signature(scheme, read_tokens(spell(minima)), Spelling.UNITS_4))
+    expected, actual = (
+        buckets_of(minima),
+        buckets_from(Signature(scheme, read_tokens(write_tokens(minima)), TokenEncoding.UNITS_4)),
+    )
     # One bucket in thirty-two may be lost, and one at a border.
     assert actual.is_known.sum() >= bucket_count * 31 // 32 - 1
     assert (actual.is_filled == expected.is_filled & actual.is_known).all()
-    lost = np.array(["\ufffd" in token for token in spell(minima)])
+    lost = np.array(["\ufffd" in token for token in write_tokens(minima)])
     exact = actual.is_filled & ~lost
     assert (actual.minima == expected.minima)[exact].all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("spelling", "is_in_order", "least"),
+    ("encoding", "is_in_order", "least"),
     [
         (None, True, 0.95),
-        (Spelling.UNITS_4, True, 0.95),
-        (Spelling.UNITS_8, True, 0.95),
-        (Spelling.HEX, True, 0.95),
-        (Spelling.UNITS_8, False, 0.95),
+        (TokenEncoding.UNITS_4, True, 0.95),
+        (TokenEncoding.UNITS_8, True, 0.95),
+        (TokenEncoding.HEX, True, 0.95),
+        (TokenEncoding.UNITS_8, False, 0.95),
         # Without the order some first units are misread.
-        (Spelling.HEX, False, 0.91),
+        (TokenEncoding.HEX, False, 0.91),
     ],
 )
-def test_intervals_hold_for_every_token_encoding(spelling: Spelling | None, is_in_order: bool, least: float) -> None:
+def test_intervals_hold_for_every_token_encoding(
+    encoding: TokenEncoding | None, is_in_order: bool, least: float
+) -> None:
     """
     For pairs of sets of 20 to 20,000 hashes, with sizes up to ten times apart, the intervals contain the true shares in
     95 of 100 cases, and estimated sizes are right on average.
@@ -186,9 +193,9 @@ def test_intervals_hold_for_every_token_encoding(spelling: Spelling | None, is_i
         both = []
         for part in (hashes[:a], hashes[a - shared :]):
             minima = minima_of([part], Scheme())
-            spelled = minima[:, 0] if spelling is None else read_tokens(spell(minima, spelling), spelling)
+            numbers = minima[:, 0] if encoding is None else read_tokens(write_tokens(minima, encoding), encoding)
             order = np.arange(512) if is_in_order else chance.permutation(512)
-            both.append(buckets_from(Signature(Scheme(), spelled[order], spelling)))
+            both.append(buckets_from(Signature(Scheme(), numbers[order], encoding)))
         (estimates,) = estimate_buckets(compare_buckets(both[0], [both[1]]))
         truth = Shares.of_counts(shared, a, b)
         holds += [getattr(estimates.low, n) <= getattr(truth, n) <= getattr(estimates.high, n) for n in Shares.NAMES]
@@ -201,7 +208,7 @@ def test_an_empty_token_is_no_error() -> None:
     """
     An empty token in an index causes no error.
     """
-    assert from_distinct({"": 1}, SCHEME, Spelling.HEX, has_repeats=True, order_matters=True).tokens
+    assert from_distinct({"": 1}, SCHEME, TokenEncoding.HEX, has_repeats=True, order_matters=True).tokens
 
 
 def test_four_words_have_no_signature() -> None:

@@ -19,7 +19,7 @@ from whorl.engine.opensearch.create_index import field_definition
 from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature_and_tokens import Signature, Spelling, from_distinct, smallest_in_buckets
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, TokenEncoding, from_distinct, smallest_in_buckets
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.query.plan.fields_and_values import Fields
@@ -29,7 +29,7 @@ _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 #: Sample text that fills every MinHash bucket, so that the number of its tokens identifies the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and truncated tokens, keyed by the length of a token in UTF-16 units.
-_SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
+_ENCODINGS = {8: TokenEncoding.UNITS_8, 4: TokenEncoding.UNITS_4}
 #: Number of words in a short sample text. It is small, so that each shingle makes a token.
 _PROBE_WORDS = 12
 
@@ -66,7 +66,7 @@ class TokenField:
 
     Args:
         text_field: Field of the document's text.
-        scheme, spelling: Scheme and encoding of the tokens, determined from the tokens of sample texts.
+        scheme, encoding: Scheme and encoding of the tokens, determined from the tokens of sample texts.
         is_made_by_whorl: Whether whorl makes the same tokens from the sample texts. If not, the cluster makes all
             tokens.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
@@ -75,7 +75,7 @@ class TokenField:
     name: str
     text_field: str
     scheme: Scheme
-    spelling: Spelling
+    encoding: TokenEncoding
     is_made_by_whorl: bool
     is_sorted: bool
 
@@ -108,8 +108,8 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     """Determine from sample texts how a field makes tokens; raise SchemaError if the tokens are unreadable."""
     tokens = client.terms_of(LONG_PROBE, field.text_field, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
-    spelling, scheme = _SPELLINGS.get(units), find_scheme(field, len(tokens))
-    if spelling is None or scheme is None:
+    encoding, scheme = _ENCODINGS.get(units), find_scheme(field, len(tokens))
+    if encoding is None or scheme is None:
         raise SchemaError(
             f"{field.name!r} makes {len(tokens):,} tokens of {units} units of a long text, where its filter says "
             f"{token_count(field.scheme()):,} of 8, or of 4: whorl cannot read them"
@@ -119,11 +119,11 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     is_sorted = _sorts_by_id(client)
     for profile in sorted(PROFILES, key=lambda name: name != DEFAULT_PROFILE):
         candidate = replace(scheme, profile=profile)
-        if all(tokens == set(sign(text, candidate, spelling).tokens) for text, tokens in made.items()):
+        if all(tokens == set(sign(text, candidate, encoding).tokens) for text, tokens in made.items()):
             return TokenField(
-                field.name, field.text_field, candidate, spelling, is_made_by_whorl=True, is_sorted=is_sorted
+                field.name, field.text_field, candidate, encoding, is_made_by_whorl=True, is_sorted=is_sorted
             )
-    return TokenField(field.name, field.text_field, scheme, spelling, is_made_by_whorl=False, is_sorted=is_sorted)
+    return TokenField(field.name, field.text_field, scheme, encoding, is_made_by_whorl=False, is_sorted=is_sorted)
 
 
 def _sorts_by_id(client: IndexClient) -> bool:
@@ -220,7 +220,7 @@ class ForeignTokens:
 
     def sign(self, text: str) -> Signature:
         if self.field.is_made_by_whorl:
-            return sign(text, self.scheme, self.field.spelling)
+            return sign(text, self.scheme, self.field.encoding)
         repeats = self._client.terms_of(text, self.field.text_field, self.field.name) if text else {}
         return self._recover_signature(repeats, order_matters=True)
 
@@ -249,7 +249,7 @@ class ForeignTokens:
         return from_distinct(
             dict.fromkeys(smallest, 1) if has_several else repeats,
             self.scheme,
-            self.field.spelling,
+            self.field.encoding,
             has_repeats=not has_several,
             order_matters=order_matters,
         )

@@ -46,7 +46,7 @@ from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, St
 from whorl.engine.server_engine import fingerprints_to_move
 from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import ParameterError, SchemaError
-from whorl.fingerprint.minhash.signature_and_tokens import spell_integers
+from whorl.fingerprint.minhash.signature_and_tokens import write_integer_tokens
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.frac_minhash import encode_tokens
 from whorl.fingerprint.words.tokenizer import tokens
@@ -168,13 +168,13 @@ class _Translator:
                     return _weighted_sum(_one_of(self._minhash, terms), counted, minimum, weight)
                 return self._count_query(self._minhash, terms, minimum, weight)
             case SharedBands(bands=bands, weight=weight):
-                spelled_bands = [self._terms(band) for band in bands]
+                encoded_bands = [self._terms(band) for band in bands]
                 complete = [
                     {"bool": {"filter": [_term(self._minhash, term) for term in dict.fromkeys(band)]}}
-                    for band in spelled_bands
+                    for band in encoded_bands
                 ]
                 if id(node) in self._moved:
-                    any_term = _one_of(self._minhash, chain.from_iterable(spelled_bands))
+                    any_term = _one_of(self._minhash, chain.from_iterable(encoded_bands))
                     return _weighted_sum(any_term, [(band, 1) for band in complete], 1, weight)
                 return _minimum_match([_constant(band, weight) for band in complete], 1)
             case SketchTokens():
@@ -198,7 +198,7 @@ class _Translator:
     def _terms(self, numbers: Sequence[int]) -> Sequence[str]:
         """Return tokens as terms of the token field."""
         if self._tokens:
-            return spell_integers(numbers, self._tokens.spelling)
+            return write_integer_tokens(numbers, self._tokens.encoding)
         # Leave out tokens of more than 64 bits. They come from other collections, and no document of this index has
         # them.
         return encode_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))

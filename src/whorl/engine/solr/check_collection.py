@@ -173,7 +173,7 @@ def _token_source(client: SolrClient, collection: SolrCollection) -> Iterator[Fi
         "version",
         f"Solr {collection.version.solr}, Lucene {collection.version.lucene}, words broken as "
         f"{collection.scheme.profile} ({known}); "
-        f"{name!r} holds {collection.names.spelling.value}",
+        f"{name!r} holds {collection.names.token_encoding.value}",
     )
     if collection.schema.is_text(name) and not collection.profile_is_seen:
         yield Finding.warning(
@@ -531,7 +531,7 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
     for document, indexed in _sample_documents(client, collection, count):
         # Solr makes tokens for each value separately, so compare with the tokens of all values.
         values = texts(document.get(collection.content))
-        signatures = [sign(text, collection.scheme, collection.names.spelling) for text in values]
+        signatures = [sign(text, collection.scheme, collection.names.token_encoding) for text in values]
         made = {token for signature in signatures for token in signature.tokens}
         compared += 1
         key = str(document[collection.names.key])

@@ -510,7 +510,7 @@ class SolrEngine(ServerEngine):
             return {key: self._signature(document, wanted[key]) for key, document in documents.items()}
         collection = self.collection
         texts = {key: whole_text(document.get(str(collection.content))) for key, document in documents.items()}
-        return signatures_by_id(texts, collection.scheme, collection.names.spelling)
+        return signatures_by_id(texts, collection.scheme, collection.names.token_encoding)
 
     @property
     def keeps_texts(self) -> bool:
@@ -529,7 +529,7 @@ class SolrEngine(ServerEngine):
         return {document_id: text for document_id, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
-        return sign(text, self.collection.scheme, self.collection.names.spelling)
+        return sign(text, self.collection.scheme, self.collection.names.token_encoding)
 
     def _hits(self, documents: Sequence[Json]) -> list[Hit]:
         key, name = self.collection.names.key, self.collection.names.name or ""
@@ -597,12 +597,12 @@ class SolrEngine(ServerEngine):
     def _signature(self, document: Json, order_matters: bool) -> Signature:
         """Compute a document's signature from its tokens, or from its text if the tokens are not enough."""
         collection, source = self.collection, self._token_source
-        scheme, spelling, names = collection.scheme, collection.names.spelling, collection.names
+        scheme, encoding, names = collection.scheme, collection.names.token_encoding, collection.names
         has_repeats = source is TokenSource.TERM_VECTORS
         stored = [] if has_repeats else texts(document.get(names.minhash))
         if source is TokenSource.STORED and len(stored) == scheme.bucket_count:
             # Alfresco writes all tokens, so the stored list is complete and in order, with repetitions.
-            return Signature(scheme, read_tokens(stored, spelling), spelling)
+            return Signature(scheme, read_tokens(stored, encoding), encoding)
         repeats: Mapping[str, int] = document[names.minhash] if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
             # Solr makes tokens for each value of the text, but a fingerprint covers all values together. So keep only
@@ -612,7 +612,7 @@ class SolrEngine(ServerEngine):
                 repeats, has_repeats = dict.fromkeys(smallest, 1), False
         if order_matters and (made := self._signature_of_text(document, repeats)):
             return made
-        recovered = from_distinct(repeats, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
+        recovered = from_distinct(repeats, scheme, encoding, has_repeats=has_repeats, order_matters=order_matters)
         return recovered if recovered.is_exact else self._signature_of_text(document, repeats) or recovered
 
     def _signature_of_text(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
@@ -624,7 +624,7 @@ class SolrEngine(ServerEngine):
         if text is None:
             stored = self._documents([str(document[collection.names.key])], [collection.content])
             text = stored[0].get(collection.content) if stored else None
-        made = sign(whole_text(text), collection.scheme, collection.names.spelling)
+        made = sign(whole_text(text), collection.scheme, collection.names.token_encoding)
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
@@ -656,7 +656,7 @@ class SolrEngine(ServerEngine):
         for text, fingerprints in zip(texts, hash_texts(texts, collection.scheme, outputs, workers=1), strict=True):
             fields: Json = {}
             if wants_tokens:
-                signature = signature_of(fingerprints.minima, collection.scheme, collection.names.spelling)
+                signature = signature_of(fingerprints.minima, collection.scheme, collection.names.token_encoding)
                 fields[collection.names.minhash] = list(signature.tokens)
             if collection.schema.has_sketches:
                 sketch = fingerprints.sketch(SketchScheme())

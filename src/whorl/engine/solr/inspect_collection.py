@@ -22,7 +22,7 @@ from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import PASSAGES, SKETCH_FIELDS, SPLIT_PATTERN, passage_scheme, scheme_value
 from whorl.engine.solr.request_body import SolrFields, exists
 from whorl.errors import EngineError, ParameterError, SchemaError
-from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, TokenEncoding
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
@@ -266,9 +266,9 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
             f"'whorl solr init {client.url}' adds it, or name another in whorl.toml"
         )
     chain = minhash_chain(schema.types[minhash["type"]]) if minhash else []
-    scheme, spelling, is_seen = _scheme(chain, profile_of(version.lucene)), Spelling.UNITS_4, False
+    scheme, encoding, is_seen = _scheme(chain, profile_of(version.lucene)), TokenEncoding.UNITS_4, False
     if minhash is not None:
-        spelling = _spelling(chain) if chain else _detect_spelling(client, names.minhash)
+        encoding = _encoding(chain) if chain else _detect_encoding(client, names.minhash)
         if known is not None and _has_same_analysis(known, names.minhash, version, schema):
             scheme, is_seen = replace(scheme, profile=known.scheme.profile), known.profile_is_seen
         elif _is_usual(chain):
@@ -281,7 +281,7 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
             text=tuple(filter(None, (name, words))),
             name=name if schema.is_stored(name) else None,
             scheme=scheme.name,
-            spelling=spelling,
+            token_encoding=encoding,
             has_fuzzy_parser=version.has_fuzzy_parser,
         ),
         schema=schema,
@@ -461,27 +461,27 @@ def _token_sources(
     return tuple(source for source, is_available in sources.items() if is_available)
 
 
-def _spelling(chain: list[Json]) -> Spelling:
+def _encoding(chain: list[Json]) -> TokenEncoding:
     """Return the encoding of the tokens that a filter chain makes; raise SchemaError for an unsupported length."""
     truncate = find_filter(chain, TRUNCATE)
     if truncate is None:
-        return Spelling.UNITS_8
+        return TokenEncoding.UNITS_8
     if int(truncate.get("prefixLength", 5)) == 4:
-        return Spelling.UNITS_4
+        return TokenEncoding.UNITS_4
     raise SchemaError(
         f"the tokens are cut to {truncate.get('prefixLength')} units; whorl reads tokens of 4 units (prefixLength=4) "
         "or whole ones"
     )
 
 
-def _detect_spelling(client: SolrClient, field: str) -> Spelling:
+def _detect_encoding(client: SolrClient, field: str) -> TokenEncoding:
     """Detect from one document how another program encodes the tokens of a field."""
     documents = client.fetch({"prefix": {"f": field, "query": ""}}, [field], 1)
     token = first_text(documents[0].get(field)) if documents else ""
     # If no token is readable, assume that Alfresco fills the field.
     if not token or ALFRESCO_TOKEN.fullmatch(token):
-        return Spelling.HEX
-    return Spelling.UNITS_4 if len(token.encode("utf-16-be")) == 8 else Spelling.UNITS_8
+        return TokenEncoding.HEX
+    return TokenEncoding.UNITS_4 if len(token.encode("utf-16-be")) == 8 else TokenEncoding.UNITS_8
 
 
 def _scheme(chain: list[Json], profile: str) -> Scheme:

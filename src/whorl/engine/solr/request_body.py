@@ -40,9 +40,9 @@ from whorl.engine.solr.field_definitions import (
 from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
-    Spelling,
+    TokenEncoding,
     band_match_probability,
-    spell_integers,
+    write_integer_tokens,
 )
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import encode_tokens
@@ -112,7 +112,7 @@ class SolrFields:
     text: tuple[str, ...] = ("name", "content")
     name: str | None = "name"
     scheme: str = Scheme().name
-    spelling: Spelling = Spelling.UNITS_4
+    token_encoding: TokenEncoding = TokenEncoding.UNITS_4
     has_fuzzy_parser: bool = True
 
 
@@ -355,7 +355,7 @@ class _Builder:
     def _fingerprint(
         self, node: SharedTokens | SharedBands, numbers: tuple[int, ...], similarity: float, probability: float
     ) -> Json:
-        text, separator = join_tokens(spell_integers(numbers, self._names.spelling))
+        text, separator = join_tokens(write_integer_tokens(numbers, self._names.token_encoding))
         query = _min_hash(self._names.minhash, text, separator, similarity, probability)
         if id(node) in self._moved:
             query = self._sum_query([query])

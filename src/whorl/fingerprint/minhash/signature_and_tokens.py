@@ -46,7 +46,7 @@ ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS
 _LOST = 0xFFFD
 
 
-class Spelling(Enum):
+class TokenEncoding(Enum):
     """Encoding of tokens in an index: number of bits kept, and form of each 16-bit unit."""
 
     UNITS_4 = "64-bit tokens, four UTF-16 units"
@@ -55,10 +55,10 @@ class Spelling(Enum):
 
 
 #: Bytes per token in `read_tokens`: UTF-16 units, or hexadecimal letters in ASCII.
-_BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
+_BYTES = {TokenEncoding.UNITS_4: 8, TokenEncoding.UNITS_8: 16, TokenEncoding.HEX: 32}
 
 
-def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
+def write_tokens(hashes: npt.NDArray[np.uint64], encoding: TokenEncoding = TokenEncoding.UNITS_4) -> tuple[str, ...]:
     """Encode hashes as tokens of an index; `read_tokens` is the inverse.
 
     `hashes` has both halves of each hash, or only the high half. The encodings are:
@@ -71,29 +71,29 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
     """
     if not len(hashes):
         return ()
-    if spelling is not Spelling.HEX:
-        units, is_pair = _well_formed_units(hashes, spelling)
+    if encoding is not TokenEncoding.HEX:
+        units, is_pair = _well_formed_units(hashes, encoding)
         text = units.tobytes().decode("utf-16-be")
         ends = np.cumsum(units.shape[1] - is_pair.sum(axis=1)).tolist()
         return tuple([text[start:end] for start, end in pairwise([0, *ends])])
-    units = _units(hashes, spelling)
-    if units.shape[1] * 2 == _BYTES[Spelling.HEX]:
+    units = _units(hashes, encoding)
+    if units.shape[1] * 2 == _BYTES[TokenEncoding.HEX]:
         return tuple(bytes(letters).rstrip(b"\0").decode(errors="replace") for letters in units)
     return tuple("".join(f"{unit:x}" for unit in row) for row in units.tolist())
 
 
-def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint16]:
+def _units(hashes: npt.NDArray[np.uint64], encoding: TokenEncoding) -> npt.NDArray[np.uint16]:
     words = hashes.reshape(len(hashes), -1)
-    if spelling is Spelling.UNITS_4:
+    if encoding is TokenEncoding.UNITS_4:
         words = words[:, :1]
     return words.astype(">u8").view(">u2").reshape(len(words), -1)
 
 
 def _well_formed_units(
-    hashes: npt.NDArray[np.uint64], spelling: Spelling
+    hashes: npt.NDArray[np.uint64], encoding: TokenEncoding
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
     """Return the 16-bit units of tokens (U+FFFD for lone surrogates), and a mask of the starts of surrogate pairs."""
-    units = _units(hashes, spelling)
+    units = _units(hashes, encoding)
     if not ((units & 0xF800) == 0xD800).any():
         # Tokens from an index usually have no surrogates, because an index replaces lone surrogates.
         return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
@@ -107,16 +107,16 @@ def _well_formed_units(
     return units, is_pair
 
 
-def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Convert hashes to the form that an index keeps (`spell`, then `read_tokens`). UNITS_8 keeps both halves."""
-    if spelling is Spelling.HEX or not len(hashes):
-        return read_tokens(spell(hashes, spelling), spelling)
-    words = _well_formed_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
-    return words.reshape(-1) if spelling is Spelling.UNITS_4 else words
+def as_indexed(hashes: npt.NDArray[np.uint64], encoding: TokenEncoding) -> npt.NDArray[np.uint64]:
+    """Convert hashes to the numbers in an index: `read_tokens(write_tokens(hashes))`. UNITS_8 keeps both halves."""
+    if encoding is TokenEncoding.HEX or not len(hashes):
+        return read_tokens(write_tokens(hashes, encoding), encoding)
+    words = _well_formed_units(hashes, encoding)[0].view(">u8").astype(np.uint64)
+    return words.reshape(-1) if encoding is TokenEncoding.UNITS_4 else words
 
 
-def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
-    r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
+def read_tokens(tokens: Sequence[str], encoding: TokenEncoding = TokenEncoding.UNITS_4) -> npt.NDArray[np.uint64]:
+    r"""Decode an index's tokens to distinct numbers; `write_tokens` is the inverse.
 
     Returns:
         uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the part of each hash that the index has.
@@ -126,11 +126,11 @@ def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) ->
     >>> [hex(number) for number in read_tokens(["ab\U0001f600"])]
     ['0x610062d83dde00']
     """
-    size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
+    size, codec = _BYTES[encoding], "utf-8" if encoding is TokenEncoding.HEX else "utf-16-be"
     # A token of another length matches no document, so cut or pad it to the usual length.
-    raw = b"".join([token.encode(encoding, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
+    raw = b"".join([token.encode(codec, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
     words = np.frombuffer(raw, ">u8").astype(np.uint64)
-    return words if size == _BYTES[Spelling.UNITS_4] else words.reshape(len(tokens), size // 8)
+    return words if size == _BYTES[TokenEncoding.UNITS_4] else words.reshape(len(tokens), size // 8)
 
 
 def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
@@ -141,13 +141,13 @@ def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
     return tuple(int.from_bytes(raw[at : at + size], "big") for at in range(0, len(raw), size))
 
 
-def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...]:
-    return spell(_hashes(numbers, spelling), spelling)
+def write_integer_tokens(numbers: Sequence[int], encoding: TokenEncoding) -> tuple[str, ...]:
+    return write_tokens(_hashes(numbers, encoding), encoding)
 
 
-def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    size = _BYTES[spelling]
-    if size == _BYTES[Spelling.UNITS_4]:
+def _hashes(numbers: Sequence[int], encoding: TokenEncoding) -> npt.NDArray[np.uint64]:
+    size = _BYTES[encoding]
+    if size == _BYTES[TokenEncoding.UNITS_4]:
         return np.array(numbers, np.uint64)
     raw = b"".join([number.to_bytes(size, "big") for number in numbers])
     return np.frombuffer(raw, ">u8").reshape(-1, size // 8)
@@ -168,16 +168,16 @@ class Signature:
 
     Args:
         hashes: uint64 array of shape (tokens,) with the top 64 bits of each token, or an array from `read_tokens` for
-            `spelling`. Most schemes have one token for each bucket, in order; rotation fills empty buckets. The array
+            `encoding`. Most schemes have one token for each bucket, in order; rotation fills empty buckets. The array
             is empty for a text with fewer words than a shingle.
-        spelling: Token encoding of the index that the signature comes from or is compared with. An encoding loses parts
+        encoding: Token encoding of the index that the signature comes from or is compared with. An encoding loses parts
             of tokens; None means complete tokens.
         is_exact: False if the order or the repetitions of some tokens are guessed.
     """
 
     scheme: Scheme
     hashes: npt.NDArray[np.uint64]
-    spelling: Spelling | None = None
+    encoding: TokenEncoding | None = None
     is_exact: bool = True
 
     def __len__(self) -> int:
@@ -186,7 +186,7 @@ class Signature:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Signature):
             return NotImplemented
-        mine, theirs = ((signature.scheme, signature.spelling, signature.is_exact) for signature in (self, other))
+        mine, theirs = ((signature.scheme, signature.encoding, signature.is_exact) for signature in (self, other))
         return mine == theirs and np.array_equal(self.hashes, other.hashes)
 
     def __hash__(self) -> int:
@@ -195,18 +195,18 @@ class Signature:
     @property
     def tokens(self) -> tuple[str, ...]:
         """Tokens in the encoding of the index; terms of four UTF-16 units if there is no index."""
-        return spell(self.hashes, self.spelling or Spelling.UNITS_4)
+        return write_tokens(self.hashes, self.encoding or TokenEncoding.UNITS_4)
 
     @property
     def integers(self) -> tuple[int, ...]:
         return integers(self.hashes)
 
 
-def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
+def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, encoding: TokenEncoding | None = None) -> Signature:
     """Return the signature of a text from the result of `text_minima`."""
-    if spelling is None:
+    if encoding is None:
         return Signature(scheme, minima[:, 0])
-    return Signature(scheme, as_indexed(minima, spelling), spelling)
+    return Signature(scheme, as_indexed(minima, encoding), encoding)
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
@@ -219,7 +219,7 @@ def shared_tokens(source: Signature, other: Signature) -> int:
 
 
 def from_distinct(
-    repeats: Mapping[str, int], scheme: Scheme, spelling: Spelling, *, has_repeats: bool, order_matters: bool
+    repeats: Mapping[str, int], scheme: Scheme, encoding: TokenEncoding, *, has_repeats: bool, order_matters: bool
 ) -> Signature:
     """Rebuild a document's signature from its distinct tokens in an index, which has lost their order and buckets.
 
@@ -227,7 +227,7 @@ def from_distinct(
     If `order_matters`, as for bands, a guessed order makes the signature inexact.
     """
     tokens, is_exact = _sort_by_bucket(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
-    return Signature(scheme, read_tokens(tokens, spelling), spelling, is_exact)
+    return Signature(scheme, read_tokens(tokens, encoding), encoding, is_exact)
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
@@ -247,11 +247,11 @@ def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
 def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     """Return the bucket of each token, or -1 if the bucket is unreadable."""
     count = signature.scheme.bucket_count
-    if signature.spelling is Spelling.HEX:
+    if signature.encoding is TokenEncoding.HEX:
         return _read_alfresco_tokens(signature)[0]
     top, width = _words(signature) >> np.uint64(32), np.uint64(-(-(1 << 32) // count))
     buckets = (top // width).astype(np.int64)
-    if signature.spelling is None:
+    if signature.encoding is None:
         return buckets
     # If the second unit is U+FFFD, it may have been any surrogate. The bucket is certain only if the lowest surrogate,
     # which is farthest from U+FFFD, would give the same bucket.
@@ -309,15 +309,15 @@ def buckets_from(signature: Signature) -> Buckets:
     # An empty bucket has a value outside its range: the start of the next bucket.
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
-    if signature.spelling is Spelling.HEX:
+    if signature.encoding is TokenEncoding.HEX:
         buckets, words, is_known[_buckets_between(0, _LARGEST_SHORT_UNIT, count)] = _read_alfresco_tokens(signature)
     else:
         buckets, words = bucket_of_each(signature), _words(signature)
     is_read = buckets >= 0
     minima[buckets[is_read]] = words[is_read]
-    if signature.spelling in (Spelling.UNITS_4, Spelling.UNITS_8):
+    if signature.encoding in (TokenEncoding.UNITS_4, TokenEncoding.UNITS_8):
         is_known[_buckets_between(_SURROGATES[0] << 16, (_SURROGATES[1] << 16) + 0xFFFF, count)] = False
-        for token in set(spell(signature.hashes[~is_read], signature.spelling)):
+        for token in set(write_tokens(signature.hashes[~is_read], signature.encoding)):
             is_known[_possible_buckets(token, count)] = False
     return buckets_of(minima, is_known)
 
