@@ -80,6 +80,8 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
     first: Any = [] if ask == "index" else "a"
     with pytest.raises(TypeError, match="treshold"):
         getattr(store, ask)(first, treshold=5)
+    with pytest.raises(TypeError, match="treshold"):
+        store.verify(quotations=[{"quote": ONE}], treshold=5)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ open_store      a Solr collection by URL, or a folder on disk, as a Store
 Store           index, search, similar, sources, verify, compare, explain, delete, signature
 Settings        settings from variables and whorl.toml; FieldNames, the names of a collection's or index's fields
 QueryDefaults   defaults for reading queries, with Operator and QueryLimits
-PreparedQuery   a query parsed once, with QueryOptions (SearchOptions for a search), to search, count, measure and
-                explain; PreparedSimilar, the same for a similar search
+PreparedQuery   a query parsed once, with QueryOptions (SearchOptions for a search), to search, measure and explain;
+                PreparedSimilar, the same for a similar search
 Explanation     the plan and the request of a query
 
 Inputs and results:

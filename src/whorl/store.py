@@ -147,7 +147,7 @@ class Store:
         defaults: QueryDefaults | None = None,
         **keywords: Unpack[QueryOptions],
     ) -> PreparedQuery:
-        """Parse a query once. The result searches, counts, explains, and measures the overlap of hits with the source.
+        """Parse a query once. The result searches, explains, and measures the overlap of hits with the source.
 
         Args:
             query: In the query language, see docs/afts.md.
@@ -347,7 +347,7 @@ class Store:
             options: `rows` and `start` are ignored; all quotations are returned.
             source: A text that need not be in the store.
             quotations: Quotations instead of a text, each with a `quote` and, if wanted, a `source`: the document that
-                it should be from.
+                it should be from. All are checked, whatever `min_words` is.
 
         Raises:
             UnknownDocumentError: The store has no such document.
@@ -357,12 +357,12 @@ class Store:
         from whorl.search.quotations.extract_quotations import read_given_quotations
         from whorl.search.quotations.verify_quotations import verification_of, verify_quotations
 
+        options = operation_of(VerifyOperation, options, keywords)
         if quotations is not None:
             if source is not None or reference != SOURCE:
                 raise ParameterError("give quotations, or a text that has some")
             return verify_quotations(self.engine, self.references, "", read_given_quotations(quotations))
         self._require_named(reference, source, "the id of a document, a text as source, or quotations")
-        options = operation_of(VerifyOperation, options, keywords)
         text, own_id = self._text_and_id(reference, source)
         if own_id is None and reference != SOURCE:
             own_id = reference

@@ -117,8 +117,10 @@ def test_percentages_become_exact_fractions() -> None:
     assert ask_pairs("similarity", 80, "99.9") == PairOptions(Metric.JACCARD, Fraction(4, 5), Fraction(999, 1000))
     assert ask_pairs("jaccard", 0.8, "0.95") == PairOptions()
     assert ask_pairs("containment", "1e-6", 100).threshold == Fraction(1, 10**6)
-    with pytest.raises(ParameterError, match="steps of a ten thousandth of a percent"):
+    with pytest.raises(ParameterError, match=r"steps of a ten thousandth of a percent, got 80\.00001 %"):
         ask_pairs("jaccard", "80.00001", 95)
+    with pytest.raises(ParameterError, match=r"got 70\.00000000000001 %; round it to four decimals"):
+        ask_pairs("jaccard", 0.1 * 7, 95)
     for wrong in (Fraction(0), Fraction(2)):
         with pytest.raises(ParameterError, match="recall must be a fraction above 0 and at most 1"):
             PairOptions(recall=wrong)

@@ -59,7 +59,10 @@ class PairOptions:
         metric_named(self.metric, PAIR_METRICS)
         require_fraction("threshold", self.threshold)
         if self.threshold.denominator > _LARGEST_DENOMINATOR:
-            raise ParameterError(f"threshold has steps of a ten thousandth of a percent, got {float(self.threshold):%}")
+            percent = float(100 * self.threshold)
+            raise ParameterError(
+                f"threshold has steps of a ten thousandth of a percent, got {percent!r} %; round it to four decimals"
+            )
         require_fraction("recall", self.recall)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Prepares queries: each query is parsed once, and can then be run, counted and explained several times.
+"""Prepares queries: each query is parsed once, and can then be run and explained several times.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """
