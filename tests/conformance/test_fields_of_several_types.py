@@ -95,3 +95,34 @@ def test_exact_values(mixed: Store, query: str, expected: set[str]) -> None:
     """
     hits = mixed.search(f"=typed:{query}", rows=50).hits
     assert {hit.id.removeprefix("mixed ") for hit in hits} == expected
+
+
+LISTS = {
+    "twice": ("annual report", "annual report"),
+    "between": ("a", "red", "red", "report"),
+    "other": ("a", "red", "blue", "report"),
+}
+
+
+@pytest.fixture(scope="module")
+def lists(store: Store) -> Iterator[Store]:
+    store.index(Document(f"list {name}", "a text", properties={"tag": values}) for name, values in LISTS.items())
+    yield store
+    store.delete([f"list {name}" for name in LISTS])
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('"report report"~101', {"twice"}),
+        ('"report annual report"~100', {"twice"}),
+        ('"report a"~250', set()),
+        ('"a report"~350', {"between", "other"}),
+    ],
+)
+def test_repeated_values_have_positions(lists: Store, query: str, expected: set[str]) -> None:
+    """
+    A repeated value of a list has its own positions, 100 behind the value before it.
+    """
+    hits = lists.search(f"tag:{query} AND id:list*").hits
+    assert {hit.id.removeprefix("list ") for hit in hits} == expected

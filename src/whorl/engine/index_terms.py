@@ -121,13 +121,13 @@ def property_words(
 ) -> Iterator[list[tuple[str, JoinedWords]]]:
     """For each document, yield a list of pairs: a field, and the words of one text in this field.
 
-    The texts are the document's name and the distinct values of its properties.
+    The texts are the document's name and the values of its properties. A repeated value takes its positions, too.
     """
 
     def texts(document: Document) -> Iterator[tuple[str, str]]:
         yield "name", split_name(document.name) if splits_names else document.name
         for name, values in document.values().items():
-            yield from ((name, value) for value in dict.fromkeys(values))
+            yield from ((name, value) for value in values)
 
     texts_of_documents = [[(name, text) for name, text in texts(document) if text] for document in documents]
     flat = (text for named in texts_of_documents for _, text in named)

@@ -132,7 +132,7 @@ class DocumentPreparation:
             yield IndexEntry(tokens, [*content, *values], document.whole_values())
 
     def _values(self, documents: Sequence[Document]) -> Iterator[list[tuple[str, str]]]:
-        """Yield the values of each document: its name and its distinct property values (see `IndexEntry.values`)."""
+        """Yield the values of each document: its name and its property values (see `IndexEntry.values`)."""
         for named_words in property_words(documents, self.scheme):
             yield [(name, join_terms(name, words)) for name, words in named_words]
 

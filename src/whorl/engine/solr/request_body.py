@@ -81,8 +81,6 @@ _CLAUSES_AT_ONCE = 1000
 #: four for filters (scheme, tokens, and two for the sizes).
 _MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
-#: Pattern of the names that Solr always reads as fields in a sort.
-_SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 #: Pattern of the names that Solr reads as a number in a sort.
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE]\d+)?", re.ASCII)
 #: Possible separators of tokens: characters that need no escape in a regular expression.
@@ -288,7 +286,7 @@ class _Builder:
         for kind, field in key.engine_fields:
             if _NUMBER.fullmatch(field) and kind in (Kind.KEYWORD, Kind.TEXT):
                 raise ParameterError(f"Solr cannot sort by {field!r:.80}: it reads the name of this field as a number")
-            if not _SORTABLE.fullmatch(field):
+            if not _is_name(f"_{field}" if field[:1].isdigit() else field, ".:-"):
                 raise ParameterError(
                     f"Solr sorts by no field called {field!r:.80}: only by letters, digits, _ . : and -"
                 )
@@ -421,6 +419,11 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
     return {
         "min_hash": {"field": field, "sep": separator, "sim": repr(similarity), "tp": repr(probability), "query": text}
     }
+
+
+def _is_name(field: str, marks: str) -> bool:
+    """Check whether Solr's function syntax reads a text as a field: a Java identifier, in which `marks` may be."""
+    return field[:1] not in marks and re.sub(f"[{marks}]", "_", field).isidentifier()
 
 
 def _constant(query: Json, weight: float) -> Json:
@@ -588,8 +591,6 @@ def _units(character: str) -> str:
     return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))
 
 
-#: Pattern of the names that Solr always reads as fields in a function.
-_NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
 #: Number of additional values to request from each shard: a value that is frequent in total may be rare in one shard.
 _EXTRA_PER_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
@@ -633,7 +634,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     **({"facet": _facets(facet.subfacets, counted)} if facet.subfacets else {}),
                 }
             case StatisticsFacet(field=field):
-                if not _NAMEABLE.fullmatch(field):
+                if not _is_name(field, ".:"):
                     raise ParameterError(
                         f"Solr counts the numbers of no field called {field!r:.80}: only of letters, digits, _ . and : "
                         "that begin with no digit"
