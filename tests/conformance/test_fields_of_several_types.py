@@ -76,6 +76,19 @@ def test_values_are_returned_as_they_were_stored(mixed: Store) -> None:
     assert repr(returned) == repr(expected)
 
 
+def test_an_empty_text_is_returned(store: Store) -> None:
+    """
+    A property whose only value is the empty text comes back, and so do empty texts in a list.
+    """
+    properties = {"empty": ("",), "both": ("", "a")}
+    store.index([Document("empty property", "a text", properties=properties)])
+    try:
+        assert store.documents(["empty property"])["empty property"].properties == properties
+        assert [hit.id for hit in store.search('=empty:""').hits] == ["empty property"]
+    finally:
+        store.delete(["empty property"])
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -122,7 +135,7 @@ def lists(store: Store) -> Iterator[Store]:
 )
 def test_repeated_values_have_positions(lists: Store, query: str, expected: set[str]) -> None:
     """
-    A repeated value of a list has its own positions, 100 behind the value before it.
+    A repeated value of a list has its own positions, 100 after those of the previous value.
     """
     hits = lists.search(f"tag:{query} AND id:list*").hits
     assert {hit.id.removeprefix("list ") for hit in hits} == expected

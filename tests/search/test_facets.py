@@ -86,6 +86,19 @@ def test_a_bucket_has_the_filter_of_its_documents(store: Store, field: str) -> N
         assert store.search("*", filter=[bucket.query]).total == bucket.count
 
 
+def test_a_long_value_is_shown_by_its_beginning(tmp_path: Path) -> None:
+    """
+    The bucket of a long value shows its first 200 characters; its query finds only documents with this value.
+    """
+    with open_store(tmp_path / "store") as store:
+        texts = {"one": "x" * 1001, "two": "x" * 1002, "three": "x" * 1002, "short": "y"}
+        store.index(Document(name, "some words", properties={"long": text}) for name, text in texts.items())
+        found = {bucket.query: bucket for bucket in values_of(store, facet("long"))}
+        assert {bucket.text for bucket in found.values()} == {"x" * 200 + "…", "y"}
+        hits = {frozenset(hit.id for hit in store.search(query).hits) for query in found}
+        assert hits == {frozenset({"one"}), frozenset({"two", "three"}), frozenset({"short"})}
+
+
 def test_within_each_other(store: Store) -> None:
     """
     Nested facets of a value count only its own documents.

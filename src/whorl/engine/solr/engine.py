@@ -690,7 +690,9 @@ class SolrEngine(ServerEngine):
                     f"{suggestion(name, collection.schema.fields)}; add the field, or a dynamic one, to its schema"
                 )
             typed = [as_typed(name, value, collection) for value in values]
-            fields[name] = typed[0] if len(typed) == 1 else typed
+            # pysolr drops an empty text, but not a list with one. Fields of numbers or dates could not read it.
+            is_empty_text = typed == [""] and collection.schema.is_text(name)
+            fields[name] = typed[0] if len(typed) == 1 and not is_empty_text else typed
         called = {"name": names.name or "name"}
         wholes = [(called.get(name, name), kind, value) for name, kind, value in document.whole_values()]
         return fields | whole_values(wholes, collection)

@@ -422,7 +422,7 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
 
 
 def _is_name(field: str, marks: str) -> bool:
-    """Check whether Solr's function syntax reads a text as a field: a Java identifier, in which `marks` may be."""
+    """Check whether a text is a field in Solr's function syntax: a Java identifier, with `marks` inside."""
     return field[:1] not in marks and re.sub(f"[{marks}]", "_", field).isidentifier()
 
 

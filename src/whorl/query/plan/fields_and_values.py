@@ -241,7 +241,8 @@ LONGEST_WHOLE = 1000
 #: A text longer than `LONGEST_WHOLE` is indexed as this number of its first characters, and a digest of the whole text.
 _BEGINNING = 200
 #: Noncharacters that replace the hexadecimal digits of a digest.
-_DIGEST_LETTERS = {ord(digit): 0xFDD0 + value for value, digit in enumerate("0123456789abcdef")}
+_NONCHARACTERS = "".join(map(chr, range(0xFDD0, 0xFDE0)))
+_DIGEST_LETTERS = str.maketrans("0123456789abcdef", _NONCHARACTERS)
 #: Maximum length in characters of a range's bound. It is below `_BEGINNING`, so that comparisons with cut texts are
 #: correct.
 LONGEST_BOUND = 100
@@ -286,6 +287,11 @@ def encode_digest(text: str) -> str:
     So the letters of a pattern match only the beginning of a shortened text, and a final * its digest.
     """
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest().translate(_DIGEST_LETTERS)
+
+
+def without_digest(indexed: str) -> str:
+    """Return the readable part of the indexed form of a whole text."""
+    return indexed.rstrip(_NONCHARACTERS)
 
 
 def value_of(kind: Kind, field: str, text: str, now: datetime) -> Test:

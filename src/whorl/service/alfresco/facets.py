@@ -28,7 +28,7 @@ from whorl.engine.protocol import (
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
 from whorl.query.ast import Bound
-from whorl.query.plan.fields_and_values import UnreadableError, format_date, read_date
+from whorl.query.plan.fields_and_values import UnreadableError, format_date, read_date, without_digest
 from whorl.query.plan.nodes import Bool, Exists, Kind, MatchAll, Value
 from whorl.query.unparse import unparse
 from whorl.search.prepared_search import Filter, PreparedQuery, bound_filter, engine_facets
@@ -195,7 +195,7 @@ def value_query(field: str, kind: Kind, value: Value) -> str:
     text = _text(kind, value)
     match kind:
         case Kind.KEYWORD:
-            return unparse(ast.Phrase(text, field, ast.Form.EXACT))
+            return unparse(ast.Phrase(str(value), field, ast.Form.EXACT))
         case Kind.BOOLEAN:
             return unparse(ast.Term(text, field))
         case _:
@@ -214,7 +214,7 @@ def _text(kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case _:
-            return str(value)
+            return without_digest(str(value))
 
 
 def _missing(by_kind: dict[Kind, str]) -> MatchCount:
