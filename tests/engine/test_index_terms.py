@@ -17,6 +17,7 @@ from whorl.engine.index_terms import (
     pattern_expression,
     presence_term,
     range_expression,
+    split_range_above,
     state_doublings,
     value_prefix,
     value_term,
@@ -44,6 +45,20 @@ def test_ranges_of_texts(low: str, high: str, text: str, low_in: bool, high_in: 
         ends[1] is None or text < high or (high_in and text == high)
     )
     assert bool(wanted is not None and re.fullmatch(wanted, text)) == is_in
+
+
+@given(*(st.text(LETTERS, max_size=4) for _ in range(2)), st.sampled_from([0, 1, 60, 500]), st.booleans())
+def test_ranges_above_a_text(low: str, text: str, shared: int, is_included: bool) -> None:
+    """
+    Exactly one expression matches a text above a bound of any length, unless the text begins with the returned prefix.
+    """
+    low, text = "x" * shared + low, "x" * shared + text
+    expressions, beginning = split_range_above(low, is_included=is_included)
+    if beginning is not None and text.startswith(beginning):
+        assert low.startswith(beginning)
+        return
+    matching = [expression for expression in expressions if re.fullmatch(expression, text)]
+    assert len(matching) == (low < text or (is_included and low == text))
 
 
 @given(st.lists(st.sampled_from([ANY, ONE, "a", "b.", "*"]), min_size=1, max_size=4), st.text("ab.*\n", max_size=6))

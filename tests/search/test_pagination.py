@@ -77,6 +77,21 @@ def test_documents_with_long_ids_are_deleted(store: Store, monkeypatch: pytest.M
     assert store.count() == len(IDS)
 
 
+@pytest.mark.parametrize("length", [1, 40, 140, 300])
+def test_any_number_of_documents_is_after_an_id(store: Store, monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    """
+    Documents after an id of at most 300 ASCII characters need not be compared with it one by one.
+    """
+    monkeypatch.setattr("whorl.engine.embedded.tantivy_query._FEW_TERMS", 2)
+    monkeypatch.setattr("whorl.engine.embedded.tantivy_query.MOST_TERMS", 2)
+    ids = [letter.rjust(length, "x") for letter in "abcdefg"] + ["d".rjust(length, "x") + more for more in "xyz"]
+    store.index([Document(document_id, "old words") for document_id in ids])
+    ids.sort()
+    for at, document_id in enumerate(ids):
+        hits = store.search("old", filter=[ids_after(document_id)], rows=100).hits
+        assert [hit.id for hit in hits] == ids[at + 1 :]
+
+
 def test_documents_added_during_the_run_do_not_extend_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Each id is visited once: documents stored again during the deletion are left for the next call.

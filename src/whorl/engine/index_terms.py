@@ -47,6 +47,11 @@ _LETTERS: Mapping[Kind, str] = {
 _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
+#: Maximum number of states of an expression of `split_range_above`, and number of states that a range of characters
+#: takes, both estimated.
+_MOST_STATES, _STATES_OF_RANGE = 950, 18
+#: Maximum number of expressions of `split_range_above`. Each takes up to 4 MB.
+_MOST_EXPRESSIONS = 8
 
 #: Sample text whose tokens reveal how an analyzer works: its word-break profile (a colon between letters, letters new
 #: in Unicode 15 and 16), folding, stemming, and removal of markup, stop words or long words.
@@ -259,6 +264,37 @@ def range_expression(low: str | None, high: str | None, *, includes_low: bool, i
             return same
         alternatives = [same + alternative for alternative in alternatives]
     return f"(?:{'|'.join(alternatives)})" if alternatives else None
+
+
+def split_range_above(low: str, *, is_included: bool) -> tuple[list[str], str | None]:
+    """Return regular expressions for the strings above `low`, and for `low` itself if `is_included`.
+
+    tantivy refuses an expression with more than 1,000 states. So each expression is for the strings that differ from
+    `low` at some positions only. If `low` is too long, also return a prefix of it: strings with this prefix are not
+    matched, and must be compared with `low`.
+
+    >>> split_range_above("b", is_included=False)
+    (['(?:[c-\U0010ffff])(?s:.)*', 'b(?s:.)(?s:.)*'], None)
+    """
+    expressions = list[str]()
+    begin = 0
+    while begin < len(low) and len(expressions) < _MOST_EXPRESSIONS:
+        end, states = begin, len(low[:begin].encode())
+        while end < len(low) and (states := states + len(low[end].encode()) + _STATES_OF_RANGE) <= _MOST_STATES:
+            end += 1
+        if end == begin:
+            break
+        greater = ""
+        for letter in reversed(low[begin:end]):
+            higher = [] if letter == _LAST else [f"[{_literal(_next(letter) or '')}-{_literal(_LAST)}]"]
+            same = [_literal(letter) + greater] if greater else []
+            greater = f"(?:{'|'.join([*higher, *same])})" if higher or same else ""
+        if greater:
+            expressions.append(_literal(low[:begin]) + greater + _ANY)
+        begin = end
+    if begin < len(low):
+        return expressions, low[:begin]
+    return [*expressions, _literal(low) + (_ANY if is_included else _ONE + _ANY)], None
 
 
 def _add_prefix(letter: str, alternatives: Iterable[str]) -> list[str]:

@@ -32,6 +32,7 @@ from whorl.engine.index_terms import (
     pattern_expression,
     presence_term,
     range_expression,
+    split_range_above,
     state_doublings,
     value_prefix,
     value_term,
@@ -242,6 +243,9 @@ MOST_LOOK_UPS = 100
 MOST_STATES = 8192
 #: Maximum number of terms that a query may compare one by one, if tantivy cannot build automata for its clauses.
 MOST_TERMS = 100_000
+#: A range with only a long lower bound is compared with the terms one by one if they are at most this number, because
+#: this is faster than several automata.
+_FEW_TERMS = 10_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
 _LONGEST_EXPRESSION = 4000
@@ -399,12 +403,40 @@ class ClauseQueries:
             return is_above and (high is None or text < high or (test.includes_high and text == high))
 
         size = 4 * (len(low or "") + len(high or ""))
+        if low and high is None:
+            return self._look_up(
+                lambda reader: self._above(reader, field_and_prefix, low, fits, test), describe_test(test), size
+            )
         regex: str | None = ""
         if size <= _LONGEST_EXPRESSION:
             regex = range_expression(low, high, includes_low=test.includes_low, includes_high=test.includes_high)
         if regex is None:
             return Query.empty_query()
         return self._matching_terms(field_and_prefix, regex, "", fits, describe_test(test), size)
+
+    def _above(
+        self,
+        reader: IndexReader,
+        field_and_prefix: tuple[str, str],
+        low: str,
+        fits: Callable[[str], bool],
+        test: Between,
+    ) -> Query:
+        """Return a query for the terms that are not below `low`, in any number."""
+        field, prefix = field_and_prefix
+        expressions, beginning = split_range_above(low, is_included=test.includes_low)
+        # The last expression is for strings that begin with the whole bound.
+        if len(expressions) > 2 and len(reader.terms(field, prefix, _FEW_TERMS)) <= _FEW_TERMS:
+            expressions, beginning = [], ""
+        start = pattern_expression((prefix,))
+        try:
+            queries = [Query.regex_query(SCHEMA, field, start + expression) for expression in expressions]
+        except ValueError:
+            # The prefix takes too many states.
+            queries, beginning = [], ""
+        if beginning is not None:
+            queries.append(self._terms_query(reader, field, prefix, beginning, fits, describe_test(test)))
+        return any_of(queries)
 
     def _matching_terms(
         self,
