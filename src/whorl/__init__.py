@@ -39,8 +39,8 @@ find_in_documents                 the documents that contain texts of a referenc
                                   ReferenceItem, the matches of one item of the reference
 ask_pairs       checks a user's values and returns PairOptions; ask_common returns BoilerplateOptions; DuplicatesOptions
                 holds all options of a search, with the Granularity of the comparison
-superfluous     the members of clusters that can be deleted; Keep, the retention policy
-Pair, Cluster, Member             the results; Version, a member in a cluster sorted by version, with its OwnText;
+documents_to_remove               the members of clusters that can be deleted; Keep, the retention policy
+Pair, Cluster, Member             the results; Version, a member in a cluster sorted by version, with its UnsharedText;
                 with_words fills in the words of versions; PairColumns, ClusterColumns, many results as arrays
 write_ids       writes cluster labels into a store; LabelCounts, the numbers of labelled documents
 RepeatSearch    novelty check: the documents that new documents repeat, as Repeats, each a Repeated
@@ -82,11 +82,11 @@ if TYPE_CHECKING:
     from whorl.duplicates.results import ClusterColumns as ClusterColumns
     from whorl.duplicates.results import Duplicates as Duplicates
     from whorl.duplicates.results import Member as Member
-    from whorl.duplicates.results import OwnText as OwnText
     from whorl.duplicates.results import Pair as Pair
     from whorl.duplicates.results import PairColumns as PairColumns
+    from whorl.duplicates.results import UnsharedText as UnsharedText
     from whorl.duplicates.results import Version as Version
-    from whorl.duplicates.results import superfluous as superfluous
+    from whorl.duplicates.results import documents_to_remove as documents_to_remove
     from whorl.duplicates.results import with_words as with_words
     from whorl.duplicates.retention import Keep as Keep
     from whorl.duplicates.run import duplicates_among as duplicates_among

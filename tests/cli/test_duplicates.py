@@ -489,7 +489,7 @@ def test_an_id_of_two_lines_is_not_listed(lines: Path, tmp_path: Path, monkeypat
     An id with a line break is left out of the delete list, since its second line could be the id of another document.
     """
     members = [Member(name, "", 9) for name in ("a", "b\nc", "d")]
-    monkeypatch.setattr("whorl.cli.run_duplicates.superfluous", lambda *_: iter(members))
+    monkeypatch.setattr("whorl.cli.run_duplicates.documents_to_remove", lambda *_: iter(members))
     done = run(lines, "--keep", "first", "--delete-list", tmp_path / "list")
     assert (tmp_path / "list").read_text() == "a\nd\n"
     assert "2 ids in" in done.stderr

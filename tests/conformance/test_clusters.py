@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store
-from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_among, duplicates_in, superfluous
+from whorl.duplicates import Keep, ask_common, ask_pairs, documents_to_remove, duplicates_among, duplicates_in
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.results import with_words
 
@@ -47,7 +47,7 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
             known = [value for member in cluster.members if (value := worths[member.id]) is not None]
             if not known:
                 continue
-            gone = {document.id for document in superfluous([cluster], keep)}
+            gone = {document.id for document in documents_to_remove([cluster], keep)}
             (retained,) = {member.id for member in cluster.members} - gone
             assert worths[retained] == best(known)
             chosen += 1

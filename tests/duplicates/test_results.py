@@ -14,7 +14,7 @@ from tests.duplicates.results import clusters, ids
 from tests.families import family_documents, shingles, true_components, true_pairs
 from whorl import Document
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
-from whorl.duplicates.results import PairColumns, compare_versions, superfluous, version_order
+from whorl.duplicates.results import PairColumns, compare_versions, documents_to_remove, version_order
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import words_of
@@ -113,16 +113,16 @@ def test_retention_policies_choose_the_document_to_keep() -> None:
     ) as duplicates:
         retained = {}
         for keep in ("first", "longest", "newest"):
-            others = {member.id for member in superfluous(duplicates.clusters(complete=True), keep)}
+            others = {member.id for member in documents_to_remove(duplicates.clusters(complete=True), keep)}
             retained[keep] = {"a", "b", "c", "d"} - others
     assert retained == {"first": {"a"}, "longest": {"b"}, "newest": {"c"}}
     with (
         duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as duplicates,
         pytest.raises(ParameterError, match="--keep newest:COLUMN"),
     ):
-        list(superfluous(duplicates.clusters(complete=True), "newest"))
+        list(documents_to_remove(duplicates.clusters(complete=True), "newest"))
     with pytest.raises(ParameterError, match=r"^keep must be one of first, longest, .*, got 'bogus'$"):
-        superfluous([], "bogus")
+        documents_to_remove([], "bogus")
 
 
 def test_too_short_documents_depend_on_the_scheme() -> None:
@@ -195,11 +195,11 @@ def test_own_words_are_those_outside_shared_passages(before: str, after: str, si
             for place in range(len(words))
         ]
         assert own.words == sum(is_own) == actual.words - actual.shared_words
-        assert own.passages == tuple(text[start:end] for start, end in own.places)
+        assert own.passages == tuple(text[start:end] for start, end in own.spans)
         assert [word for passage in own.passages for word in passage.split()] == [
             word for word, mine in zip(words, is_own, strict=True) if mine
         ]
-        assert all(end < start for (_, end), (start, _) in zip(own.places, own.places[1:], strict=False))
+        assert all(end < start for (_, end), (start, _) in zip(own.spans, own.spans[1:], strict=False))
 
 
 def test_versions_by_hand() -> None:

@@ -395,7 +395,7 @@ def test_a_state_refuses_another_retention_column(tmp_path: Path) -> None:
     with duplicates_among(
         documents, DuplicatesOptions(pair_options, keep=Keep("largest", "quality"), state=tmp_path / "state")
     ) as duplicates:
-        assert sorted(member.worth for member in duplicates.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
+        assert sorted(member.rank for member in duplicates.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
     for keep in (Keep("smallest", "quality"), Keep("first")):
         with (
             pytest.raises(ParameterError, match="name another folder"),

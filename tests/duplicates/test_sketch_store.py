@@ -40,12 +40,12 @@ class Entry(NamedTuple):
     id: str
     name: str
     sketch: Sketch
-    worth: float | None = None
+    rank: float | None = None
     date: float | None = None
 
 
-def entry(document_id: str, *numbers: int, worth: float | None = None, date: float | None = None) -> Entry:
-    return Entry(document_id, f"the {document_id}", sketch(*numbers), worth, date)
+def entry(document_id: str, *numbers: int, rank: float | None = None, date: float | None = None) -> Entry:
+    return Entry(document_id, f"the {document_id}", sketch(*numbers), rank, date)
 
 
 def put(
@@ -80,7 +80,7 @@ def test_stored_documents_survive_reopening(tmp_path: Path) -> None:
     with opened(tmp_path / "a") as store:
         store.begin_partial_scan()
         assert put(store, [entry("x", 1, 2, 3), entry("y")]) == []
-        assert put(store, [entry("z", 9, worth=12.5, date=99.0), entry("x", 4, 5)]) == ["x"]
+        assert put(store, [entry("z", 9, rank=12.5, date=99.0), entry("x", 4, 5)]) == ["x"]
     with opened(tmp_path / "a") as store:
         assert held(store) == {"y": sketch(), "z": sketch(9), "x": sketch(4, 5)}
         assert store.describe(store.read_sketches().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5, 99.0)
@@ -217,9 +217,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 COMPLETE = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 
 
-def text_entry(document_id: str, text: str, worth: float | None = None) -> Entry:
+def text_entry(document_id: str, text: str, rank: float | None = None) -> Entry:
     name = f"the {document_id}\n"
-    return Entry(document_id, name, text_sketch(text, Scheme(shingle_size=1), COMPLETE), worth)
+    return Entry(document_id, name, text_sketch(text, Scheme(shingle_size=1), COMPLETE), rank)
 
 
 def test_the_last_document_of_a_repeated_id_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

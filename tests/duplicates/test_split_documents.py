@@ -15,20 +15,20 @@ parts = st.lists(st.sampled_from(["a b", "x", " ", "\n", "\r\n", "\n\n", "\t", "
 
 
 @given(parts, st.sampled_from(Granularity), st.sets(st.integers(1, 6)))
-def test_pieces_cover_the_text(text: str, level: Granularity, numbers: set[int]) -> None:
+def test_pieces_cover_the_text(text: str, granularity: Granularity, numbers: set[int]) -> None:
     """
     Pieces and their separators make up the text, and a number removes the piece that was compared under this number.
     """
-    cut = pieces(text, level)
+    cut = pieces(text, granularity)
     assert "".join(text[begin:after] for begin, _, after in cut) == text
     made = (
-        {document.id: document.text for document in pieces_of(Document("d", text), level)}
-        if level != "document"
+        {document.id: document.text for document in pieces_of(Document("d", text), granularity)}
+        if granularity != "document"
         else {}
     )
     assert all(made[f"d#{at}"] == text[begin:end] for at, (begin, end, _) in enumerate(cut, 1) if f"d#{at}" in made)
-    if level != "document":
-        left = remove_pieces(text, "d", {f"d#{number}" for number in numbers}, level)
+    if granularity != "document":
+        left = remove_pieces(text, "d", {f"d#{number}" for number in numbers}, granularity)
         remaining_text = "".join(text[begin:after] for at, (begin, _, after) in enumerate(cut, 1) if at not in numbers)
         assert left == (text if remaining_text == text else remaining_text if remaining_text.strip() else None)
 

@@ -15,7 +15,7 @@ import pytest
 from tests.families import family_documents
 from whorl.duplicates import results
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.results import Cluster, Member, OwnText, Pair, Version
+from whorl.duplicates.results import Cluster, Member, Pair, UnsharedText, Version
 from whorl.duplicates.run import duplicates_among
 from whorl.model import Document
 from whorl.output.duplicates import (
@@ -173,10 +173,10 @@ def test_versions_in_every_format() -> None:
     """
     later = Member("one", "First", 30, date=1.5)
     match = Pair.of_counts(TWO, later, 15, 15, 15)
-    places = tuple((10 * at, 10 * at + at) for at in range(1, 13))
-    added = OwnText(12, places, tuple("x" * (end - start) for start, end in places))
+    spans = tuple((10 * at, 10 * at + at) for at in range(1, 13))
+    added = UnsharedText(12, spans, tuple("x" * (end - start) for start, end in spans))
     itself = Pair.of_counts(TWO, TWO, 20, 20, 20)
-    cluster = Cluster((itself, match), (), (Version(TWO, None), Version(later, match, added, OwnText())))
+    cluster = Cluster((itself, match), (), (Version(TWO, None), Version(later, match, added, UnsharedText())))
     first, second = values(DescribedCluster(cluster))["versions"]
     assert first == {"id": "two", "name": "", "date": None, "is_principal": True, "change": None}
     change = second["change"]

@@ -25,7 +25,7 @@ from whorl.duplicates.contamination import find_in_documents
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.repeated_passages import WORDS, passages_among
-from whorl.duplicates.results import Cluster, Duplicates, superfluous, with_words
+from whorl.duplicates.results import Cluster, Duplicates, documents_to_remove, with_words
 from whorl.duplicates.retention import Keep, require_property
 from whorl.duplicates.run import duplicates_among, duplicates_in
 from whorl.duplicates.worker_pool import worthwhile_workers
@@ -522,7 +522,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     # Write files before printing: printing fails if the reader of standard output has closed it.
     lines += _write_extra_files(command, reading, result.clusters_by_document, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
-    for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.level.value)):
+    for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.granularity.value)):
         if count:
             lines.append(f"note: {not_compared_line(count, kind, lack)}")
     try:
@@ -605,7 +605,7 @@ def clusters_line(written: tuple[int, int], kind: str) -> str:
 def write_list(clusters: Iterable[Cluster], keep: Keep | str, delete_list: Path) -> list[str]:
     with open_output(delete_list) as out:
         count = unlisted = 0
-        for member in superfluous(clusters, keep):
+        for member in documents_to_remove(clusters, keep):
             # A program that reads the list would split an id at a line break, and might delete other documents.
             if is_one_line(member.id):
                 out.write(f"{member.id}\n")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import ask_pairs as ask_pairs
     from whorl.duplicates.remove_common_shingles import ask_common as ask_common
     from whorl.duplicates.repeated_passages import passages_among as passages_among
-    from whorl.duplicates.results import superfluous as superfluous
+    from whorl.duplicates.results import documents_to_remove as documents_to_remove
     from whorl.duplicates.results import with_words as with_words
     from whorl.duplicates.retention import Keep as Keep
     from whorl.duplicates.run import duplicates_among as duplicates_among

@@ -303,7 +303,7 @@ class InputPart:
             ((options.within or "", "value"), lambda value: value),
         )
         unseen = [(column, convert) for column, convert in needed if column[0]]
-        is_whole = options.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
+        is_whole = options.granularity in (Granularity.DOCUMENT, Granularity.PASSAGE)
         is_unchanged = is_whole and not (unseen or self.is_reference)
         at_byte = self.at_byte or (lambda position: None)
         for document in documents_in(
@@ -325,7 +325,7 @@ class InputPart:
                 document = replace(document, id=f"{file}:{document.id}")
             try:
                 for part in [document] if len(self.texts) < 2 else self._split_columns(document):
-                    yield from [part] if is_whole else pieces_of(part, options.level)
+                    yield from [part] if is_whole else pieces_of(part, options.granularity)
             except DocumentError as error:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 

@@ -132,7 +132,7 @@ class DuplicatesOptions:
         date: Property or field with the dates of documents; None for the dates of files.
         within: Property that must be equal in both documents of a pair. Documents without the property are compared
             with each other.
-        level: Unit of text to compare; all runs with the same `state` must compare the same unit.
+        granularity: Unit of text to compare; all runs with the same `state` must compare the same unit.
         common: Boilerplate options. With `state`, frequencies cover the documents of all runs. New documents can make
             shingles common, so each run that ignores common text searches for all pairs again.
         spanning_only: Find all clusters, but not all pairs: skip a pair if other pairs already connect its documents.
@@ -148,7 +148,7 @@ class DuplicatesOptions:
     keep: Keep | None = None
     date: str | None = None
     within: str | None = None
-    level: Granularity = Granularity.DOCUMENT
+    granularity: Granularity = Granularity.DOCUMENT
     common: BoilerplateOptions | None = None
     spanning_only: bool = False
     state: Path | None = None
@@ -160,7 +160,7 @@ class DuplicatesOptions:
             ("pairs", PairOptions, "ask_pairs('jaccard', 80, 95)"),
             ("scheme", Scheme, "Scheme(shingle_size=5)"),
             ("keep", Keep | None, "Keep('longest')"),
-            ("level", Granularity, "Granularity.LINE"),
+            ("granularity", Granularity, "Granularity.LINE"),
             ("common", BoilerplateOptions | None, "BoilerplateOptions('1%')"),
             ("state", Path | None, "Path('seen')"),
             ("workers", int, "1"),
@@ -192,7 +192,7 @@ class DuplicatesOptions:
             keep=keep,
             date=date,
             within=options.within,
-            level=Granularity(options.level),
+            granularity=Granularity(options.level),
             common=ask_common(options.common_above, options.boilerplate, ignore_common=options.ignore_common),
             spanning_only=options.clusters and not options.is_complete,
             state=None if options.state is None else Path(options.state),

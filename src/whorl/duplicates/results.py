@@ -48,7 +48,7 @@ class Member:
     Args:
         name: Name for display, or "".
         size: Number of distinct shingles.
-        worth: Rank according to the column of the retention policy; larger is better; None if unknown.
+        rank: Rank according to the column of the retention policy; larger is better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
         stays: Whether the document is always kept: a reference document, or a document of an earlier run.
     """
@@ -56,7 +56,7 @@ class Member:
     id: str
     name: str
     size: int
-    worth: float | None = None
+    rank: float | None = None
     date: float | None = None
     stays: bool = False
 
@@ -104,17 +104,17 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnText:
+class UnsharedText:
     """The words of a text that are in no shingle shared with the other text of a comparison.
 
     Args:
         words: Number of words.
-        places: Character ranges of the runs of consecutive words, ascending.
+        spans: Character ranges of the runs of consecutive words, ascending.
         passages: Text of each range.
     """
 
     words: int = 0
-    places: tuple[tuple[int, int], ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
     passages: tuple[str, ...] = ()
 
 
@@ -131,8 +131,8 @@ class Version:
 
     member: Member
     match: Pair | None
-    added: OwnText | None = None
-    lost: OwnText | None = None
+    added: UnsharedText | None = None
+    lost: UnsharedText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,11 +454,11 @@ class Duplicates:
         properties = None if self._properties is None else self._properties([row[0] for row in known.values()])
         members = {}
         for index, number in zip(indices, numbers, strict=True):
-            document_id, name, worth, date = known[number]
+            document_id, name, rank, date = known[number]
             if properties is not None:
-                worth, date = properties.get(document_id, (None, None))
+                rank, date = properties.get(document_id, (None, None))
             stays = new and not bool(self._is_new[index])
-            members[index] = Member(document_id, name, int(sizes[index]), worth, date, stays)
+            members[index] = Member(document_id, name, int(sizes[index]), rank, date, stays)
         return members
 
 
@@ -510,7 +510,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
-) -> tuple[Comparison, OwnText, OwnText]:
+) -> tuple[Comparison, UnsharedText, UnsharedText]:
     """Compare two versions of a text.
 
     Return the comparison, the words that only the old version has, and the words that only the new one has.
@@ -518,20 +518,20 @@ def compare_versions(
     # A comparison may miss repetitions in its second text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)
-    return forward, _make_own_text(*before, forward.passages), _make_own_text(*after, backward.passages)
+    return forward, _unshared_text(*before, forward.passages), _unshared_text(*after, backward.passages)
 
 
-def _make_own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
-    is_own = np.ones(len(words.words), np.bool_)
+def _unshared_text(text: str, words: TextWords, shared: Sequence[Passage]) -> UnsharedText:
+    is_unshared = np.ones(len(words.words), np.bool_)
     firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])
     for first, passage in zip(firsts.tolist(), shared, strict=True):
-        is_own[first : first + passage.words] = False
-    starts, ends = ranges_of(is_own).T
-    places = tuple(zip(words.spans[starts, 0].tolist(), words.spans[ends - 1, 1].tolist(), strict=True))
-    return OwnText(int(is_own.sum()), places, tuple(text[start:end] for start, end in places))
+        is_unshared[first : first + passage.words] = False
+    starts, ends = ranges_of(is_unshared).T
+    spans = tuple(zip(words.spans[starts, 0].tolist(), words.spans[ends - 1, 1].tolist(), strict=True))
+    return UnsharedText(int(is_unshared.sum()), spans, tuple(text[start:end] for start, end in spans))
 
 
-def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
+def documents_to_remove(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
     """Yield the documents in clusters that can be removed: all except kept, earlier and reference documents.
 
     Args:
@@ -573,7 +573,7 @@ def _rank(member: Member, keep: Keep) -> float | None:
     """Return the rank of a document in a cluster (larger is better); None if it is unknown."""
     if not keep.is_by_value:
         return member.size
-    return member.worth if keep.column else keep.rank_of(member.date)
+    return member.rank if keep.column else keep.rank_of(member.date)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -87,7 +87,7 @@ def duplicates_among(
             store.mark_as_reference()
             unread = load_documents(store, documents, sketching.sketch, options, on_repeated)
         duplicates = _find_duplicates(store, options, None, spanning_everywhere=options.spanning_only)
-        duplicates.read_texts, duplicates.kind = texts, options.level.value
+        duplicates.read_texts, duplicates.kind = texts, options.granularity.value
         duplicates.find_unread_values = lambda: unread
         yield duplicates
         store.end_run()
@@ -97,7 +97,7 @@ def description_of_options(options: DuplicatesOptions) -> str:
     """Describe the options that affect the sketches in a folder. The folder refuses a run with another description."""
     parts = (
         f"files, under {options.scheme.name}",
-        f"by {options.level}s" if options.level != Granularity.DOCUMENT else "",
+        f"by {options.granularity}s" if options.granularity != Granularity.DOCUMENT else "",
         f"within {options.within}" if options.within else "",
         f"with what decides on the {options.policy}" if options.policy.column else "",
         f"with dates of {options.date}" if options.date else "",

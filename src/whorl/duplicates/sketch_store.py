@@ -310,7 +310,7 @@ class PersistentSketchStore:
         _require_open(self._is_closed)
         statement = "SELECT number, id, name, worth, date FROM document WHERE number IN ({})"
         rows = self._select_in_batches(statement, list(numbers))
-        return {number: (document_id, name, worth, date) for number, document_id, name, worth, date in rows}
+        return {number: (document_id, name, rank, date) for number, document_id, name, rank, date in rows}
 
     # The following methods store the pairs that a search has found, and the options of the search.
 

@@ -26,37 +26,37 @@ _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n
 _TWO_LETTERS = re.compile(r"\w\w")
 
 
-def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
+def pieces(text: str, granularity: Granularity) -> list[tuple[int, int, int]]:
     r"""Return the start and end of each piece of a text, and the end of the separator after it.
 
     >>> pieces("one\n\ntwo\nthree\n", Granularity.PARAGRAPH)
     [(0, 3, 5), (5, 15, 15)]
     """
-    if level not in _BETWEEN:
+    if granularity not in _BETWEEN:
         return [(0, len(text), len(text))]
     ranges, begin = [], 0
-    for between in _BETWEEN[level].finditer(text):
+    for between in _BETWEEN[granularity].finditer(text):
         ranges.append((begin, between.start(), between.end()))
         begin = between.end()
     return [*ranges, (begin, len(text), len(text))] if begin < len(text) else ranges
 
 
-def pieces_of(document: Document, level: Granularity) -> list[Document]:
+def pieces_of(document: Document, granularity: Granularity) -> list[Document]:
     """Return the pieces of a document; each piece gets the document's name and properties.
 
     Raises:
         DocumentError: The id of a piece is too long.
     """
-    if level not in _BETWEEN:
+    if granularity not in _BETWEEN:
         return [document]
-    cut = (document.text[begin:end] for begin, end, _ in pieces(document.text, level))
+    cut = (document.text[begin:end] for begin, end, _ in pieces(document.text, granularity))
     texts = {piece_id(document.id, number): text for number, text in enumerate(cut, start=1) if text.strip()}
     if not texts:
         return []
     properties = [document.properties] * len(texts) if document.properties else []
     documents = documents_of([*texts], [*texts.values()], [document.name] * len(texts), properties)
     if documents is None:
-        raise DocumentError(f"its id is too long: those of its {level}s would have more than is allowed")
+        raise DocumentError(f"its id is too long: those of its {granularity}s would have more than is allowed")
     return documents
 
 
@@ -64,12 +64,12 @@ def piece_id(document_id: str, number: int) -> str:
     return f"{document_id}#{number}"
 
 
-def remove_pieces(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
-    """Remove the pieces with ids in `superfluous` from a document's text; return None if only white space is left."""
+def remove_pieces(text: str, document_id: str, removed_ids: Collection[str], granularity: Granularity) -> str | None:
+    """Remove the pieces with ids in `removed_ids` from a document's text; return None if only white space is left."""
     remaining = [
         text[begin:after]
-        for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
-        if piece_id(document_id, number) not in superfluous
+        for number, (begin, _, after) in enumerate(pieces(text, granularity), start=1)
+        if piece_id(document_id, number) not in removed_ids
     ]
     left = "".join(remaining)
     if len(left) == len(text):

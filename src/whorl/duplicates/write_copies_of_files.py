@@ -115,12 +115,12 @@ def require_texts(reading: InputReader) -> None:
     for found, form, is_text in _formats(reading):
         if not (is_text if form is None else form.takes_columns):
             raise ParameterError(
-                f"{found.file} has no text that a {reading.options.level} could be taken out of; {_LEAVE_OUT}"
+                f"{found.file} has no text that a {reading.options.granularity} could be taken out of; {_LEAVE_OUT}"
             )
         if form is not None and _is_nested(reading.first_row(found), text := reading.columns.text):
             raise ParameterError(
-                f"{found.file}: the text {text!r} is in another column, and a {reading.options.level} can be taken out "
-                "of a column of its own only; copy the text to one"
+                f"{found.file}: the text {text!r} is in another column, and a {reading.options.granularity} can be "
+                "taken out of a column of its own only; copy the text to one"
             )
 
 
@@ -237,9 +237,10 @@ class _OutputWriter:
     def __init__(self, reading: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
         self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
         self.written = self.read = 0
-        self._takes_pieces = reading.options.level is not Granularity.DOCUMENT
+        granularity = reading.options.granularity
+        self._takes_pieces = granularity is not Granularity.DOCUMENT
         self._has_text_ids = False
-        self._passages = group_by_document(decisions.to_delete) if reading.options.level is Granularity.PASSAGE else {}
+        self._passages = group_by_document(decisions.to_delete) if granularity is Granularity.PASSAGE else {}
         self._added: Added = {}
         if with_columns:
             clusters = (str(values["cluster"]) for values in decisions.added_columns.values())
@@ -322,9 +323,9 @@ class _OutputWriter:
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
         """Return a text without the parts to delete, or None if no text is left."""
-        if self._reading.options.level is Granularity.PASSAGE:
+        if self._reading.options.granularity is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
-        return remove_pieces(text, document_id, self._decisions.to_delete, self._reading.options.level)
+        return remove_pieces(text, document_id, self._decisions.to_delete, self._reading.options.granularity)
 
     def _values(self, row: Row, found: FoundFile) -> Mapping[str, object] | None:
         """Return the values of a row's changed or added columns, or None to leave out the row."""

@@ -21,10 +21,10 @@ from whorl.duplicates.results import (
     ClusterColumns,
     Duplicates,
     Member,
-    OwnText,
     Pair,
     PairColumns,
     ReadTexts,
+    UnsharedText,
     Version,
 )
 from whorl.duplicates.retention import Keep, UnreadValues
@@ -101,16 +101,16 @@ class OwnPart:
     `share` is a share of the version's shingles, `words` a number of words. Only the longest passages are listed.
     """
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=own.words", "passages")
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=unshared.words", "passages")
 
     share: Share
-    own: OwnText | None
+    unshared: UnsharedText | None
 
     @property
     def passages(self) -> list[OwnPassage] | None:
-        if self.own is None:
+        if self.unshared is None:
             return None
-        return [OwnPassage(*place, text[:_CHARACTERS]) for place, text in _longest(self.own, _PASSAGES)]
+        return [OwnPassage(*span, text[:_CHARACTERS]) for span, text in _longest(self.unshared, _PASSAGES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,10 @@ class DescribedCluster:
         return [DatedVersion(version, version.member == principal) for version in versions] or None
 
 
-def _longest(own: OwnText, most: int) -> list[tuple[tuple[int, int], str]]:
-    return sorted(sorted(zip(own.places, own.passages, strict=True), key=lambda passage: -len(passage[1]))[:most])
+def _longest(unshared: UnsharedText, most: int) -> list[tuple[tuple[int, int], str]]:
+    return sorted(
+        sorted(zip(unshared.spans, unshared.passages, strict=True), key=lambda passage: -len(passage[1]))[:most]
+    )
 
 
 def _date(member: Member) -> str | None:

@@ -103,5 +103,5 @@ def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: P
     assert {row.id for row in remaining.collect()} == {0, 2, 4, None}
     expected: dict[str, object] = {"quality": 2.0, "made": "2020-01-03", "seen": when.timestamp()}
     for name, value in expected.items():
-        own = {row.id: row[name] for row in read(spark, [path], None, ColumnNames(worth=name)).collect()}
+        own = {row.id: row[name] for row in read(spark, [path], None, ColumnNames(rank=name)).collect()}
         assert own["2"] == value

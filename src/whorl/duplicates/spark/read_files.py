@@ -46,7 +46,7 @@ _LOCAL = "^file:(//)?"
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of the input's columns or JSON fields. `worth` is the column that the retention policy ranks by.
+    """Names of the input's columns or JSON fields. `rank` is the column that the retention policy ranks by.
 
     A nested field is named by its path, as in `whorl.ingest.rows.protocol.find_value`.
     """
@@ -54,7 +54,7 @@ class ColumnNames:
     id: str = "id"
     text: str = "text"
     name: str = "name"
-    worth: str | None = None
+    rank: str | None = None
 
 
 def read(
@@ -96,7 +96,7 @@ def read(
             documents = documents_of(_add_places(_without_files(rows, excluded), columns), columns)
             with_path = documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents
             frames.append(with_path)
-    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), _with_one_type(frames, columns.worth))
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), _with_one_type(frames, columns.rank))
 
 
 def _with_one_type(frames: Sequence[DataFrame], path: str | None) -> Sequence[DataFrame]:
@@ -131,7 +131,7 @@ def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) 
         is_folder = not re.search(r"[*?\[{]", path) and sum(map(len, by_schema.values())) > 1
         reader = session.read.option("basePath", path) if is_folder else session.read
         frames += [reader.parquet(*map(_escape_pattern, files)) for files in by_schema.values()]
-    for name in filter(None, (columns.id, columns.text, columns.worth)):
+    for name in filter(None, (columns.id, columns.text, columns.rank)):
         lacking = [not has_column(_example(frame.schema), name) for frame in frames]
         if not all(lacking):
             frames = [
@@ -246,9 +246,9 @@ def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
     """Return the documents of a data frame, in the same columns as `read`."""
     row = _example(frame.schema)
-    missing = [path for path in (columns.id, columns.text, columns.worth) if path and not has_column(row, path)]
+    missing = [path for path in (columns.id, columns.text, columns.rank) if path and not has_column(row, path)]
     if missing:
-        error = ParameterError if missing == [columns.worth] else DocumentError
+        error = ParameterError if missing == [columns.rank] else DocumentError
         known = [path for path in column_paths(row) if path not in (_PLACE, _BROKEN)]
         raise error(f"there is no column {', '.join(missing)}; those there are: {', '.join(known)}")
     name = _column(frame, columns.name) if has_column(row, columns.name) else f.lit(None)
@@ -257,7 +257,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
         name.cast("string").alias("name"),
         _text_column(frame, columns.text).alias("text"),
         f.lit(None).cast("binary").alias("content"),
-        *([_cast_comparable(frame, columns.worth)] if columns.worth else []),
+        *([_cast_comparable(frame, columns.rank)] if columns.rank else []),
         *([frame[_PLACE]] if _PLACE in frame.columns else []),
     )
 
@@ -308,7 +308,7 @@ def _cast_comparable(frame: DataFrame, path: str) -> Column:
 
 
 def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> DataFrame:
-    own = [columns.worth] if columns.worth else []
+    own = [columns.rank] if columns.rank else []
     names = [columns.id, columns.text, columns.name, *own]
     read = session.read.schema(_json_schema([*names, _BROKEN])).option("columnNameOfCorruptRecord", _BROKEN)
     rows = read.json(list(paths))

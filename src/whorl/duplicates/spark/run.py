@@ -132,7 +132,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         # Reference documents always stay, so they need no rank.
         known = None
         if operation.reference:
-            known = read(own, operation.reference, operation.input, replace(columns, worth=None), is_reference=True)
+            known = read(own, operation.reference, operation.input, replace(columns, rank=None), is_reference=True)
             if known.where("length(trim(text)) > 0 or length(content) > 0").isEmpty():
                 raise ParameterError(f"--reference has no text: {', '.join(operation.reference)}")
         # If a file is both an input file and a reference file, read it only as a reference file.
@@ -148,8 +148,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         left = None
         if filtered is not None:
             rows = search.materialise(rows)
-            superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
-            remaining = read_without(own, paths, operation.input, columns, superfluous, excluded=excluded)
+            documents_to_remove = member_by_member(rows).where("not is_principal and not stays").select("id")
+            remaining = read_without(own, paths, operation.input, columns, documents_to_remove, excluded=excluded)
             left = _write(*remaining, filtered)
         # The output is the same as that of `whorl duplicates`. In JSON, a cluster is one line, and a pair has no names
         # of documents.
