@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,8 @@ def test_zero_as_none() -> None:
 
 def test_single_and_bulk_changes_agree() -> None:
     """
-    A repeated insertion has no effect; one removal deletes the code; removing a missing code is no error.
+    A repeated insertion has no effect; one removal deletes the code; removing a missing code is no error. A pickled
+    copy has the codes, and changes alone.
     """
     corpus = Corpus(6, 3)
     for code in (5, 5, 6):
@@ -74,6 +76,9 @@ def test_single_and_bulk_changes_agree() -> None:
     corpus.remove(6)
     corpus.remove(77)
     assert sorted(set(corpus.find_all(5))) == corpus.hashes() == [5]
+    copied = pickle.loads(pickle.dumps(corpus))
+    copied.insert(7)
+    assert (sorted(copied.hashes()), corpus.hashes()) == ([5, 7], [5])
     assert corpus.distance(5, 6) == 2
     assert corpus.differing_bits == 3
 

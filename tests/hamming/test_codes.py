@@ -87,6 +87,15 @@ def test_arrays_of_another_shape() -> None:
         as_codes(np.zeros((2, 2), np.uint64))
 
 
+def test_masked_arrays() -> None:
+    """
+    A masked array is an error if an item is masked.
+    """
+    assert as_codes(np.ma.array([1, 2], mask=[False, False])).tolist() == [1, 2]
+    with pytest.raises(CodeTypeError, match=r"none is masked; give the array's compressed\(\)"):
+        as_codes(np.ma.array([1, 2], mask=[False, True]))
+
+
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.int32])
 def test_distances(kind: Any) -> None:
     """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 import random
 import tempfile
 from collections.abc import Callable
@@ -191,7 +193,7 @@ def test_other_integers_are_codes() -> None:
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=30), st.integers(0, 64))
 def test_saved_and_loaded(codes: list[int], distance: int) -> None:
     """
-    A loaded index has the same codes and finds the same, also codes that were inserted or removed one by one.
+    A loaded or copied index has the same codes and finds the same, also codes that were inserted or removed one by one.
     """
     index = HammingIndex(distance, codes[::2])
     for code in codes[1::2]:
@@ -202,9 +204,11 @@ def test_saved_and_loaded(codes: list[int], distance: int) -> None:
         index.save(Path(folder) / "codes")
         loaded = HammingIndex.load(Path(folder) / "codes")
         assert [path.name for path in Path(folder).iterdir()] == ["codes"]
-    assert loaded.distance == distance
-    assert loaded.codes().tolist() == index.codes().tolist() == sorted({*codes} - {*codes[::3]})
-    assert [loaded.find_all(code) for code in codes] == [index.find_all(code) for code in codes]
+    expected = sorted({*codes} - {*codes[::3]})
+    for other in (loaded, pickle.loads(pickle.dumps(index)), copy.deepcopy(index)):
+        assert other.distance == distance
+        assert other.codes().tolist() == index.codes().tolist() == expected
+        assert [other.find_all(code) for code in codes] == [index.find_all(code) for code in codes]
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:

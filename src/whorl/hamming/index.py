@@ -55,6 +55,10 @@ class HammingIndex:
         self._distance = as_distance(distance)
         self._rebuild(sort_distinct([as_codes(codes)]))
 
+    def __reduce__(self) -> tuple[type[Self], tuple[int, Codes]]:
+        # Pickle the codes alone: the tables have memoryviews, and are larger.
+        return type(self), (self._distance, self.codes())
+
     def _rebuild(self, codes: Codes) -> None:
         """Replace the tables by tables of these sorted distinct codes; clear the recent and removed codes."""
         self._tables = Tables(codes, self._distance)
