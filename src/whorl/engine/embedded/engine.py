@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -23,9 +22,9 @@ from typing import Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from whorl.arrays_and_batches import batches, chunks
-from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
+from whorl.arrays_and_batches import chunks
 from whorl.engine.embedded.database import RecordDatabase, StoreOptions
+from whorl.engine.embedded.labels import EmbeddedLabels
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
@@ -52,7 +51,6 @@ from whorl.engine.index_terms import engine_fields_by_name
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     Candidates,
-    ClusterLabel,
     Engine,
     Facet,
     FacetResult,
@@ -69,15 +67,12 @@ from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
-from whorl.model import IS_PRINCIPAL, Document, Order, Page, PropertyLimits, Stored
+from whorl.model import Document, Order, Page, PropertyLimits, Stored
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
-    Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    Exists,
-    Kind,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -92,11 +87,6 @@ COMMIT_EVERY = 8192
 COMMIT_CHARACTERS = 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Limits of a batch of documents that get cluster labels: number of documents, and of characters in their texts.
-_DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, whereas the type
-#: of a cluster id varies.
-_LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 _DEFAULT_SCHEME = Scheme()
 #: Description of the damage if a store has no index.
 _MISSING = "was missing"
@@ -859,39 +849,3 @@ class LagMonitor:
             self._current_at = last
         self._failed_at = None
         return True
-
-
-class EmbeddedLabels:
-    """Reads and writes the cluster labels of a store.
-
-    `store_again` replaces documents, except documents that have changed since they were read.
-    """
-
-    def __init__(
-        self,
-        records: RecordDatabase,
-        ids: Callable[[BoundPlan], Sequence[str]],
-        store_again: Callable[[Sequence[Document]], None],
-        require_writable: Callable[[], None],
-    ) -> None:
-        self._records, self._ids, self._store_again = records, ids, store_again
-        self._require_writable = require_writable
-
-    def prepare(self) -> None:
-        self._require_writable()
-
-    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
-        for ids in batches(self._ids(BoundPlan(_LABELLED)), READ_AT_ONCE):
-            yield self.labels_of(ids)
-
-    def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        return cluster_labels({head.id: head.properties for head in self._records.heads("id", ids)})
-
-    def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        both = BoundPlan(Bool(must=(plan.root, _LABELLED)))
-        return Counter(label.cluster for label in self.labels_of(self._ids(both)).values())
-
-    def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        documents = (record.document for record in self._records.documents(changes))
-        for batch in chunks(documents, lambda document: len(document.text), _CHARACTERS_AT_ONCE, _DOCUMENTS_AT_ONCE):
-            self._store_again([with_cluster_label(document, changes[document.id]) for document in batch])
