@@ -27,7 +27,7 @@ from whorl.errors import (
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, metric_named
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.model import Document, DocumentCount, Hit, Indexed, Page, Stored
+from whorl.model import Document, DocumentCount, Indexed, Page, Stored
 from whorl.operations import (
     MAX_ROWS,
     CompareOperation,
@@ -40,7 +40,7 @@ from whorl.operations import (
 )
 from whorl.query import ast
 from whorl.query.ast import QueryLimits
-from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, references
+from whorl.query.plan.nodes import Bool, BoundPlan, references
 from whorl.query.plan.planner import QueryDefaults
 from whorl.query.unparse import quote, unparse
 from whorl.request_context import require_time, trace
@@ -401,7 +401,7 @@ class Store:
     def delete_matching(self, query: str, *, everything: bool = False) -> int:
         """Delete the documents that a query matches; return their number.
 
-        If another client replaces a document in the meantime, a new version that does not match is not deleted.
+        Documents that are replaced at the same time, and then do not match any more, stay.
 
         Args:
             query: In the query language; its FINGERPRINTs name documents of the store.
@@ -419,9 +419,8 @@ class Store:
             raise ParameterError(
                 f"the query matches all {matches:,} documents; to delete them all, add 'everything' (--everything)"
             )
-        reader = self._reader()
-        plan = reader.bound_filter(query)
-        return sum(self._delete_matches(plan, hits) for hits in self._matching(plan, reader))
+        plan = self._bound(query)
+        return sum(self.engine.delete(ids, matching=plan) for ids in self._matching(plan))
 
     def _require_documents(self, query: str) -> None:
         """Raise UnknownDocumentError if a FINGERPRINT of a query names no document.
@@ -448,28 +447,17 @@ class Store:
                 return matches, min(before, self.engine.count())
         raise StoreError("another process is writing, so the documents to delete cannot be counted; try again")
 
-    def _matching(self, matches: BoundPlan, reader: QueryReader) -> Iterator[tuple[Hit, ...]]:
-        """Yield, in batches, the documents that a plan matches, in the order of their ids.
+    def _matching(self, plan: BoundPlan) -> Iterator[list[str]]:
+        """Yield, in batches, the ids of the documents that a plan of a filter matches, in their order.
 
-        Each document is yielded once, even if the store changes in between.
+        Each id is yielded once, even if the store changes in between.
         """
-        plan = matches
+        following = plan
         # Hits of a filter have equal scores, so they are ordered by id.
-        while hits := self.engine.search(plan, start=0, rows=_DELETED_AT_ONCE).hits:
-            yield hits
+        while hits := self.engine.search(following, start=0, rows=_DELETED_AT_ONCE).hits:
+            yield [hit.id for hit in hits]
             require_time()
-            plan = BoundPlan(Bool(must=(matches.root, reader.bound_filter(ids_after(hits[-1].id)).root)))
-
-    def _delete_matches(self, matches: BoundPlan, hits: Collection[Hit]) -> int:
-        """Delete hits of a plan, except documents that another client has replaced since; return their number."""
-        ids = tuple(hit.id for hit in hits)
-        digests = self.engine.digests(ids)
-        # Search again, because a document may have been replaced before its digest was read. After `refresh`, a search
-        # sees the version with this digest or a later one.
-        self.engine.refresh()
-        among = DocumentIds("hits", ((0.0, ids),))
-        found = self.engine.search(BoundPlan(Bool(must=(matches.root, among))), start=0, rows=len(ids)).hits
-        return self.engine.delete([hit.id for hit in found], digests=digests)
+            following = BoundPlan(Bool(must=(plan.root, self._bound(ids_after(hits[-1].id)).root)))
 
     def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> DocumentCount:
         """Delete documents by their ids or by a query, or only count them, as `count` does; return their number.

@@ -181,27 +181,6 @@ def test_replacing_and_deleting(store: Store, collection: list[Document]) -> Non
     assert store.search("FINGERPRINT:replaced").warnings
 
 
-@pytest.mark.parametrize("step", ["digests", "delete"])
-def test_a_replaced_document_is_not_deleted(store: Store, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    """
-    A deletion by a query leaves a document if another client has replaced it, and the new version does not match.
-    """
-    store.index([Document(name, "obsoletewords of three documents") for name in ("stays", "goes", "is-replaced")])
-    call, waiting = getattr(store.engine, step), [Document("is-replaced", "a new version")]
-
-    def replace_first(*arguments: Any, **options: Any) -> Any:
-        if waiting:
-            # The engine calls its own methods while it stores.
-            monkeypatch.undo()
-            store.index([waiting.pop()])
-        return call(*arguments, **options)
-
-    monkeypatch.setattr(store.engine, step, replace_first)
-    assert store.delete_matching("obsoletewords AND NOT ID:stays") == 1
-    assert store.texts(["stays", "is-replaced"])["is-replaced"] == "a new version"
-    assert store.delete(["stays", "goes", "is-replaced"]) == 2
-
-
 def test_the_last_version_in_a_run_is_stored(store: Store) -> None:
     """
     The last version in a run is stored, even if it equals the version before the run.
@@ -236,6 +215,33 @@ def test_texts_that_must_not_be_replaced(store: Store) -> None:
     with pytest.raises(DocumentError, match="with a different text"):
         store.index([Document("kept", new)], replace=False)
     assert store.delete(["kept", "same", "new"]) == 3
+
+
+@pytest.mark.parametrize("is_searchable", [False, True])
+def test_documents_that_no_longer_match_are_not_deleted(
+    store: Store, monkeypatch: pytest.MonkeyPatch, is_searchable: bool
+) -> None:
+    """
+    A deletion by a query leaves documents that are replaced after they matched, whether or not a search can see the
+    replacements already.
+    """
+    ids, delete = [f"letter-{number}" for number in range(5)], store.engine.delete
+
+    def letters(ids: list[str], stage: str) -> list[Document]:
+        return [Document(name, f"a {stage} letter of five words", properties={"stage": stage}) for name in ids]
+
+    def delete_later(ids: list[str], **options: Any) -> int:
+        store.engine.index(letters(ids[1:3], "new"))
+        if is_searchable:
+            store.engine.refresh()
+        return delete(ids, **options)
+
+    store.index(letters(ids, "old"))
+    monkeypatch.setattr(store.engine, "delete", delete_later)
+    assert store.delete_matching("stage:old") == 3
+    store.engine.refresh()
+    assert sorted(hit.id for hit in store.search("id:letter*").hits) == ids[1:3]
+    assert delete(ids) == 2
 
 
 def test_explain_shows_the_numbers(store: Store) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,8 +100,8 @@ def test_documents_added_during_the_run_do_not_extend_it(store: Store, monkeypat
     monkeypatch.setattr("whorl.store._DELETED_AT_ONCE", 2)
     delete, numbers = store.engine.delete, itertools.count()
 
-    def delete_and_store(ids: list[str], *, digests: Mapping[str, str]) -> int:
-        gone = delete(ids, digests=digests)
+    def delete_and_store(ids: list[str], **options: Any) -> int:
+        gone = delete(ids, **options)
         assert next(numbers) < 100
         store.index([Document(document_id, "words again") for document_id in ids])
         return gone

@@ -20,7 +20,7 @@ from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
-from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentIds, Kind, Value
 
 #: Number of documents per batch of a scan; their sketches take a few megabytes.
 SCAN_BATCH_SIZE = 1000
@@ -326,10 +326,11 @@ class Engine(Protocol):
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""
 
-    def delete(self, ids: Collection[str], *, digests: Mapping[str, str] | None = None) -> int:
+    def delete(self, ids: Collection[str], *, matching: BoundPlan | None = None) -> int:
         """Delete documents immediately; return the number of deleted documents.
 
-        With `digests`, leave out documents that no longer have these digests.
+        With `matching`, delete only documents that this plan matches. A document that another client changes between
+        this check and the deletion stays.
         """
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
@@ -502,6 +503,11 @@ def require_current_index(engine: Engine, operation: str) -> None:
         engine.refresh()
     elif lag:
         raise StoreError(f"{lag}; {operation} would be wrong without them")
+
+
+def plan_among(plan: BoundPlan, ids: Collection[str]) -> BoundPlan:
+    """Return the plan for the documents that a plan matches and that have one of the ids."""
+    return BoundPlan(Bool(must=(plan.root, DocumentIds("ids", ((0.0, tuple(ids)),)))))
 
 
 def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[str, str]:

@@ -58,6 +58,7 @@ from whorl.engine.protocol import (
     MinHashPart,
     PassageMatches,
     ScanBatch,
+    plan_among,
     read_changed_texts,
     replacement_error,
 )
@@ -332,27 +333,34 @@ class EmbeddedEngine(Engine):
                 self._release()
             self._finished_at = last
 
-    def delete(self, ids: Collection[str], *, digests: Mapping[str, str] | None = None) -> int:
+    def delete(self, ids: Collection[str], *, matching: BoundPlan | None = None) -> int:
         self._require_writable()
         stored = self.digests(ids)
         if not stored:
             return 0
-        deleted: dict[int, str] = {}
+        deleted: dict[int, str] | None = None
 
         def remove(writer: StoreIndexWriter) -> None:
-            current = {} if digests is None else self.digests(stored)
+            nonlocal deleted
+            # Search under the write lock, so that no document changes between the search and its deletion.
+            chosen = stored if matching is None else self._search_committed(writer, plan_among(matching, stored))
             with self._records.writing():
-                for document_id in stored:
-                    if digests is not None and current.get(document_id) != digests.get(document_id):
-                        continue
-                    if number := self._records.remove(document_id):
-                        deleted[number] = document_id
+                numbers = {document_id: self._records.remove(document_id) for document_id in chosen}
+            deleted = {number: document_id for document_id, number in numbers.items() if number}
             writer.replace([Change(number, document_id, None) for number, document_id in deleted.items()])
 
         with self._writers.register_thread():
-            self._write(remove)
+            # If the search finds a damaged index, `_write` rebuilds it, and nothing is deleted yet.
+            while deleted is None:
+                self._write(remove)
         self.refresh()
         return len(deleted)
+
+    def _search_committed(self, writer: StoreIndexWriter, plan: BoundPlan) -> Sequence[str]:
+        """Commit the changes of a writer, and return the ids of the documents that a plan matches."""
+        if writer.pending:
+            self._commit(writer)
+        return self._runner.ids(self._require_tokens(plan))
 
     def _write(self, work: Callable[[StoreIndexWriter], None]) -> None:
         """Call a function with the index writer. The function must store the records before it changes the index."""

@@ -53,7 +53,12 @@ from whorl.engine.opensearch.request_body import (
     sort_keys,
     translate,
 )
-from whorl.engine.opensearch.update_documents import CONFLICT, OpenSearchLabels, missing_fields_query
+from whorl.engine.opensearch.update_documents import (
+    CONFLICT,
+    OpenSearchLabels,
+    missing_fields_query,
+    require_unchanged,
+)
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     CandidatePage,
@@ -63,6 +68,7 @@ from whorl.engine.protocol import (
     LookUp,
     ScanBatch,
     concurrent_change_error,
+    plan_among,
     reference_meanings,
     replacement_error,
 )
@@ -145,32 +151,30 @@ class OpenSearchEngine(ServerEngine):
             if hit is None:
                 yield {"create": {"_id": document.id}}
             elif text_in(hit.get("_source", {}), self._names) == document.text:
-                version = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
-                yield {"index": {"_id": document.id, **version}}
+                yield {"index": require_unchanged(hit)}
             else:
                 raise replacement_error(document.id)
 
-    def delete(self, ids: Collection[str], *, digests: Mapping[str, str] | None = None) -> int:
-        documents = self._client.documents(list(ids), False, [DIGEST])
-        deletions: list[tuple[Json, None]] = []
-        for document_id, hit in documents.items():
-            if digests is None:
-                deletions.append(({"delete": {"_id": document_id}}, None))
-            elif _digest_in(hit) == digests.get(document_id):
-                version = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
-                deletions.append(({"delete": {"_id": document_id, **version}}, None))
-        refused = self._client.bulk(deletions)
-        for document_id, status, reason in refused:
-            if digests is None or status != CONFLICT:
+    def delete(self, ids: Collection[str], *, matching: BoundPlan | None = None) -> int:
+        if matching is None:
+            actions: list[Json] = [{"_id": document_id} for document_id in self._client.documents(list(ids), False)]
+        else:
+            query = self._translate_plan(plan_among(matching, ids))
+            body = {"query": query, "size": len(ids), "_source": False, "seq_no_primary_term": True}
+            with explain_refusals(matching):
+                actions = [require_unchanged(hit) for hit in self._client.hits(body)]
+        changed = 0
+        for document_id, status, reason in self._client.bulk([({"delete": action}, None) for action in actions]):
+            if matching is None or status != CONFLICT:
                 raise EngineResponseError(f"{self._client.url} does not delete {document_id!r}: {reason}")
-        if deletions:
+            changed += 1
+        if actions:
             self.refresh()
-        return len(deletions) - len(refused)
+        return len(actions) - changed
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         hits = self._documents_if_index(ids, False, [DIGEST])
-        found = ((document_id, _digest_in(hit)) for document_id, hit in hits.items())
-        return {document_id: digest for document_id, digest in found if digest is not None}
+        return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
 
     def _documents_if_index(self, ids: Collection[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
         """Return documents, keyed by id; return {} if the index does not exist, because `index` creates it."""
@@ -489,10 +493,6 @@ class OpenSearchEngine(ServerEngine):
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
         return Fields(known, profile=self._scheme.profile, split_fields=split)
-
-
-def _digest_in(hit: Json) -> str | None:
-    return next(iter(_stored_values(hit, DIGEST)), None)
 
 
 def _stored_values(hit: Json, field: str) -> list[str]:

@@ -145,13 +145,16 @@ def updates(
     read = [document for _, document in documents]
     fingerprints = hash_texts((document.text for document in read), Scheme(), index_outputs(Scheme()), workers=1)
     fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
-    return [(_update(hit), {"doc": changed}) for (hit, _), changed in zip(documents, fields, strict=True)]
+    return [
+        ({"update": require_unchanged(hit)}, {"doc": changed})
+        for (hit, _), changed in zip(documents, fields, strict=True)
+    ]
 
 
-def _update(hit: Json) -> Json:
+def require_unchanged(hit: Json) -> Json:
+    """Return the metadata of a bulk action that the cluster refuses if the document has changed since it was read."""
     routing = {"routing": hit["_routing"]} if "_routing" in hit else {}
-    version = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
-    return {"update": {"_id": hit["_id"], **version, **routing}}
+    return {"_id": hit["_id"], "if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"], **routing}
 
 
 @guard_responses

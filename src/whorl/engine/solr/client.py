@@ -151,6 +151,18 @@ class SolrClient:
         """Send documents to Solr's update log. A commit makes them searchable."""
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
+    def delete(self, versions: Mapping[str, int | None]) -> None:
+        """Delete documents, keyed by id; a commit makes this visible.
+
+        If a document has another version than the given one, Solr ends the request there, with the status 409.
+        """
+        # Only this form of the command can have versions: a JSON object with a member "delete" for each document.
+        members = (
+            b'"delete":' + json_bytes({"id": document_id, **({} if version is None else {"_version_": version})})
+            for document_id, version in versions.items()
+        )
+        self._send("POST", "update", {}, b"{" + b",".join(members) + b"}")
+
     def commit(self) -> None:
         # Do not use pysolr's commit, which sends XML: Solr would respond with XML.
         self.post("update", {"commit": {}})

@@ -31,6 +31,7 @@ from whorl.engine.protocol import (
     MinHashPart,
     ScanBatch,
     concurrent_change_error,
+    plan_among,
     reference_meanings,
     replacement_error,
 )
@@ -207,9 +208,7 @@ class SolrEngine(ServerEngine):
         """
         key, content = self.collection.names.key, self.collection.content
         fields = [key, *filter(None, [content]), VERSION]
-        requests = (realtime_get_request(batch, fields) for batch in batches(documents, _FETCHED_AT_ONCE))
-        found = chain.from_iterable(self._client.select(request, "get").documents for request in requests)
-        stored = {str(row[key]): row for row in found}
+        stored = {str(row[key]): row for row in self._fetch_latest(documents, fields)}
         for document in documents.values():
             row = stored.get(document.id)
             if row and (content is None or whole_text(row.get(content)) != document.text):
@@ -217,26 +216,56 @@ class SolrEngine(ServerEngine):
             version = row.get(VERSION) if row else _MISSING_VERSION
             yield {VERSION: version} if version and VERSION in self.collection.schema.fields else {}
 
-    def delete(self, ids: Collection[str], *, digests: Mapping[str, str] | None = None) -> int:
+    def delete(self, ids: Collection[str], *, matching: BoundPlan | None = None) -> int:
+        if matching is not None:
+            return self._delete_matching(plan_among(matching, ids), len(ids))
         key = self.collection.names.key
         stored = [str(document[key]) for document in self._documents(ids, [key])]
-        if digests is not None:
-            current = self.digests(stored)
-            stored = [document_id for document_id in stored if current.get(document_id) == digests.get(document_id)]
         if stored:
             self._require_one_collection()
             self._client.post("update", {"delete": stored}, commit="true")
         return len(stored)
 
+    def _delete_matching(self, plan: BoundPlan, rows: int) -> int:
+        """Delete the documents that a plan matches, except documents that another client changes at the same time.
+
+        Without the field `_version_` or an update log, Solr does not notice such changes.
+        """
+        names = self.collection.names
+        fields = [names.key, VERSION]
+        request = search_request(self._prepare_plan(plan), names, start=0, rows=rows)
+        with explain_refusals(plan):
+            found = self._client.select({**request, "fields": escape_field_names(fields)}).documents
+        remaining = versions = {str(row[names.key]): row.get(VERSION) for row in found}
+        if not found:
+            return 0
+        self._require_one_collection()
+        changed = set[str]()
+        while remaining:
+            try:
+                self._client.delete(remaining)
+                break
+            except EngineResponseError as error:
+                # Solr ends the request at the first document with another version.
+                if error.status != 409:
+                    raise
+                latest = self._fetch_latest(list(remaining), fields)
+                current = {str(row[names.key]): row.get(VERSION) for row in latest}
+                changed |= {document_id for document_id in current if current[document_id] != versions[document_id]}
+                unchanged = {
+                    document_id: version for document_id, version in current.items() if document_id not in changed
+                }
+                if len(unchanged) == len(remaining):
+                    raise
+                remaining = unchanged
+        self._client.commit()
+        return len(versions) - len(changed)
+
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         if DIGEST not in self.collection.schema.fields:
             return {}
         key = self.collection.names.key
-        if of_texts:
-            documents = self._documents(ids, [key, DIGEST])
-        else:
-            requests = (realtime_get_request(batch, [key, DIGEST]) for batch in batches(ids, _FETCHED_AT_ONCE))
-            documents = [*chain.from_iterable(self._client.select(request, "get").documents for request in requests)]
+        documents = (self._documents if of_texts else self._fetch_latest)(ids, [key, DIGEST])
         return {str(document[key]): document[DIGEST] for document in documents if DIGEST in document}
 
     @property
@@ -639,6 +668,11 @@ class SolrEngine(ServerEngine):
         key = self.collection.names.key
         requests = (documents_request({key: batch}, fields) for batch in batches(ids, _FETCHED_AT_ONCE))
         return [document for request in requests for document in self._client.select(request).documents]
+
+    def _fetch_latest(self, ids: Collection[str], fields: list[str]) -> list[Json]:
+        """Return the latest versions of documents, even if they are not searchable yet, each with some fields."""
+        requests = (realtime_get_request(batch, fields) for batch in batches(ids, _FETCHED_AT_ONCE))
+        return [document for request in requests for document in self._client.select(request, "get").documents]
 
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
         """For each text, yield the fingerprint fields that Solr does not fill itself."""

@@ -243,7 +243,8 @@ def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_r
         """Delete documents, by their ids or by a query; unknown ids are ignored.
 
         A query that matches all documents is refused unless `everything` is set. With `dry_run`, documents are counted
-        but not deleted. An interrupted request may have deleted some of the documents; send it again.
+        but not deleted. A document that is replaced at the same time, and then does not match any more, stays. An
+        interrupted request may have deleted some of the documents; send it again.
         """
         require_writable(is_read_only=is_read_only)
         options = options_in(request, DeleteOperation)
