@@ -6,6 +6,7 @@ import contextlib
 import random
 import uuid
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from string import ascii_lowercase
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
-from whorl.query.plan.nodes import DocumentIds
+from whorl.query.plan.nodes import BoundPlan, DocumentIds, Words
 
 CHANCE = random.Random(61)
 TEXT = words(CHANCE, 600)
@@ -64,6 +65,8 @@ BREAKABLE = [["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(20)] 
 #: Text with an apostrophe in every word, which one document has with typographic apostrophes.
 _FRENCH = random.Random(67)
 FRENCH = " ".join(f"l'{word}" for word in words(_FRENCH, 60))
+#: Text in the middle of a large document, which has each apostrophe of another kind.
+MIXED = " ".join(f"d'{word}" if number % 3 else word for number, word in enumerate(words(_FRENCH, 30)))
 
 
 def documents(run: int) -> dict[str, list[str]]:
@@ -78,10 +81,16 @@ def _filled(where: str | Path, run: int) -> Iterator[Store]:
         store.index(Document(document_id, " ".join(own)) for document_id, own in documents(run).items())
         store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
         store.index(_documents_with_broken_words(run))
-        store.index([Document("typographic", FRENCH.replace("'", "’"))])
+        store.index([Document("typographic", FRENCH.replace("'", "’")), _mixed()])
         with pytest.raises(SchemeMismatchError, match=f"finds passages of {run} words, and those of 12 were asked for"):
             open_store(where, passages=12)
         yield store
+
+
+def _mixed() -> Document:
+    chance, marks = random.Random(71), cycle("’'‘ʼ")
+    text = "".join(next(marks) if character == "'" else character for character in MIXED)
+    return Document("mixed", " ".join([*words(chance, 5_000), text, *words(chance, 5_000)]))
 
 
 def _documents_with_broken_words(run: int) -> Iterator[Document]:
@@ -289,3 +298,34 @@ def test_other_apostrophes(passage_store: Store, mark: str) -> None:
     assert [(hit.hit.id, hit.hit.score) for hit in hits] == [("typographic", 100)]
     assert passage_store.compare("source", "typographic", source=text).shares.jaccard == 1
     assert passage_store.search("FINGERPRINT:typographic_100").total == 1
+
+
+def test_phrases_with_any_apostrophe(passage_store: Store) -> None:
+    """
+    A phrase of folded words finds a document with apostrophes of other kinds; all other letters must match.
+    """
+    engine, words_of_text = passage_store.engine, MIXED.split()
+    content = engine.fields().content_field
+
+    def find(phrase: str) -> list[str]:
+        page = engine.search(BoundPlan(Words(phrase, content, any_apostrophe=True)), start=0, rows=10)
+        return [hit.id for hit in page.hits]
+
+    assert find(" ".join(words_of_text[2:7])) == find(words_of_text[3]) == ["mixed"]
+    assert find(" ".join([*words_of_text[2:6], words_of_text[8]])) == []
+    if isinstance(engine, EmbeddedEngine):
+        phrases = [tuple(words_of_text[2:7]), (words_of_text[3],), (*words_of_text[2:6], words_of_text[8])]
+        assert (
+            engine.find_documents_with_phrases(phrases[:1])
+            == engine.find_documents_with_phrases(phrases[1:])
+            == {"mixed"}
+        )
+        assert engine.find_known_phrases(phrases) == phrases[:2]
+
+
+def test_short_text_with_other_apostrophes(passage_store: Store) -> None:
+    """
+    A short text is found in a document so large that it is looked up by phrases, whose apostrophes may be of any kind.
+    """
+    hits = passage_store.similar(source=MIXED, metric="a_in_b", threshold=95).found
+    assert [hit.hit.id for hit in hits] == ["mixed"]

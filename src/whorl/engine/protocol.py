@@ -383,7 +383,7 @@ class Engine(Protocol):
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
         """Return the ids of documents with any of the phrases; None if phrases are not indexed.
 
-        A phrase is a tuple of normalized words.
+        A phrase is a tuple of normalized words with folded apostrophes, which match apostrophes of all kinds.
         """
         return None
 

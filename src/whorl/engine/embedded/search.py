@@ -30,7 +30,7 @@ from whorl.engine.embedded.shared_tokens import (
 )
 from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.engine.embedded.store_index import StoreIndex
-from whorl.engine.embedded.tantivy_query import IndexReader, TantivyQuery, any_of, phrase_query, translate
+from whorl.engine.embedded.tantivy_query import IndexReader, TantivyQuery, any_of, folded_phrase_query, translate
 from whorl.engine.embedded.text_index import ScoredId
 from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import (
@@ -173,7 +173,7 @@ class PlanRunner:
         return PassageMatches(tuple(id_of.values()), owners[is_known], hash_indices[is_known])
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
-        queries = [phrase_query("content", phrase) for phrase in phrases]
+        queries = [folded_phrase_query("content", phrase) for phrase in phrases]
         # Most phrases occur in no document, so look up each phrase alone first. This takes less time than a query for
         # many phrases.
         known = compress(queries, self._index.text_index.are_known(queries))
@@ -181,7 +181,7 @@ class PlanRunner:
         return set(chain.from_iterable(map(self._index.text_index.ids, batched)))
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        are_known = self._index.text_index.are_known([phrase_query("content", phrase) for phrase in phrases])
+        are_known = self._index.text_index.are_known([folded_phrase_query("content", phrase) for phrase in phrases])
         return [*compress(phrases, are_known)]
 
     def ids(self, plan: BoundPlan) -> list[str]:

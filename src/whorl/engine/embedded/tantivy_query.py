@@ -41,7 +41,7 @@ from whorl.engine.index_terms import (
 )
 from whorl.errors import Span, StoppedError, UnsupportedQueryError
 from whorl.fingerprint.shingling import well_formed
-from whorl.fingerprint.words.tokenizer import tokens
+from whorl.fingerprint.words.tokenizer import TYPOGRAPHIC_APOSTROPHES, tokens
 from whorl.query.ast import Pattern, as_typed
 from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import (
@@ -270,6 +270,8 @@ class ClauseQueries:
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
+            case Words(text=text, any_apostrophe=True):
+                return any_of(folded_phrase_query(field, text.split(" ")) for field in clause_fields(test.field))
             case Words(text=text, slop=slop):
                 words = self._words(text)
                 if not words:
@@ -534,6 +536,17 @@ def phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
         # Search a single word as a term, because tantivy rejects phrases of one word.
         return Query.term_query(SCHEMA, words_field(field), word_term(field, words[0]), "basic")
     return Query.phrase_query(SCHEMA, words_field(field), [word_term(field, word) for word in words], slop)
+
+
+def folded_phrase_query(field: str, words: Sequence[str]) -> Query:
+    """Return the query for a phrase of folded words; their apostrophes match apostrophes of all kinds."""
+    if not any("'" in word for word in words):
+        return phrase_query(field, words)
+    any_mark = f"['{TYPOGRAPHIC_APOSTROPHES}]"
+    expressions = [pattern_expression((word_term(field, word),)).replace("'", any_mark) for word in words]
+    if len(words) == 1:
+        return Query.regex_query(SCHEMA, words_field(field), expressions[0])
+    return Query.regex_phrase_query(SCHEMA, words_field(field), [*expressions])
 
 
 def any_of(queries: Iterable[Query]) -> Query:

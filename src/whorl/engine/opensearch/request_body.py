@@ -132,6 +132,8 @@ def leaf_clauses(node: BoundLeaf) -> int:
             return len(numbers)
         case DocumentIds(groups=groups):
             return len(groups)
+        case Words(any_apostrophe=True):
+            return leaf_clauses(node.with_wildcards())
         case Words() | FuzzyWord():
             return len(clause_fields(node.field))
         case InOrder(words=words):
@@ -320,6 +322,8 @@ def clause(test: Test, profile: str) -> Json:
     match test:
         case Words(text=text, field="id"):
             return _term(ID, text)
+        case Words(any_apostrophe=True):
+            return clause(test.with_wildcards(), profile)
         case Words(text=text, slop=slop):
             words = tokens(well_formed(text), profile)
             return _any([_phrase(field, words, slop) for field in clause_fields(test.field)])

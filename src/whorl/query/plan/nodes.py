@@ -21,7 +21,7 @@ from whorl.errors import Span
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query import ast
-from whorl.query.ast import Pattern
+from whorl.query.ast import Pattern, WildcardCharacter
 
 
 class Kind(Enum):
@@ -44,13 +44,21 @@ class Words:
     """Documents with the words of `text` next to each other, in a field or in the default text fields.
 
     `slop` is the maximum total number of moves; a move shifts one word by one position. So swapping two words takes two
-    moves.
+    moves. If `any_apostrophe`, `text` has folded words with one blank between them, and their apostrophes match
+    apostrophes of all kinds.
     """
 
     text: str
     field: str | None = None
     weight: float = 1.0
     slop: int = 0
+    any_apostrophe: bool = False
+
+    def with_wildcards(self) -> InOrder:
+        """Return a clause with a wildcard in place of each apostrophe, for a server."""
+        pieces = (word.replace("'", "\0'\0").split("\0") for word in self.text.split(" "))
+        patterns = (tuple(WildcardCharacter.ONE if piece == "'" else piece for piece in word) for word in pieces)
+        return InOrder(tuple(patterns), self.slop, self.field, self.weight)
 
 
 @dataclass(frozen=True, slots=True)

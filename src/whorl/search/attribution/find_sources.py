@@ -584,9 +584,10 @@ def rejoin_words(engine: Engine, of_text: TextWords) -> TextWords:
     if not of_text.broken.size:
         return of_text
     whole = list(dict.fromkeys(of_text.whole_words()))[:MOST_LOOKED_UP]
+    clauses = (Words(word, any_apostrophe="'" in word) for word in whole)
     counts = [
         count
-        for batch in batches(whole, _AT_ONCE)
-        for count in engine.facets(BoundPlan(MatchAll()), [MatchCount(Words(word)) for word in batch])
+        for batch in batches(clauses, _AT_ONCE)
+        for count in engine.facets(BoundPlan(MatchAll()), [MatchCount(clause) for clause in batch])
     ]
     return of_text.rejoin({word for word, count in zip(whole, counts, strict=True) if count})

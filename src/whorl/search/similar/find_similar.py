@@ -149,7 +149,9 @@ class SketchSearch:
         )
         minima = [branch.min_should_match for branch in plan.branches if branch.by_phrases]
         if minima:
-            phrases = Bool(should=tuple(map(Words, self._phrases or ())), min_should_match=min(minima))
+            field = self.engine.fields().content_field
+            shingles = tuple(Words(phrase, field, any_apostrophe="'" in phrase) for phrase in self._phrases or ())
+            phrases = Bool(should=shingles, min_should_match=min(minima))
             return Bool(should=(*branches, phrases), min_should_match=1)
         if len(branches) < 2:
             return next(iter(branches), None)
