@@ -162,6 +162,7 @@ def test_arguments_of_other_types(store: Store, ask: Callable[[Any], object], me
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"settings": {"store": "a"}}, "settings must be Settings, got {'store': 'a'}"),
         ({"create": "no"}, "create must be True or False, got 'no'"),
         ({"no_text": "false"}, "no_text must be True or False, got 'false'"),
         ({"without_minhash": 1}, "without_minhash must be True or False, got 1"),

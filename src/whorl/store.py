@@ -622,6 +622,8 @@ def open_store(
         SchemeMismatchError: The store finds passages of another length.
         StoreError: The folder is not usable, or does not exist.
     """
+    if not isinstance(settings, Settings | None):
+        raise ParameterError(f"settings must be Settings, got {shorten_repr(settings)}")
     settings = settings or Settings.load()
     reductions: dict[Reduction, bool] = {
         "no_text": no_text,

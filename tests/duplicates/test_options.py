@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,6 +100,15 @@ def test_smallest_partners(size: int, metric: Metric, threshold: Fraction) -> No
     assert all(
         Fraction(int(s), int(o)) >= options.share_of_smaller for s, o in zip(shared, others[possible], strict=True)
     )
+
+
+@pytest.mark.parametrize("wrong", [None, 80, {"threshold": 80}])
+def test_options_of_another_type(wrong: Any) -> None:
+    """
+    Options of another type are an error that names the right ones.
+    """
+    with pytest.raises(ParameterError, match=r"options must be DuplicatesOptions, or those of ask_pairs\(\), got"):
+        DuplicatesOptions.from_options(wrong)
 
 
 @pytest.mark.parametrize("wrong", [Metric.A_IN_B, Metric.B_IN_A])

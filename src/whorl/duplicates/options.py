@@ -180,6 +180,8 @@ class DuplicatesOptions:
             return options
         if isinstance(options, PairOptions):
             return cls(options)
+        if not isinstance(options, DuplicatesOperation):
+            raise ParameterError(f"options must be DuplicatesOptions, or those of ask_pairs(), got {options!r:.80}")
         keep = _keep_of(options)
         date = options.date or (keep.column or None if keep is not None and keep.is_by_date else None)
         # With `reference_only`, the default metric and shingle length are different: an item of a test set is a small

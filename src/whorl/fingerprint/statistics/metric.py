@@ -100,7 +100,11 @@ def metric_named(word: Metric | str, choices: Iterable[Metric]) -> Metric:
     <Metric.A_IN_B: 'a_in_b'>
     """
     names = [choice.value for choice in choices]
-    metric = word if isinstance(word, Metric) else _TYPED.get(word) or (Metric(word) if word in names else None)
+    metric: Metric | None = None
+    if isinstance(word, Metric):
+        metric = word
+    elif isinstance(word, str):
+        metric = _TYPED.get(word) or (Metric(word) if word in names else None)
     if metric is None or metric not in choices:
         raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {word!r:.80}")
     return metric
