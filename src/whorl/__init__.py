@@ -43,7 +43,7 @@ documents_to_remove               the members of clusters that can be deleted; K
 Pair, Cluster, Member             the results; Version, a member in a cluster sorted by version, with its UnsharedText;
                 with_words fills in the words of versions; PairColumns, ClusterColumns, many results as arrays
 write_ids       writes cluster labels into a store; LabelCounts, the numbers of labelled documents
-RepeatSearch    novelty check: the documents that new documents repeat, as Repeats, each a Repeated
+RepeatSearch    novelty check: the documents that new documents repeat, as NewDocumentRepeats, each a RepeatedDocument
 
 SimilarOperation, SourcesOperation, SearchOperation, ExplainOperation, CompareOperation, VerifyOperation,
 DeleteOperation the options of an operation as one object
@@ -176,8 +176,8 @@ if TYPE_CHECKING:
     from whorl.search.quotations.results import Verification as Verification
     from whorl.search.quotations.results import VerifiedQuotation as VerifiedQuotation
     from whorl.search.quotations.results import VerifyOptions as VerifyOptions
-    from whorl.search.repeats_of_new_documents import Repeated as Repeated
-    from whorl.search.repeats_of_new_documents import Repeats as Repeats
+    from whorl.search.repeats_of_new_documents import NewDocumentRepeats as NewDocumentRepeats
+    from whorl.search.repeats_of_new_documents import RepeatedDocument as RepeatedDocument
     from whorl.search.repeats_of_new_documents import RepeatSearch as RepeatSearch
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions

@@ -24,7 +24,7 @@ from whorl.output.search import (
     plan_lines,
     repeats_lines,
 )
-from whorl.search.repeats_of_new_documents import Repeated, Repeats
+from whorl.search.repeats_of_new_documents import NewDocumentRepeats, RepeatedDocument
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import Explanation, Measured, Similar, exact_estimate, score_hit
@@ -227,7 +227,7 @@ def test_an_explanation() -> None:
     assert json.loads(json.dumps(answer)) == answer
 
 
-REPEATS = Repeats("new\x1b", (Repeated(Hit("old", "Old", 75.0), exact_estimate(20, 30, 15)),))
+REPEATS = NewDocumentRepeats("new\x1b", (RepeatedDocument(Hit("old", "Old", 75.0), exact_estimate(20, 30, 15)),))
 
 
 def test_as_json() -> None:

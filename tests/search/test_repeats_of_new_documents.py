@@ -27,7 +27,7 @@ def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with open_store(tmp_path / "store") as store:
         store.index(there)
         repeats = RepeatSearch(store, 80)
-        repeats_by_id = {document.id: repeats.of_new(document) for document in DOCUMENTS}
+        repeats_by_id = {document.id: repeats.find_for_new(document) for document in DOCUMENTS}
         for document in DOCUMENTS:
             theirs = {pair.id for pair in there if frozenset((pair.id, document.id)) in expected}
             repeats_of_document = repeats_by_id[document.id]
@@ -47,7 +47,7 @@ def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         }
         as_stored = {
             repeats_of_document.id: {similar.hit.id for similar in repeats_of_document.found}
-            for repeats_of_document in repeats.of_stored(stored)
+            for repeats_of_document in repeats.find_for_stored(stored)
         }
         assert later
         assert as_stored == {
@@ -67,11 +67,11 @@ def test_the_most_similar_copies_are_reported(tmp_path: Path, monkeypatch: pytes
         store.index([Document("source", text)])
         copies = [Document(f"a{at:03}", text) for at in range(23)]
         store.index(copies)
-        repeats = list(RepeatSearch(store, "0.9").of_stored(copy.id for copy in copies))
+        repeats = list(RepeatSearch(store, "0.9").find_for_stored(copy.id for copy in copies))
         assert [repeat.id for repeat in repeats] == [copy.id for copy in copies]
         assert [similar.hit.id for similar in repeats[0].found] == ["source"]
         assert [len(repeat.found) for repeat in repeats[-2:]] == [MOST_REPEATED] * 2
-        again = RepeatSearch(store, 90).of_new(Document("b", text))
+        again = RepeatSearch(store, 90).find_for_new(Document("b", text))
         assert again is not None
         assert len(again.found) == MOST_REPEATED
 
@@ -84,12 +84,12 @@ def test_documents_that_repeat_nothing(tmp_path: Path) -> None:
     with open_store(tmp_path / "store") as store:
         more = " ".join(f"x{at}" for at in range(40))
         store.index([Document("a", f"{text} {more}"), Document("source", "few words")])
-        assert RepeatSearch(store, 80).of_new(Document("n", "few words")) is None
-        assert RepeatSearch(store, 80).of_new(Document("n", text)) is None
-        part = RepeatSearch(store, 80, "a_in_b").of_new(Document("n", text))
+        assert RepeatSearch(store, 80).find_for_new(Document("n", "few words")) is None
+        assert RepeatSearch(store, 80).find_for_new(Document("n", text)) is None
+        part = RepeatSearch(store, 80, "a_in_b").find_for_new(Document("n", text))
         assert part is not None
         assert [similar.hit.id for similar in part.found] == ["a"]
-        assert list(RepeatSearch(store, 80).of_stored(["gone", "source"])) == []
+        assert list(RepeatSearch(store, 80).find_for_stored(["gone", "source"])) == []
         for threshold, metric in ((0, "jaccard"), (80, "likeness")):
             with pytest.raises(ParameterError):
                 RepeatSearch(store, threshold, metric)
@@ -101,4 +101,4 @@ def test_items_that_are_no_documents(tmp_path: Path) -> None:
     """
     item: Any = None
     with open_store(tmp_path / "store") as store, pytest.raises(DocumentError, match="got None instead of a Document"):
-        RepeatSearch(store, 50).of_new(item)
+        RepeatSearch(store, 50).find_for_new(item)

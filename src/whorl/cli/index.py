@@ -136,7 +136,7 @@ def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: Inde
     """Print the stored documents that repeat earlier documents."""
     metric, count = metric_named(options.metric, SIMILAR_METRICS), 0
     with show_progress("documents"):
-        for repeated in repeats.of_stored(stored):
+        for repeated in repeats.find_for_stored(stored):
             count += 1
             for line in repeats_lines(repeated, metric):
                 click.echo(line)

@@ -295,7 +295,7 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
     lines = map(printable, summary_lines(summary, output, clusters=command.clusters))
     print_lines([*command.search.pairs.notes, *lines])
     print_notes(unread_line(values, "document") for values in summary.unread)
-    problems = Problems([Problem(output, "", summary.unfit), *(Problem(*file, None) for file in summary.files)])
+    problems = Problems([Problem(output, "", summary.bad_rows), *(Problem(*file, None) for file in summary.files)])
     is_lost = report_lost(problems, summary.documents, summary.repeated, strict=command.strict)
     unread = sum(values.count for values in summary.unread)
     if report_unread(unread, strict=command.strict) or is_lost or not summary.documents:

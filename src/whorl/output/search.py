@@ -21,7 +21,7 @@ from whorl.search.similar.sketch_plan import (
 )
 
 if TYPE_CHECKING:
-    from whorl.search.repeats_of_new_documents import Repeats
+    from whorl.search.repeats_of_new_documents import NewDocumentRepeats
 
 
 def format_condition(plan: SimilarPlan) -> str:
@@ -63,7 +63,7 @@ def describe_promise(plan: SimilarPlan) -> str:
 
 
 def _promise_of_residual(plan: ResidualPlan) -> str:
-    if plan.source_size and not plan.left:
+    if plan.source_size and not plan.uncommon_size:
         return "all of the source is common, so nothing is left to look for"
     if not plan.metric.allows_smaller or not plan.candidates.promised:
         return describe_promise(plan.candidates)
@@ -100,7 +100,7 @@ def plan_lines(plan: SimilarPlan) -> Iterator[str]:
     yield f"find documents {format_condition(plan)}"
     yield f"the source has {plural(plan.source_size, 'distinct shingle')}"
     if isinstance(plan, ResidualPlan):
-        yield f"of which {plan.left:,} are not common; those alone count"
+        yield f"of which {plan.uncommon_size:,} are not common; those alone count"
         yield f"candidates have at least {plan.least_shared:,} of them:"
         if plan.candidates.branches:
             yield from _look_ups(plan.candidates)
@@ -191,7 +191,7 @@ def make_measured_page(
     return MeasuredPage(query, sources, page, tuple(MeasuredHit(hit, measured.get(hit.id)) for hit in page.hits))
 
 
-def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
+def repeats_lines(repeats: NewDocumentRepeats, metric: Metric) -> Iterator[str]:
     """Yield a heading, then a line for each document that the new one repeats, with the share that `metric` names.
 
     `~` marks an estimate.

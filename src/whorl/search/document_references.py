@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 #: Maximum number of documents to list in a message if several documents have the same name.
 NAMES_SHOWN = 5
 #: Maximum number of documents that one name can stand for. For example, the parts of a file may have the same name.
-MOST_NAMED_ALIKE = 1_000
+MOST_SAME_NAMED = 1_000
 #: Limits for suggestions: minimum and maximum length of a word to search for, maximum number of words to search for,
 #: and maximum number of documents to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
@@ -103,7 +103,7 @@ class References:
     def ids_of_all(self, references: Iterable[str]) -> dict[str, list[str]]:
         """Return a dict from each reference to the ids of all documents that it names; omit unknown references.
 
-        An id or a path names one document; a name can name several, at most `MOST_NAMED_ALIKE`.
+        An id or a path names one document; a name can name several, at most `MOST_SAME_NAMED`.
         """
         wanted = list_references(references)
         resolved = dict(self._engine.resolve(wanted)) if wanted else {}
@@ -325,7 +325,7 @@ class References:
         with suppress(QueryError, ParameterError, SchemaError):
             field = "name" if ignores_case else "=name"
             query = " OR ".join(f"{field}:{quote(form)}" for form in _unicode_forms(name))
-            hits = self._engine.search(self._bound(query), start=0, rows=MOST_NAMED_ALIKE).hits
+            hits = self._engine.search(self._bound(query), start=0, rows=MOST_SAME_NAMED).hits
             if ignores_case:
                 return [hit for hit in hits if _compose(hit.name.casefold()) == _compose(name.casefold())]
             same = [hit for hit in hits if hit.name == name]

@@ -22,7 +22,7 @@ MOST_REPEATED = 10
 _AT_ONCE = 100
 
 
-class Repeated(SimilarHit):
+class RepeatedDocument(SimilarHit):
     """A stored document that a new document repeats; in shares, A is the new document, B the stored one."""
 
     __slots__ = ()
@@ -30,13 +30,13 @@ class Repeated(SimilarHit):
 
 
 @dataclass(frozen=True, slots=True)
-class Repeats:
+class NewDocumentRepeats:
     """The id of a new document, and the stored documents that the new document repeats."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "hits=found")
 
     id: str
-    found: tuple[Repeated, ...]
+    found: tuple[RepeatedDocument, ...]
 
 
 class RepeatSearch:
@@ -57,16 +57,16 @@ class RepeatSearch:
         require_current_index(store.engine, "what new documents repeat")
         self._store, self._threshold, self._metric = store, threshold, metric
 
-    def of_new(self, document: Document) -> Repeats | None:
+    def find_for_new(self, document: Document) -> NewDocumentRepeats | None:
         """Return the stored documents that a new document repeats, or None if it repeats none.
 
         Raise DocumentError if the item is not a document.
         """
         [document] = documents_only([document])
         repeated = self._find_repeated(document.text, {document.id})
-        return Repeats(document.id, repeated) if repeated else None
+        return NewDocumentRepeats(document.id, repeated) if repeated else None
 
-    def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
+    def find_for_stored(self, ids: Iterable[str]) -> Iterator[NewDocumentRepeats]:
         """Yield each newly stored document that repeats earlier documents, with these documents.
 
         `ids` are the distinct ids of the new documents, oldest first.
@@ -78,11 +78,11 @@ class RepeatSearch:
             del later[document_id]
             report_progress("comparing", count, total)
             if repeated:
-                yield Repeats(document_id, repeated)
+                yield NewDocumentRepeats(document_id, repeated)
 
     def _find_repeated(
         self, source: str | None, left_out: Collection[str], reference: str = SOURCE
-    ) -> tuple[Repeated, ...]:
+    ) -> tuple[RepeatedDocument, ...]:
         try:
             prepared = self._store.prepare_similar(
                 reference, source=source, metric=self._metric, threshold=self._threshold
@@ -90,10 +90,10 @@ class RepeatSearch:
         except (ParameterError, UnknownDocumentError):
             # The document has no shingles, or was just deleted.
             return ()
-        start, found = 0, list[Repeated]()
+        start, found = 0, list[RepeatedDocument]()
         while True:
             page = prepared.search(start=start, rows=_AT_ONCE).found
-            found += (Repeated(hit.hit, hit.estimate) for hit in page if hit.hit.id not in left_out)
+            found += (RepeatedDocument(hit.hit, hit.estimate) for hit in page if hit.hit.id not in left_out)
             start += _AT_ONCE
             if len(page) < _AT_ONCE or len(found) >= MOST_REPEATED:
                 return tuple(found[:MOST_REPEATED])

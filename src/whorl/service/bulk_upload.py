@@ -22,7 +22,7 @@ from whorl.ingest.rows.text_rows import json_document
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.request_context import cancellation, require_time, uninterrupted
-from whorl.search.repeats_of_new_documents import Repeats, RepeatSearch
+from whorl.search.repeats_of_new_documents import NewDocumentRepeats, RepeatSearch
 from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaphore
 from whorl.settings.settings import Settings
 from whorl.store import Store
@@ -55,7 +55,7 @@ class LineRepeats:
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("line", "*repeats")
 
     line: int
-    repeats: Repeats
+    repeats: NewDocumentRepeats
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Report:
     warnings: tuple[str, ...] | None = None
     seen: SeenIds = field(default_factory=SeenIds)
 
-    def repeat(self, line: int, repeats: Repeats) -> None:
+    def repeat(self, line: int, repeats: NewDocumentRepeats) -> None:
         self.repeating += 1
         if self.repeats is not None and len(self.repeats) < MOST_LISTED:
             self.repeats.append(LineRepeats(line, repeats))
@@ -216,7 +216,7 @@ class Uploads:
     def _check_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch) -> None:
         for number, document in self._documents(part, report):
             require_time()
-            repeated = repeats.of_new(document)
+            repeated = repeats.find_for_new(document)
             report.checked += 1
             if repeated is not None:
                 report.repeat(number, repeated)
@@ -267,7 +267,7 @@ class Uploads:
                 seen=report.seen,
             )
         if repeats is not None:
-            for repeated in repeats.of_stored(stored):
+            for repeated in repeats.find_for_stored(stored):
                 report.repeat(numbers[repeated.id], repeated)
             report.checked += len(stored)
 

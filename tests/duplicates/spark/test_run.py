@@ -594,11 +594,11 @@ def test_summary_of_a_job() -> None:
     """
     The summary counts compared and written rows, and skipped rows with their reasons.
     """
-    done = JobSummary(documents=12_345, too_short=0, repeated=0, unfit=0, problems=(), written=7)
+    done = JobSummary(documents=12_345, too_short=0, repeated=0, bad_rows=0, problems=(), written=7)
     assert summary_lines(done, "out", clusters=False) == ["12,345 documents, 7 pairs written to out"]
-    done = JobSummary(documents=1, too_short=0, repeated=1, unfit=0, problems=(), written=0)
+    done = JobSummary(documents=1, too_short=0, repeated=1, bad_rows=0, problems=(), written=0)
     assert len(summary_lines(done, "out", clusters=True)) == 2
-    done = JobSummary(documents=5, too_short=2, repeated=1, unfit=3, problems=("a: no text", "b: no id"), written=4)
+    done = JobSummary(documents=5, too_short=2, repeated=1, bad_rows=3, problems=("a: no text", "b: no id"), written=4)
     assert summary_lines(done, "out", clusters=True) == [
         "5 documents, 4 documents in clusters written to out",
         "2 of fewer words than a shingle has were not compared",

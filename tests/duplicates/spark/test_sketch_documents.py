@@ -85,7 +85,7 @@ def test_the_largest_document_of_a_repeated_id_counts() -> None:
         # Ids of any part.
         *(Document(f"e{at}", text) for at in range(20) for text in ("too short", " ".join(words[:6]))),
     ]
-    _, blocks, totals, _ = run_of([], documents, 1, unfit=[("no text", "has none"), (None, "has no id")])
+    _, blocks, totals, _ = run_of([], documents, 1, bad_rows=[("no text", "has none"), (None, "has no id")])
     assert totals == {"documents": 24, "too_short": 1, "repeated": 22, "lost": 22, "again": 0, "largest": 6}
     actual = {row[:3] for block in blocks.values() for row in members_in(block)}
     repeated = {(f"e{at}", "", 2) for at in range(20)}
@@ -153,7 +153,7 @@ def run_of(
     number: int,
     *,
     since: int | None = None,
-    unfit: Sequence[tuple[str | None, str]] = (),
+    bad_rows: Sequence[tuple[str | None, str]] = (),
 ) -> tuple[dict[int, Any], dict[int, Any], dict[str, int], set[int]]:
     """Run the steps of Spark on documents, and on blocks of earlier runs that had another number of parts.
 
@@ -174,7 +174,7 @@ def run_of(
     parts, since = Partitioning.with_count(number + 1), since or number
 
     def read(_: Any, note: Callable[[str | None, str], None], blank: set[str]) -> list[Document]:
-        for problem in unfit:
+        for problem in bad_rows:
             note(*problem)
         return documents
 

@@ -261,4 +261,4 @@ def test_run_without_marks(text: str, run: str) -> None:
     """
     A document with the text and all its marks has this run, too.
     """
-    assert CanonicalText(text).run_without_marks == run
+    assert CanonicalText(text).longest_unmarked_run == run

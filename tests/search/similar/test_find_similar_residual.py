@@ -148,9 +148,9 @@ def test_the_page_reports_the_residual_and_the_plan(store: Store) -> None:
     page = store.similar("02-0", metric="jaccard", threshold=50, common_above=LINE, ignore_common=True)
     assert isinstance(page.plan, ResidualPlan)
     assert (page.plan.source_size, page.plan.promised) == (496, True)
-    assert 192 <= page.plan.left <= 220
+    assert 192 <= page.plan.uncommon_size <= 220
     lines = list(plan_lines(page.plan))
-    assert f"of which {page.plan.left} are not common; those alone count" in lines
+    assert f"of which {page.plan.uncommon_size} are not common; those alone count" in lines
     assert (
         describe_promise(page.plan)
         == "at least 95 of 100 documents just at the threshold are found, more of those above it"

@@ -465,7 +465,7 @@ def test_promises_without_common_text(metric: Metric, threshold: int, least: int
     part = part_of_source(metric, share, LEFT.size)
     candidates = make_plan(LEFT, SimilarCriteria(Metric.A_IN_B, part, recall), largest_size=1_000)
     plan = ResidualPlan(metric, share, recall, 300, candidates)
-    assert (plan.left, plan.least_shared, plan.promised) == (80, least, promised)
+    assert (plan.uncommon_size, plan.least_shared, plan.promised) == (80, least, promised)
 
 
 @pytest.mark.parametrize(("tokens", "recall"), [(3, 1 - 120 / 1140), (1, 0.5)])

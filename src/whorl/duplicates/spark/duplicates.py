@@ -124,11 +124,11 @@ class SparkDuplicates:
         return self._documents.documents, self._documents.too_short
 
     @property
-    def unfit(self) -> DataFrame:
-        return self._documents.unfit
+    def bad_rows(self) -> DataFrame:
+        return self._documents.bad_rows
 
-    def count_unfit(self) -> int:
-        return self._documents.count_unfit()
+    def count_bad_rows(self) -> int:
+        return self._documents.count_bad_rows()
 
     def find_files_with_blank_rows(self, most: int) -> list[str]:
         return self._documents.find_files_with_blank_rows(most)

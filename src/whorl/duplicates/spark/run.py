@@ -47,20 +47,20 @@ class JobSummary:
     Args:
         documents, too_short: Documents read, and documents with fewer words than a shingle.
         repeated: Number of repeated ids.
-        unfit: Number of rows that could not be read; `problems` has examples.
+        bad_rows: Number of rows that could not be read; `problems` has examples.
         written: Pairs, or documents in clusters, that were written.
         files: Files without the text column, each with a message.
         unread: Values that the retention policy cannot read as dates or numbers.
-        left: Number of rows in the copy without duplicates; None if `filtered` is not given.
+        remaining_rows: Number of rows in the copy without duplicates; None if `filtered` is not given.
     """
 
     documents: int
     too_short: int
     repeated: int
-    unfit: int
+    bad_rows: int
     problems: tuple[str, ...]
     written: int
-    left: int | None = None
+    remaining_rows: int | None = None
     unread: Sequence[UnreadValues] = ()
     files: Sequence[tuple[str, str]] = ()
 
@@ -145,12 +145,12 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             new=operation.new,
         )
         rows = search.clusters_in_lists(complete=complete) if clusters else search.pairs()
-        left = None
+        remaining_rows = None
         if filtered is not None:
             rows = search.materialise(rows)
             documents_to_remove = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = read_without(own, paths, operation.input, columns, documents_to_remove, excluded=excluded)
-            left = _write(*remaining, filtered)
+            remaining_rows = _write(*remaining, filtered)
         # The output is the same as that of `whorl duplicates`. In JSON, a cluster is one line, and a pair has no names
         # of documents.
         if clusters:
@@ -159,14 +159,15 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             rows = rows.drop("a_name", "b_name")
         written = _write(rows, form, output)
         documents, too_short = search.counts()
-        unfit = search.count_unfit()
-        examples = search.unfit.limit(_PROBLEMS_SHOWN).collect() if unfit else []
+        bad_rows = search.count_bad_rows()
+        examples = search.bad_rows.limit(_PROBLEMS_SHOWN).collect() if bad_rows else []
         problems = tuple(f"{row.id or 'a row'}: {row.problem}" for row in examples)
         unread = search.find_unread_values()
         files = find_file_problems(own, search.find_files_with_blank_rows(_FILES_CHECKED), operation.input, columns)
         search.save_state()
         search.release()
-        return JobSummary(documents, too_short, search.repeated, unfit, problems, written, left, unread, files)
+        counts = documents, too_short, search.repeated, bad_rows
+        return JobSummary(*counts, problems, written, remaining_rows, unread, files)
 
 
 def _session() -> SparkSession:
@@ -281,14 +282,14 @@ def _first_line(error: Exception) -> str:
 def summary_lines(summary: JobSummary, output: str, *, clusters: bool) -> list[str]:
     rows = "documents in clusters" if clusters else "pairs"
     lines = [f"{summary.documents:,} documents, {summary.written:,} {rows} written to {output}"]
-    if summary.left is not None:
-        lines.append(f"{summary.left:,} rows are left without duplicates")
+    if summary.remaining_rows is not None:
+        lines.append(f"{summary.remaining_rows:,} rows are left without duplicates")
     if summary.too_short:
         lines.append(f"{summary.too_short:,} of fewer words than a shingle has were not compared")
     if summary.repeated:
         lines.append(f"{summary.repeated:,} ids came more than once; of each the largest document counts")
-    if summary.unfit:
-        lines.append(f"{summary.unfit:,} could not be read, among them:")
+    if summary.bad_rows:
+        lines.append(f"{summary.bad_rows:,} could not be read, among them:")
         lines += [f"  {problem}" for problem in summary.problems]
     lines += [f"{file}: {problem}" for file, problem in summary.files]
     return lines

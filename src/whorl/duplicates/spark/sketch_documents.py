@@ -116,11 +116,11 @@ class LoadedDocuments:
         return replace(self, blocks=self.cache.materialise_in_place(blocks))
 
     @property
-    def unfit(self) -> DataFrame:
+    def bad_rows(self) -> DataFrame:
         """The first bad rows of each partition, in the columns id and problem."""
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
-    def count_unfit(self) -> int:
+    def count_bad_rows(self) -> int:
         problems = self.blocks.where("problem is not null and unread is null").select(
             f.coalesce("unlisted", f.lit(1)).alias("rows")
         )

@@ -251,7 +251,7 @@ class CanonicalText:
         at = self.joined.find(f" {' '.join(words)} ", self._starts[start] - 1 if start else 0)
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 
-    def find_cut(self, words: Sequence[str]) -> int | None:
+    def find_with_marks(self, words: Sequence[str]) -> int | None:
         """Return the index of a run of words, even if this text has an emphasis mark before or after the run."""
         for before, after in product(_MARKS_OF_EMPHASIS, repeat=2):
             run = [before + words[0], *words[1:]]
@@ -281,7 +281,7 @@ class CanonicalText:
         return CanonicalText(self.text, keeps_marks=True)
 
     @cached_property
-    def run_without_marks(self) -> str:
+    def longest_unmarked_run(self) -> str:
         """The longest run of words without emphasis or line marks, in the form of `joined`.
 
         The run excludes the first and the last word of this text. A document that contains this text with all of its

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from whorl.errors import format_names, shorten_repr
-from whorl.search.document_references import MOST_NAMED_ALIKE, NAMES_SHOWN
+from whorl.search.document_references import MOST_SAME_NAMED, NAMES_SHOWN
 
 if TYPE_CHECKING:
     from whorl.search.document_references import References
@@ -154,6 +154,6 @@ def _unknown_note(name: str) -> str:
 
 
 def _several_note(name: str, ids: Sequence[str]) -> str:
-    most = "at least " if len(ids) == MOST_NAMED_ALIKE else ""
+    most = "at least " if len(ids) == MOST_SAME_NAMED else ""
     shown = format_names([*map(shorten_repr, ids)], NAMES_SHOWN)
     return f"took {name!r:.200} for any of {most}{len(ids):,} documents: {shown}"

@@ -675,9 +675,9 @@ class _Verifier:
             if (at := text.find(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
                 return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(quote.words),))
-        if self._whole.has_lone_marks and self._whole.run_without_marks in document.joined:
+        if self._whole.has_lone_marks and self._whole.longest_unmarked_run in document.joined:
             quote, text = self._whole.as_typed, document.as_typed
-            if (at := text.find_cut(quote.words)) is not None:
+            if (at := text.find_with_marks(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
                 return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(quote.words),))
         if document.is_footnoted:
@@ -687,7 +687,7 @@ class _Verifier:
                 return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(words),), ignores_numbers=True)
         if len(self._parts) > 1:
             versions = [(self._parts, document)]
-            if self._whole.has_lone_marks and all(part.run_without_marks in document.joined for part in self._parts):
+            if self._whole.has_lone_marks and all(part.longest_unmarked_run in document.joined for part in self._parts):
                 versions.append(([part.as_typed for part in self._parts], document.as_typed))
             for parts, text in versions:
                 if starts := _find_in_order(parts, text):

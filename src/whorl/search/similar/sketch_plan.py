@@ -421,14 +421,14 @@ class ResidualPlan:
     candidates: SketchPlan
 
     @property
-    def left(self) -> int:
+    def uncommon_size(self) -> int:
         """Number of distinct shingles of the source that are not common; 0 if its whole text is common."""
         return self.candidates.source_size
 
     @property
     def least_shared(self) -> int:
         """Number of uncommon shingles that a candidate must share with the source."""
-        return self.candidates.overlap_at(self.left)
+        return self.candidates.overlap_at(self.uncommon_size)
 
     @property
     def promised(self) -> bool:
