@@ -349,10 +349,10 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 
 index, most, stored = EmbeddedEngine.index, int(sys.argv.pop(1)), 0
 
-def some(self, documents):
+def some(self, documents, **options):
     global stored
     batch = list(documents)
-    index(self, batch)
+    index(self, batch, **options)
     stored += len(batch)
     while stored >= most:
         signal.pause()
