@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -250,6 +251,10 @@ def test_other_things_are_no_tokens(tmp_path: Path) -> None:
         names.write_bytes(damaged)
         with pytest.raises(IndexBrokenError, match="damaged"):
             TokenIndex(tmp_path / "tokens", "mine", BITS).snapshot()
+    # A manifest of an earlier version of whorl.
+    names.write_bytes(b"{}\n%d" % zlib.crc32(b"{}"))
+    with pytest.raises(IndexBrokenError, match="not the index of this store"):
+        TokenIndex(tmp_path / "tokens", "mine", BITS).snapshot()
     names.unlink()
     with pytest.raises(FileNotFoundError):
         index.commit(2)

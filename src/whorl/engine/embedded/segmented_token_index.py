@@ -156,7 +156,8 @@ class TokenIndex:
         if str(zlib.crc32(content)).encode() != check:
             raise IndexBrokenError(f"{self._manifest} is damaged")
         manifest = json.loads(content)
-        if manifest["store"] != self._store_id:
+        # An earlier version of whorl wrote other keys.
+        if manifest.get("store") != self._store_id:
             raise OtherIndexError
         return self._make_snapshot(manifest["applied"], [self._open_segment(name) for name in manifest["segments"]])
 
