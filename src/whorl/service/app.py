@@ -161,7 +161,7 @@ def create_app(
     hosts = hosts or AllowedHosts("localhost", [ANY], settings.allowed_origins)
     authentication = [] if credentials.is_open else [partial(check_credentials, authenticator)]
     app.add_middleware(RequestChecks, checks=[partial(check_host, hosts), *authentication, AllowedMethods(routes)])
-    app.add_middleware(RequestLog, metrics=metrics)
+    app.add_middleware(RequestLog, metrics=metrics, routes=routes)
     if settings.allowed_origins:
         # Add this middleware after the checks, so that it runs before them. Then error responses also have CORS
         # headers, and pages of these origins can read them.

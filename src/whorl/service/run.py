@@ -262,7 +262,11 @@ def _run_workers(store: Store, settings: Settings) -> None:
     """Serve with several processes, supervised by uvicorn; this process holds their shared state."""
     state = SharedState(Tickets(), DuplicateSearches(store))
     _StateManager.register("calls", lambda: _StateCalls(state), exposed=["call"])
-    server = _StateManager().get_server()
+    try:
+        server = _StateManager().get_server()
+    except OSError as error:
+        # The address of the server is a socket in the temporary folder, whose path has at most about 100 characters.
+        raise ParameterError(f"no socket in {tempfile.gettempdir()}: {error}; set TMPDIR to another folder") from error
     threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
     with _claim(*settings.listen), tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
         (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")

@@ -251,10 +251,12 @@ def test_metrics(service: TestClient) -> None:
     ):
         service.get(path)
     service.request("BREW", "/api/v1/search")
+    service.post("/api/v1/search", content="text", headers={"Content-Type": "text/plain"})
     service.post("/api/v1/similar", json={"text": f"{TEXT} {QUERY} and more words than five here"})
     now = counted(service)
     assert now["whorl_requests_total", "GET", "/api/v1/search", "200"] == 2
     assert now["whorl_requests_total", "GET", "/api/v1/search", "400"] == 1
+    assert now["whorl_requests_total", "POST", "/api/v1/search", "415"] == 1
     assert now["whorl_requests_total", "GET", "none", "404"] == 2
     assert now["whorl_requests_total", "GET", "/api/v1/documents/{document_id:path}", "404"] == 1
     assert sum(value for name, value in now.items() if name[:2] == ("whorl_requests_total", "other")) == 1

@@ -7,12 +7,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.service.contracts import MINUTES
 from tests.service.limited import until
 from tests.service.page.contents import LEASE, long_texts
 from tests.service.page.driving import drop, paste, shoot
+from tests.service.page.windows import opened
+from tests.service.served import listening
+from whorl import Document, Store
+from whorl.service.app import create_app
 
 
 def wait_in_sight(page: Page, selector: str) -> None:
@@ -230,6 +234,26 @@ def test_short_texts_and_parts_of_names(page: Page, url: str) -> None:
     page.get_by_label("Document B", exact=True).fill("no such name")
     page.get_by_role("button", name="Compare").click()
     expect(problem).to_contain_text("'no such name'")
+
+
+def test_documents_of_one_name(browser: Browser, own_store: Store) -> None:
+    """
+    Documents of one name are shown with their ids; the user chooses one of them after typing the name.
+    """
+    own_store.index(Document(f"{folder}/index.html", f"{LEASE} {folder}", "index.html") for folder in ("x", "y", "z"))
+    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+        page.goto(f"{address}/#compare?a=x/index.html&b=y/index.html")
+        field = page.get_by_label("Document B", exact=True)
+        expect(field).to_have_value("index.html – y/index.html")
+        expect(page.get_by_label("Document A", exact=True)).to_have_value("index.html – x/index.html")
+        page.goto(f"{address}/#compare?b=y/index.html")
+        expect(field).to_have_value("index.html")
+        field.clear()
+        field.press_sequentially("index.html")
+        page.get_by_label("Document A", exact=True).fill("x/index.html")
+        page.get_by_role("button", name="Compare").click()
+        problem = page.locator("#compare-error")
+        expect(problem).to_contain_text("3 documents with “index.html” in their name or id: choose one")
 
 
 def test_two_files_with_one_text(page: Page, url: str) -> None:

@@ -302,6 +302,9 @@ def test_a_list_is_read_to_its_end(contracts: Store) -> None:
                 further, body = listed(named=named, rows=1, after=body["next"])
                 ids_read += further
             assert ids_read == ids
+        assert listed(named="l e a s e l e a")[1]["warnings"] == []
+        ids_read, body = listed(named="l e a s e l e a x")
+        assert (ids_read, body["warnings"]) == (["lease"], ["the list is filtered by the first 8 words only"])
         assert listed(after="m")[0] == ["minutes", "recipe", "renewal"]
         assert listed(after="m" * 1000)[0] == ["recipe", "renewal"]
         assert listed(after="m", start=1, rows=1)[0] == ["recipe"]

@@ -15,6 +15,7 @@ import re
 import time
 import traceback
 import uuid
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -28,6 +29,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import WhorlError
@@ -205,10 +207,14 @@ _log = logging.getLogger(LOGGER)
 
 
 class RequestLog:
-    """Assigns request ids, writes the log and counts requests."""
+    """Assigns request ids, writes the log and counts requests.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    A request that is refused before it reaches its route is counted under the route of its path.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, routes: Iterable[BaseRoute]) -> None:
         self._app, self._metrics = app, metrics
+        self._routes = [route for route in routes if isinstance(route, Route)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -257,7 +263,8 @@ class RequestLog:
 
     def _note(self, scope: Scope, status: int, seconds: float, trace: Trace) -> None:
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        route = getattr(scope.get("route"), "path", "none")
+        found = scope.get("route") or next((one for one in self._routes if one.matches(scope)[0] != Match.NONE), None)
+        route = getattr(found, "path", "none")
         self._metrics.note(method, route, status, seconds, trace)
         figures = asdict(trace)
         fields = {

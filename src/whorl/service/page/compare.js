@@ -87,14 +87,17 @@ export async function show(parameters) {
     showSides();
     return;
   }
+  const documents = {};
   for (const side of SIDES) {
-    const mark = parameters.get(`text-${side}`), id = parameters.get(side);
-    marks[side] = mark;
-    const document_ = id === null ? null : await documentOf(id);
+    const id = parameters.get(side);
+    marks[side] = parameters.get(`text-${side}`);
+    documents[side] = id === null ? null : await documentOf(id);
     // Stop if another address was opened in the meantime.
     if (own !== opened) return;
-    if (document_ !== null) fields[side].set(document_);
-    else if (mark === null) byId(`side-${side}`).value = "";
+  }
+  for (const side of SIDES) {
+    if (documents[side] !== null) fields[side].set(documents[side], Object.values(documents).filter(Boolean));
+    else if (marks[side] === null) byId(`side-${side}`).value = "";
   }
   showSides();
   if (SIDES.every((side) => parameters.has(side) || parameters.has(`text-${side}`))) await run();

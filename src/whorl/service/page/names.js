@@ -14,14 +14,19 @@ export class NameField {
   /** @param {HTMLInputElement} input Input with a `list` for the completions. */
   constructor(input) {
     this.input = input;
+    /** Ids by the labels that `set` and the latest completion have shown. */
     this.ids = new Map();
+    input.addEventListener("input", () => {
+      // What the user types from here on is no label, even if it becomes equal to one: several documents may have the name.
+      if (!this.ids.has(input.value)) this.ids.clear();
+    });
     input.addEventListener("input", debounce(PAUSE, () => this.#complete()));
     input.addEventListener("focus", () => this.#complete());
   }
 
-  /** Show a document. */
-  set(document_) {
-    const label = nameOf(document_);
+  /** Show a document; if another one of `documents` has the same name, with its id. */
+  set(document_, documents = []) {
+    const label = this.#label(document_, documents);
     this.ids.set(label, document_.id);
     this.input.value = label;
   }
@@ -55,7 +60,7 @@ export class NameField {
 
   /** Return the name of a document, with its id if another one has the same name. */
   #label(document_, documents) {
-    const isTwice = documents.filter((each) => nameOf(each) === nameOf(document_)).length > 1;
+    const isTwice = documents.some((each) => each.id !== document_.id && nameOf(each) === nameOf(document_));
     return isTwice ? `${nameOf(document_)} – ${document_.id}` : nameOf(document_);
   }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, NotRequired, TypeAlias
 
@@ -34,7 +34,7 @@ from whorl.service.routes.api_router import api_router
 from whorl.service.routes.request_models import Example, RequestBody, body_of, options_in
 from whorl.store import Store, ids_after
 
-#: Maximum number of words of the name filter; further words are ignored.
+#: Maximum number of words of the name filter; further words are ignored, with a warning.
 _MOST_PIECES = 8
 _PATH = "/documents"
 _BULK_DESCRIPTION = {
@@ -172,13 +172,16 @@ def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_r
     ) -> Json:
         """One page of the documents, in the order of their ids, with their properties.
 
-        `named` chooses documents whose name or id contains each of its words. `shingles` is the number of a document's
-        distinct shingles, null if unknown. To list all documents, ask again with the answer's `next` as `after`, until
-        it is null. Each document is listed once, and a document that exists throughout is never missed.
+        `named` chooses documents whose name or id contains each of its first eight words. `shingles` is the number of a
+        document's distinct shingles, null if unknown. To list all documents, ask again with the answer's `next` as
+        `after`, until it is null. Each document is listed once, and a document that exists throughout is never missed.
         """
         filters = [_name_query(named, store)] if named.strip() else []
         more_filters = filters if after is None else [*filters, ids_after(after)]
         page = store.search("*", filter=more_filters, start=start, rows=rows)
+        if len(named.split()) > _MOST_PIECES:
+            warning = f"the list is filtered by the first {_MOST_PIECES} words only"
+            page = replace(page, warnings=(*page.warnings, warning))
         ids = [hit.id for hit in page.hits]
         stored, sizes = store.documents(ids), store.engine.sizes(ids) if store.engine.sketch_scheme else {}
         total = page.total if after is None else store.search("*", filter=filters, rows=0).total
@@ -201,8 +204,8 @@ def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_r
         property names would exceed `max_property_names` in the store. The other documents of the request are stored.
 
         With `check`, nothing is stored: for each document, `repeats` lists the stored documents that repeat at least
-        this percentage, measured by `metric`. A is the document that was sent. With `warn`, the documents are stored,
-        and `repeats` also lists earlier documents of the same request.
+        this percentage, ten at most, measured by `metric`. A is the document that was sent. With `warn`, the documents
+        are stored, and `repeats` also lists earlier documents of the same request.
         """
         options = options_in(parameters, IndexOperation)
         if options.check is not None and options.warn is not None:
