@@ -138,6 +138,17 @@ def test_a_property_with_and_without_its_prefix(prefixed: Store, query: str, exp
     assert names(prefixed, query) == expected
 
 
+def test_a_sort_takes_one_of_two_names(prefixed: Store) -> None:
+    """
+    A sort takes the property with the typed name, and warns that documents with the other name come last.
+    """
+    for field, first in (("title", "named bare"), ("cm:title", "named prefix")):
+        page = prefixed.search("id:named*", sort=field)
+        assert page.hits[0].id == first
+        (warning,) = page.warnings
+        assert f"documents have '{field}' with and without the prefix cm:" in warning
+
+
 def test_paths_are_texts(named: Store) -> None:
     """
     A path is compared as a text, and a warning says so if it has an axis.

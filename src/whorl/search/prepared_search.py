@@ -180,9 +180,16 @@ class QueryReader:
         return replace(key, engine_fields=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
 
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
-        """Yield a warning for each sort field with values of types that the sort does not compare."""
+        """Yield a warning for each sort field with values of types, or under a name, that the sort does not compare."""
         for key in keys:
-            by_kind = (self.fields_by_kind(key.field) if key.field else None) or {}
+            if not key.field:
+                continue
+            by_kind = self.fields_by_kind(key.field) or {}
+            if len(self._engine.fields().resolve_names(self._defaults.named(key.field), self.names)) > 1:
+                yield (
+                    f"sort: documents have {key.field!r:.80} with and without the prefix cm:, and those that have only "
+                    "the other one come last"
+                )
             sorted_kinds = [kind for kind, _ in key.engine_fields]
             others = [kind for kinds in _SORTED_BY for kind in kinds if kind in by_kind and kind not in sorted_kinds]
             if others:
