@@ -25,7 +25,7 @@ from whorl.cli.render.result_tables import page_table, similar_table, sources_ta
 from whorl.cli.render.terminal import console
 from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.file_formats import decode
+from whorl.ingest.extraction.detect_encoding import decode
 from whorl.model import Document
 from whorl.output.formatting import plural, printable
 from whorl.output.search import format_condition

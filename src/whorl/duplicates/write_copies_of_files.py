@@ -19,7 +19,7 @@ from whorl.duplicates.split_documents import group_by_document, remove_pieces, w
 from whorl.errors import DocumentError, ParameterError
 from whorl.file_lock import lock_file
 from whorl.fingerprint.statistics.metric import Metric, round_down
-from whorl.ingest.extraction.file_formats import decode
+from whorl.ingest.extraction.detect_encoding import decode
 from whorl.ingest.extraction.file_formats import format_of as format_of_file
 from whorl.ingest.files import FoundFile, Problem, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of, is_columnar

@@ -22,7 +22,8 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.extraction.file_formats import decode, format_of
+from whorl.ingest.extraction.detect_encoding import decode
+from whorl.ingest.extraction.file_formats import format_of
 from whorl.ingest.redaction import public_address
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.protocol import (

@@ -15,7 +15,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.file_formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX, decode
+from whorl.ingest.extraction.detect_encoding import decode
+from whorl.ingest.extraction.file_formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX
 
 if TYPE_CHECKING:
     from email.message import MIMEPart

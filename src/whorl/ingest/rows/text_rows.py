@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from whorl.errors import DocumentError, invalid_byte
-from whorl.ingest.extraction.file_formats import EXAMINED_BYTES, encoding_of_mark, probable_encoding
+from whorl.ingest.extraction.detect_encoding import EXAMINED_BYTES, encoding_of_mark, probable_encoding
 from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.protocol import (
     CELL_BYTES,
