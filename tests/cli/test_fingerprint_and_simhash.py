@@ -84,6 +84,14 @@ def test_a_table_names_the_documents(notes: Path) -> None:
     ]
 
 
+def test_a_file_that_is_named_twice_has_one_code(notes: Path) -> None:
+    """
+    A file is read once, also if it is named by several paths.
+    """
+    done = run("notes", "notes/a.txt", "./notes/a.txt", str(notes / "notes" / "a.txt"), "--format", "tsv")
+    assert [line.split("\t")[1] for line in done.stdout.splitlines()] == ["notes/a.txt", "notes/below/b.html"]
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_json_says_the_scheme(notes: Path, scheme: str) -> None:
     """

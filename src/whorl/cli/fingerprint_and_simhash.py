@@ -61,7 +61,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     from whorl.cli.render.terminal import print_notes, print_problems
     from whorl.cli.shared.open_store_and_documents import table_notes
     from whorl.hamming.simhash import DEFAULT_SCHEME, full_scheme_name, simhashes_of
-    from whorl.ingest.files import Problem, Problems, documents_in, find_files
+    from whorl.ingest.files import Problem, Problems, documents_in, find_files, skip_known
     from whorl.ingest.rows.protocol import RowColumns
 
     columns = RowColumns.from_names(options.text_column, options.id_column, properties=frozenset())
@@ -72,7 +72,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     printed = 0
 
     def texts() -> Iterator[str]:
-        for found in find_files(paths, problems.append, follow_links=options.follow_links):
+        for found in skip_known(find_files(paths, problems.append, follow_links=options.follow_links), set()):
             for document in documents_in(found.file, problems.append, columns, on_text_table=text_tables.append):
                 waiting.append(document.id)
                 yield document.text

@@ -20,6 +20,7 @@ from whorl.ingest.files import (
     documents_in,
     file_text,
     find_files,
+    skip_known,
     spans_in,
 )
 from whorl.ingest.redaction import public_address
@@ -73,9 +74,9 @@ class InputReader:
         self.added = frozenset[str]()
         self._with_documents, self._with_problems = set[str](), set[str]()
         known = set[object]()
-        self._reference = list(_skip_known(_find_reference(reference, follow_links=follow_links), known))
+        self._reference = list(skip_known(_find_reference(reference, follow_links=follow_links), known))
         #: Files to search, without files of the reference.
-        self.files = list(_skip_known(find_files(named, self.problems.append, follow_links=follow_links), known))
+        self.files = list(skip_known(find_files(named, self.problems.append, follow_links=follow_links), known))
         self._versions = [found.version for found in self.files] if is_rewritten else []
         self._bytes = sum(found.size for found in [*self._reference, *self.files])
         self._done = self._at = 0
@@ -439,15 +440,3 @@ def _require_no_loss(problems: Problems) -> None:
     for problem in problems:
         if problem.documents is None:
             raise ParameterError(f"--reference {problem}")
-
-
-def _skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[FoundFile]:
-    """Yield the files that are not yet in `known`, and add them.
-
-    A user may name a file twice, by two paths or by a link. Without this function, the file would be deleted as a
-    duplicate of itself.
-    """
-    for found in named:
-        if (identity := found.identity) not in known:
-            known.add(identity)
-            yield found

@@ -466,6 +466,18 @@ def find_files(
             yield FoundFile(file, PurePosixPath(file.relative_to(base).as_posix()))
 
 
+def skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[FoundFile]:
+    """Yield the files that are not yet in `known`, and add them.
+
+    A user may name a file twice, by two paths or by a link. Without this function, the file would be a duplicate of
+    itself.
+    """
+    for found in named:
+        if (identity := found.identity) not in known:
+            known.add(identity)
+            yield found
+
+
 def _find_remote_files(
     word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]
 ) -> Iterator[FoundFile]:
