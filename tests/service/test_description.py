@@ -134,6 +134,8 @@ def test_failures_are_described(embedded_contracts: Store) -> None:
                     assert response["content"]["application/json"]["schema"]["$ref"].endswith(f"/{name}")
             if path.startswith(("/api", "/alfresco")) and "-me-" not in path and not path.endswith("tickets"):
                 assert about["security"] == [{"key": []}, {"password": []}]
+    assert "502" in description["paths"]["/readyz"]["get"]["responses"]
+    assert all("400" in about["responses"] for about in description["paths"][f"{TICKETS}/-me-"].values())
     assert description["components"]["securitySchemes"].keys() == {"key", "password"}
     assert "security" not in description["paths"][TICKETS]["post"]
 

@@ -316,6 +316,11 @@ class Engine(Protocol):
         """Whether searches run in this process, not on a server."""
         return False
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the store is a folder that this process may not write to; unknown for a server."""
+        return False
+
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         """Store or replace documents durably; raise DocumentError if the store cannot hold one of them.
 

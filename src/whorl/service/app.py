@@ -239,7 +239,10 @@ def _describe_failures(path: str, about: _Json) -> None:
     if "requestBody" in about:
         statuses |= {400, *_OF_A_BODY}
     if path == "/readyz":
-        statuses |= {409, 503}
+        statuses |= {409, 502, 503}
+    if path == f"{TICKETS}/-me-":
+        # The request has a key or a password, but no ticket.
+        statuses |= {400}
     name = "AlfrescoFailure" if has_alfresco_format(path) else "Failure"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     for status in sorted({403, *statuses}):

@@ -245,6 +245,7 @@ def test_a_read_only_store_is_searched(path, locked):
     before = listing(path)
     with opened(path, create=False) as engine:
         assert_state(engine, state_after(8))
+        assert engine.is_read_only
         # Writing labels can follow hours of work, so `prepare` checks the permission first.
         writes = (lambda: engine.index([document("a", "s")]), lambda: engine.delete(["d1"]), engine.labels.prepare)
         for write in writes:

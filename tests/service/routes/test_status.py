@@ -6,10 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 from starlette.testclient import TestClient
 
 from tests.service.limited import LINES
 from whorl import open_store
+from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.service.app import create_app
 from whorl.settings.settings import Settings
 
@@ -94,3 +96,11 @@ def test_a_store_whose_folder_is_replaced(tmp_path: Path) -> None:
         assert client.delete("/api/v1/documents/a").status_code == 503
         assert client.get("/readyz").status_code == 503
         assert client.get("/healthz").status_code == 200
+
+
+def test_a_folder_that_may_not_be_written_to(embedded_service: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The store is described as read-only, so that the page offers no changes.
+    """
+    monkeypatch.setattr(EmbeddedEngine, "is_read_only", True)
+    assert embedded_service.get("/api/v1/store").json()["is_read_only"] is True

@@ -564,6 +564,10 @@ class EmbeddedEngine(Engine):
         return True
 
     @property
+    def is_read_only(self) -> bool:
+        return self._is_read_only
+
+    @property
     def keeps_texts(self) -> bool:
         return self._preparation.keeps_texts
 
