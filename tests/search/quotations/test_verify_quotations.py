@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -456,6 +457,22 @@ def test_the_proof_of_absence(store: Store) -> None:
     words = quote.split()
     assert {*quotation.look_up.runs} == {quote, *(" ".join(words[at : at + 4]) for at in range(len(words) - 3))}
     assert judged(store, "in good repair", "lease").look_up is None
+
+
+@pytest.mark.parametrize("mark", ["’", "‘", "ʼ", "mixed"])
+@pytest.mark.parametrize("words", [{2, 4, 7, 9}, {*range(12)}], ids=["some", "all"])
+def test_apostrophes_of_other_kinds(tmp_path: Path, mark: str, words: set[int]) -> None:
+    """
+    A quotation is found if its document has other apostrophes, and in so many words that no longer run is without.
+    """
+    quote = [f"l'{word}" if number in words else word for number, word in enumerate(LEASE.split()[16:28])]
+    marks = cycle("’ʼ'‘" if mark == "mixed" else mark)
+    written = "".join(next(marks) if letter == "'" else letter for letter in " ".join(quote))
+    with open_store(tmp_path / "store") as opened:
+        opened.index([Document("written", f"She wrote {written} and left."), Document("lease", LEASE)])
+        for given in (" ".join(quote), " ".join(quote).replace("'", "’"), " ".join(quote).replace("'", "ʼ")):
+            verified = judged(opened, given)
+            assert (verified.verdict, [place.id for place in verified.places]) == (Verdict.EXACT, ["written"])
 
 
 def test_a_document_is_not_its_own_source(store: Store) -> None:

@@ -387,6 +387,15 @@ def fold_apostrophes(text: str) -> str:
     return text
 
 
+def apostrophe_spellings(text: str, marks: str = f"'{TYPOGRAPHIC_APOSTROPHES}") -> Iterator[str]:
+    """Yield a text with folded apostrophes once with each mark in their place; a text without any only once.
+
+    >>> [*apostrophe_spellings("l'été", "'’")], [*apostrophe_spellings("été")]
+    (["l'été", 'l’été'], ['été'])
+    """
+    yield from dict.fromkeys(text.replace("'", mark) for mark in marks)
+
+
 def line_end_hyphens(text: str) -> Iterator[tuple[int, int]]:
     """Yield the character range of each hyphen and line end between two letters."""
     return (found.span() for found in _LINE_END_HYPHEN.finditer(text) if _is_in_word(found))

@@ -21,7 +21,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, pairwise, product, takewhile
+from itertools import accumulate, chain, groupby, pairwise, product, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from whorl.engine.protocol import Engine, gap_warnings
 from whorl.errors import ParameterError, format_names, shorten_repr
-from whorl.fingerprint.words.tokenizer import tokens
+from whorl.fingerprint.words.tokenizer import apostrophe_spellings, fold_apostrophes, tokens
 from whorl.operations import VerifyOperation
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, DocumentIds, InOrder, Words
@@ -636,6 +636,8 @@ class _Verifier:
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
         # Leave out words at the edge of a part, because a document may join them to words outside the quotation.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))
+        # Words with apostrophes have many spellings, so leave them out, too.
+        known.update(at - after for at, word in enumerate(self._words) if "'" in word for after in (0, 1))
         pairs = [at for at in range(len(self._words)) if self._is_pair(at) and at not in known]
         return sorted(pairs, key=lambda at: len(self._words[at] + self._words[at + 1]))[-_NARROWING_PAIRS:]
 
@@ -654,7 +656,8 @@ class _Verifier:
 
         In the document, a blank or a full stop may separate the words of a pair.
         """
-        phrases = self._store.any_of(sign.join(self._words[at : at + 2]) for at in pairs for sign in " .")
+        joined = (sign.join(self._words[at : at + 2]) for at in pairs for sign in " .")
+        phrases = self._store.any_of(chain.from_iterable(map(apostrophe_spellings, joined)))
         return replace(phrases, min_should_match=math.ceil(_INTACT * len(pairs)))
 
     def _first_exact(self, ids: Sequence[str]) -> _Match | None:
@@ -751,6 +754,8 @@ def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
     """
     inner = range(1, len(words) - 1) if len(words) > 3 else range(len(words))
     spaced = {words[at]: at for at in inner if not is_unspaced(words[at]) and any(tokens(words[at]))}
+    # A word with an apostrophe has many spellings, so choose at most one of them, and only if there is no other word.
+    spaced = {word: at for word, at in spaced.items() if "'" not in word} or dict([*spaced.items()][:1])
     numbers = [at for word, at in spaced.items() if any(map(str.isdigit, word))][:_MOST_NUMBERS]
     others = [
         at for at in sorted(spaced.values(), key=lambda at: abs(len(words[at]) - _WORD_LETTERS)) if at not in numbers
@@ -766,9 +771,10 @@ def _clauses_of_all_spellings(
     A document may break a word at the end of a line, join it to the next word by a full stop (`four.Five`), or
     emphasise it by underscores.
     """
-    clauses = [
-        store.any_of((*_spellings(words[at]), *_other_spellings(words, at, store.profile)), 0.0) for at in chosen
-    ]
+    clauses = []
+    for at in chosen:
+        texts = (*_spellings(words[at]), *_other_spellings(words, at, store.profile))
+        clauses.append(store.any_of(chain.from_iterable(map(apostrophe_spellings, texts)), 0.0))
     runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
     for run in runs[:_MOST_REQUIRED]:
         # The index splits a run of such characters into words by a dictionary. The first and the last word depend on
@@ -818,7 +824,7 @@ def _phrase(text: CanonicalText, start: int, end: int) -> str:
 
 def _spellings(phrase: str) -> Iterator[str]:
     """Yield the spellings of a phrase in an index: apostrophes, hyphens, footnote marks and links may differ."""
-    straight = phrase.replace("’", "'")
+    straight = fold_apostrophes(phrase)
     for marked in dict.fromkeys((straight, _MARK.sub("", straight))):
         for joined in dict.fromkeys((_BROKEN.sub("-", marked), _BROKEN.sub("", marked))):
-            yield from dict.fromkeys((joined, joined.replace("'", "’")))
+            yield from apostrophe_spellings(joined, "'’")
