@@ -145,9 +145,9 @@ class DuplicatesCommand(DuplicatesOperation):
         delete_list = None if self.delete_file is not None and self.delete_file.is_file() else self.delete_list
         return replace(self, output=output, delete_list=delete_list)
 
-    def keep_files_if_nothing_read(self, reading: InputReader) -> DuplicatesCommand:
+    def keep_files_if_nothing_read(self, reader: InputReader) -> DuplicatesCommand:
         """Return the command that writes the results; it keeps existing files if no document in PATHs could be read."""
-        return self if reading.count_in_paths or not self.paths else self.without_existing_files()
+        return self if reader.count_in_paths or not self.paths else self.without_existing_files()
 
     def require_consistent(self) -> None:
         """Raise ParameterError for flags that cannot be combined, or for an invalid value."""
@@ -243,7 +243,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     def make_reader(self) -> InputReader:
         """Return a reader for the input files. Raise ParameterError if copies are requested, but cannot be written."""
-        reading = InputReader(
+        reader = InputReader(
             self.paths,
             self.search,
             reference=self.reference,
@@ -253,13 +253,13 @@ class DuplicatesCommand(DuplicatesOperation):
             follow_links=self.follow_links,
         )
         for folder in self.folders:
-            require_room(reading, folder)
+            require_room(reader, folder)
         if self.annotated is not None:
-            reading.added = frozenset(ADDED)
-            require_columns(reading)
+            reader.added = frozenset(ADDED)
+            require_columns(reader)
         if self.folders and self.level != "document":
-            require_texts(reading)
-        return reading
+            require_texts(reader)
+        return reader
 
 
 def run(command: DuplicatesCommand) -> None:
@@ -269,21 +269,21 @@ def run(command: DuplicatesCommand) -> None:
         _run_on_spark(command)
         return
     command.require_targets()
-    reading = command.make_reader()
+    reader = command.make_reader()
     with terminable():
         write = _write_duplicates
         if command.level == "passage":
             write = _write_passages
         elif command.reference_only:
             write = _write_reference_matches
-        documents = write(command, reading)
-    is_lost = report_lost(reading.problems, reading.count, reading.repeated, strict=command.strict)
+        documents = write(command, reader)
+    is_lost = report_lost(reader.problems, reader.count, reader.repeated, strict=command.strict)
     if command.paths and not (documents or is_lost):
         is_lost = True
         click.echo(
             f"failed: {', '.join(command.paths)} {'has' if len(command.paths) == 1 else 'have'} no documents", err=True
         )
-    if report_unread(reading.unread_values, strict=command.strict) or is_lost:
+    if report_unread(reader.unread_values, strict=command.strict) or is_lost:
         sys.exit(1)
 
 
@@ -302,10 +302,10 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
         sys.exit(1)
 
 
-def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
+def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
     """Find duplicates, write them as requested, and return the number of compared documents."""
     has_begun = False
-    with reading_bar(lambda: reading.byte_progress) as show:
+    with reading_bar(lambda: reader.byte_progress) as show:
 
         def progress(step: str, done: int, total: int | None) -> None:
             nonlocal has_begun
@@ -313,9 +313,9 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
             show(step, done, total)
 
         try:
-            with reporting(progress), _find_duplicates(command, reading) as result:
+            with reporting(progress), _find_duplicates(command, reader) as result:
                 report_progress("", 0)
-                command = command.keep_files_if_nothing_read(reading)
+                command = command.keep_files_if_nothing_read(reader)
                 if command.new and not result.new_documents:
                     # An earlier run has listed the duplicates, so do not replace its files by empty ones.
                     command = command.without_existing_files()
@@ -323,14 +323,14 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
                 find_clusters = partial(
                     result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep
                 )
-                lines = _write_extra_files(command, reading, find_clusters)
+                lines = _write_extra_files(command, reader, find_clusters)
                 if command.write_ids:
                     lines.append(_write_ids(result, command))
                 try:
-                    lines[:0] = _write(result, command, reading)
+                    lines[:0] = _write(result, command, reader)
                 finally:
-                    print_lines([*lines, *_notes(command, result, reading.problems)])
-                    reading.unread_values = sum(unread.count for unread in result.find_unread_values())
+                    print_lines([*lines, *_notes(command, result, reader.problems)])
+                    reader.unread_values = sum(unread.count for unread in result.find_unread_values())
         except (WhorlError, KeyboardInterrupt) as error:
             # If an option or folder is invalid, do not suggest repeating the command.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):
@@ -341,7 +341,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
 
 def _write_extra_files(
     command: DuplicatesCommand,
-    reading: InputReader,
+    reader: InputReader,
     clusters: Callable[[], Iterable[Cluster]],
     metric: Metric = Metric.JACCARD,
 ) -> list[str]:
@@ -351,31 +351,31 @@ def _write_extra_files(
     """
     lines = []
     # If no input is readable, create no folder, so that the user can correct the command and repeat it.
-    if command.folders and (reading.count_in_paths or not reading.problems):
+    if command.folders and (reader.count_in_paths or not reader.problems):
         retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
         for folder, with_columns in command.folders.items():
-            written, read = write_filtered(reading, retention, folder, with_columns=with_columns)
+            written, read = write_filtered(reader, retention, folder, with_columns=with_columns)
             lines.append(f"{written:,} of {plural(read, 'document')} in {folder}")
     if command.delete_file is not None:
         lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
     return lines
 
 
-def _search_options(command: DuplicatesCommand, reading: InputReader) -> DuplicatesOptions:
+def _search_options(command: DuplicatesCommand, reader: InputReader) -> DuplicatesOptions:
     """Return the options for a search of files, with a number of processes that suits the size of the files."""
-    return replace(command.search, workers=command.workers or worthwhile_workers(reading.byte_progress[1]))
+    return replace(command.search, workers=command.workers or worthwhile_workers(reader.byte_progress[1]))
 
 
-def _find_duplicates(command: DuplicatesCommand, reading: InputReader) -> AbstractContextManager[Duplicates]:
+def _find_duplicates(command: DuplicatesCommand, reader: InputReader) -> AbstractContextManager[Duplicates]:
     if not command.paths:
         return _find_in_store(command)
     return duplicates_among(
-        reading.documents(),
-        _search_options(command, reading),
-        reference=reading.reference() if command.reference else (),
-        dates=reading.dates,
-        texts=reading.texts,
-        on_repeated=reading.note_repeated,
+        reader.documents(),
+        _search_options(command, reader),
+        reference=reader.reference() if command.reference else (),
+        dates=reader.dates,
+        texts=reader.texts,
+        on_repeated=reader.note_repeated,
     )
 
 
@@ -400,7 +400,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
             yield result
 
 
-def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
+def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader) -> list[str]:
     """Write clusters or pairs to the output; return lines to print, a summary first."""
     keep, versions, new, complete = command.search.keep, command.versions, command.shows_only_new, command.is_complete
     with_residual, shown = result.residual is not None, list[str]()
@@ -419,7 +419,7 @@ def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader)
             sought = result.clusters(complete=complete, new=new, keep=keep, versions=versions)
             if versions:
                 sought = (with_words(cluster, result.read_texts, result.scheme) for cluster in sought)
-            preview = ClusterPreview(partial(_texts, result, reading)) if command.is_preview else None
+            preview = ClusterPreview(partial(_texts, result, reader)) if command.is_preview else None
             written = write_clusters(
                 sought,
                 command.form,
@@ -435,16 +435,16 @@ def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader)
     lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
     if command.clusters and not new and result.count_pairs():
         # The sizes of the files of earlier runs are unknown.
-        size = 0 if command.state is not None and result.documents > reading.count else reading.byte_progress[1]
+        size = 0 if command.state is not None and result.documents > reader.count else reader.byte_progress[1]
         lines.append(redundancy_line(result, size, complete=complete, keep=keep))
     return lines + shown
 
 
-def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
+def _texts(result: Duplicates, reader: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
     """Return the texts of documents for snippets: from a store, from whole files, or from rows of small files."""
     texts = result.read_texts(ids)
     missing = [document_id for document_id in ids if document_id not in texts]
-    return {**texts, **reading.row_texts(missing)} if missing else texts
+    return {**texts, **reader.row_texts(missing)} if missing else texts
 
 
 def _write_ids(result: Duplicates, command: DuplicatesCommand) -> str:
@@ -469,28 +469,28 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
     yield from problem_lines(problems, _UNREADABLE)
 
 
-def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
+def _write_passages(command: DuplicatesCommand, reader: InputReader) -> int:
     """Find passages that documents share, write them as requested, and return the number of compared documents."""
     words = command.words or WORDS
-    search = _search_options(command, reading)
+    search = _search_options(command, reader)
     with (
-        reading_bar(lambda: reading.byte_progress) as show,
+        reading_bar(lambda: reader.byte_progress) as show,
         reporting(show),
         passages_among(
-            reading.documents(),
+            reader.documents(),
             words,
             search,
-            reference=reading.reference() if command.reference else (),
-            on_repeated=reading.note_repeated,
+            reference=reader.reference() if command.reference else (),
+            on_repeated=reader.note_repeated,
         ) as result,
     ):
         report_progress("", 0)
-        command = command.keep_files_if_nothing_read(reading)
+        command = command.keep_files_if_nothing_read(reader)
         # Write files before printing: printing fails if the reader of standard output has closed it.
-        lines = _write_extra_files(command, reading, result.clusters)
+        lines = _write_extra_files(command, reader, result.clusters)
         if result.too_short:
             lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
-        lines += problem_lines(reading.problems, _UNREADABLE)
+        lines += problem_lines(reader.problems, _UNREADABLE)
         try:
             with command.open_output() as out:
                 if command.clusters:
@@ -510,17 +510,17 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     return result.documents
 
 
-def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
+def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) -> int:
     """Find reference texts in documents, write the matches as requested, and return the number of documents."""
-    search = _search_options(command, reading)
-    with reading_bar(lambda: reading.byte_progress) as show, reporting(show):
-        result = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
+    search = _search_options(command, reader)
+    with reading_bar(lambda: reader.byte_progress) as show, reporting(show):
+        result = find_in_documents(reader.documents(), reader.reference(), search, on_repeated=reader.note_repeated)
         report_progress("", 0)
-    command = command.keep_files_if_nothing_read(reading)
+    command = command.keep_files_if_nothing_read(reader)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
     # Write files before printing: printing fails if the reader of standard output has closed it.
-    lines += _write_extra_files(command, reading, result.clusters_by_document, search.pairs.metric)
+    lines += _write_extra_files(command, reader, result.clusters_by_document, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
     for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.granularity.value)):
         if count:
@@ -537,7 +537,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
             else:
                 write_clusters(result.clusters(), command.form, out)
     finally:
-        print_lines([*lines, *problem_lines(reading.problems, _UNREADABLE)])
+        print_lines([*lines, *problem_lines(reader.problems, _UNREADABLE)])
     return result.documents
 
 

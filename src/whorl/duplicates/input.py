@@ -353,17 +353,17 @@ class InputPart:
 class InputDocuments:
     """The documents of several files. One process reads all files, or several read parts of them."""
 
-    def __init__(self, reading: InputReader, of: Sequence[FoundFile], *, is_reference: bool = False) -> None:
-        self._reading, self._files, self._is_reference = reading, of, is_reference
+    def __init__(self, reader: InputReader, files: Sequence[FoundFile], *, is_reference: bool = False) -> None:
+        self._reader, self._files, self._is_reference = reader, files, is_reference
         self._used = set[tuple[str, str]]()
 
     def __iter__(self) -> Iterator[Document]:
         for found in self._files:
-            part = self._reading.make_part(found, None, is_reference=self._is_reference)
-            part.at_byte = partial(self._reading.note_bytes, 0)
+            part = self._reader.make_part(found, None, is_reference=self._is_reference)
+            part.at_byte = partial(self._reader.note_bytes, 0)
             yield from part
             self.note(part.report)
-            self._reading.note_bytes(found.size)
+            self._reader.note_bytes(found.size)
         self.finish()
 
     @property
@@ -373,28 +373,28 @@ class InputDocuments:
     def parts(self) -> Iterator[InputPart]:
         for found in self._files:
             left = found.size
-            columns, _ = self._reading.columns_to_read(found, is_reference=self._is_reference)
+            columns, _ = self._reader.columns_to_read(found, is_reference=self._is_reference)
             for span in spans_in(found.file, columns):
-                yield self._reading.make_part(found, span, is_reference=self._is_reference)
+                yield self._reader.make_part(found, span, is_reference=self._is_reference)
                 own = 0 if span is None else min(left, span.end - span.begin)
                 left -= own
-                self._reading.note_bytes(own)
-            self._reading.note_bytes(left)
+                self._reader.note_bytes(own)
+            self._reader.note_bytes(left)
 
     def note(self, report: ReadReport) -> None:
         """Record a report. Raise ParameterError if an unknown number of documents of a reference file was lost."""
         if self._is_reference:
             _require_no_loss(report.problems)
-        self._reading.note(report)
-        self._reading.count_in_paths += 0 if self._is_reference else report.count
+        self._reader.note(report)
+        self._reader.count_in_paths += 0 if self._is_reference else report.count
         self._used |= report.used
 
     def finish(self) -> None:
         """Raise ParameterError if a required column has no value."""
         if self._is_reference:
-            self._reading.require_reference_texts(self._used)
+            self._reader.require_reference_texts(self._used)
         else:
-            self._reading.require_used_columns(self._used)
+            self._reader.require_used_columns(self._used)
 
 
 def _require_possible(needed: Collection[str], columns: RowColumns) -> None:

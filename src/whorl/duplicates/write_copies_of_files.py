@@ -73,7 +73,7 @@ def decide_retention(
     return decisions
 
 
-def require_room(reading: InputReader, target: Path) -> None:
+def require_room(reader: InputReader, target: Path) -> None:
     """Raise ParameterError if the output folder is not empty or not writable, or if two copies share a path.
 
     If a run was killed while it wrote this output, delete its unfinished folder.
@@ -93,7 +93,7 @@ def require_room(reading: InputReader, target: Path) -> None:
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
     taken: dict[PurePosixPath, FoundFile] = {}
-    for found in reading.files:
+    for found in reader.files:
         other = taken.setdefault(found.relative_path, found)
         if other is not found:
             raise ParameterError(
@@ -102,24 +102,24 @@ def require_room(reading: InputReader, target: Path) -> None:
             )
 
 
-def require_columns(reading: InputReader) -> None:
+def require_columns(reader: InputReader) -> None:
     """Raise ParameterError if a file, such as a plain text, cannot get the columns of ADDED, or already has one."""
-    for found, form, _ in _formats(reading):
+    for found, form, _ in _formats(reader):
         if form is None or not form.takes_columns:
             raise ParameterError(f"{found.file} has no rows that columns could be added to; {_LEAVE_OUT}")
-        require_free_columns(found.file, reading.first_row(found), ADDED)
+        require_free_columns(found.file, reader.first_row(found), ADDED)
 
 
-def require_texts(reading: InputReader) -> None:
+def require_texts(reader: InputReader) -> None:
     """Raise ParameterError if the texts of a file cannot be changed, as in a web archive, a PDF or a nested column."""
-    for found, form, is_text in _formats(reading):
+    for found, form, is_text in _formats(reader):
         if not (is_text if form is None else form.takes_columns):
             raise ParameterError(
-                f"{found.file} has no text that a {reading.options.granularity} could be taken out of; {_LEAVE_OUT}"
+                f"{found.file} has no text that a {reader.options.granularity} could be taken out of; {_LEAVE_OUT}"
             )
-        if form is not None and _is_nested(reading.first_row(found), text := reading.columns.text):
+        if form is not None and _is_nested(reader.first_row(found), text := reader.columns.text):
             raise ParameterError(
-                f"{found.file}: the text {text!r} is in another column, and a {reading.options.granularity} can be "
+                f"{found.file}: the text {text!r} is in another column, and a {reader.options.granularity} can be "
                 "taken out of a column of its own only; copy the text to one"
             )
 
@@ -128,27 +128,27 @@ def _is_nested(row: Mapping[str, object], path: str) -> bool:
     return path not in row and has_column(row, path)
 
 
-def _formats(reading: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None, bool]]:
+def _formats(reader: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None, bool]]:
     """Yield each readable file with its row format, and whether it is a plain text.
 
     Unreadable files are skipped, because the reader reports them.
     """
-    for found in reading.files:
+    for found in reader.files:
         try:
             with found.file.open("rb") as opened:
-                form = _format_of(found, opened, reading)
+                form = _format_of(found, opened, reader)
                 is_text = form is None and format_of_file(opened.read(), PurePath(found.file.name)) is None
         except (OSError, DocumentError):
             continue
         yield found, form, is_text
 
 
-def _format_of(found: FoundFile, opened: IO[bytes], reading: InputReader) -> RowFormat | None:
-    return format_of(opened, PurePath(found.file.name), reading.columns, file_text)
+def _format_of(found: FoundFile, opened: IO[bytes], reader: InputReader) -> RowFormat | None:
+    return format_of(opened, PurePath(found.file.name), reader.columns, file_text)
 
 
 def write_filtered(
-    reading: InputReader, decisions: RetentionDecisions, target: Path, *, with_columns: bool = False
+    reader: InputReader, decisions: RetentionDecisions, target: Path, *, with_columns: bool = False
 ) -> tuple[int, int]:
     """Write copies of the input files, and return the number of documents written and the number read.
 
@@ -160,27 +160,27 @@ def write_filtered(
         ParameterError: The folder cannot be written.
         DocumentError: An input file has changed since it was read for the first time.
     """
-    reading.require_unchanged()
-    writing = _OutputWriter(reading, decisions, with_columns=with_columns)
-    partial, unread = _partial(target), reading.unread
+    reader.require_unchanged()
+    writer = _OutputWriter(reader, decisions, with_columns=with_columns)
+    partial, unread = _partial(target), reader.unread
     try:
         _remove_unfinished(partial)
         partial.mkdir(parents=True)
         lock = _lock(partial)
         try:
-            for found in reading.files:
+            for found in reader.files:
                 if found.file.as_posix() in unread:
                     continue
                 try:
-                    writing.write(found, partial / found.relative_path)
+                    writer.write(found, partial / found.relative_path)
                 except UnreadRowsError as error:
                     # The copy has the rows before the error. The reader may have found no error in this file, because
                     # it does not read all columns. Then report the error here.
                     problem = Problem(str(found.file), str(error), None)
-                    if all(known.where != problem.where for known in reading.problems):
-                        reading.problems.append(problem)
-            _write_metadata_files(reading.files, partial, with_columns=with_columns)
-            reading.require_unchanged()
+                    if all(known.where != problem.where for known in reader.problems):
+                        reader.problems.append(problem)
+            _write_metadata_files(reader.files, partial, with_columns=with_columns)
+            reader.require_unchanged()
             lock.close()
             if target.exists():
                 target.rmdir()
@@ -194,7 +194,7 @@ def write_filtered(
                 _remove(partial)
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
-    return writing.written, writing.read
+    return writer.written, writer.read
 
 
 def _remove_unfinished(folder: Path) -> None:
@@ -234,10 +234,10 @@ class _OutputWriter:
         read, written: Numbers of documents read and written so far.
     """
 
-    def __init__(self, reading: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
-        self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
+    def __init__(self, reader: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
+        self._reader, self._decisions, self._with_columns = reader, decisions, with_columns
         self.written = self.read = 0
-        granularity = reading.options.granularity
+        granularity = reader.options.granularity
         self._takes_pieces = granularity is not Granularity.DOCUMENT
         self._has_text_ids = False
         self._passages = group_by_document(decisions.to_delete) if granularity is Granularity.PASSAGE else {}
@@ -246,7 +246,7 @@ class _OutputWriter:
             clusters = (str(values["cluster"]) for values in decisions.added_columns.values())
             self._added = {**ADDED, "cluster": int} if all(map(_is_whole_number, clusters)) else ADDED
         elif self._takes_pieces:
-            self._added = {reading.columns.text: str}
+            self._added = {reader.columns.text: str}
 
     def write(self, found: FoundFile, target: Path) -> None:
         """Write a file; skip text files without any remaining text."""
@@ -259,7 +259,7 @@ class _OutputWriter:
             return values
 
         with found.file.open("rb") as opened:
-            form = _format_of(found, opened, self._reading)
+            form = _format_of(found, opened, self._reader)
             left = self._filter_text(opened.read(), file) if form is None else b""
             if left is None:
                 return
@@ -271,7 +271,7 @@ class _OutputWriter:
                     if form is None:
                         out.write(left)
                     else:
-                        form.rewrite(opened, out, self._reading.columns, decide, self._added)
+                        form.rewrite(opened, out, self._reader.columns, decide, self._added)
             except UnreadRowsError as error:
                 is_uncopied = isinstance(error, UncopiedRowsError)
                 if not is_uncopied and self._is_readable(target):
@@ -286,15 +286,15 @@ class _OutputWriter:
         """Check whether a copy that ends at an error is complete in itself. If the reader dies, the copy is cut off."""
         with copy.open("rb") as opened:
             try:
-                form = format_of(opened, PurePath(copy.name), self._reading.columns, file_text)
-                rows = () if form is None else form.rows(opened, self._reading.columns)
+                form = format_of(opened, PurePath(copy.name), self._reader.columns, file_text)
+                rows = () if form is None else form.rows(opened, self._reader.columns)
                 return form is not None and not any(isinstance(row.values, DocumentError) for row in rows)
             except UnreadRowsError:
                 return False
 
     def _contains_text_id(self, form: RowFormat, opened: IO[bytes]) -> bool:
         """Check whether the id of any row is a string. The position in the file is 0 after the call."""
-        columns = self._reading.columns
+        columns = self._reader.columns
         try:
             return any(
                 not isinstance(row.values, DocumentError) and isinstance(find_value(row.values, columns.id_column), str)
@@ -323,13 +323,13 @@ class _OutputWriter:
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
         """Return a text without the parts to delete, or None if no text is left."""
-        if self._reading.options.granularity is Granularity.PASSAGE:
+        if self._reader.options.granularity is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
-        return remove_pieces(text, document_id, self._decisions.to_delete, self._reading.options.granularity)
+        return remove_pieces(text, document_id, self._decisions.to_delete, self._reader.options.granularity)
 
     def _values(self, row: Row, found: FoundFile) -> Mapping[str, object] | None:
         """Return the values of a row's changed or added columns, or None to leave out the row."""
-        columns = self._reading.columns
+        columns = self._reader.columns
         try:
             if isinstance(row.values, DocumentError):
                 return None

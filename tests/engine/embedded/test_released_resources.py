@@ -35,21 +35,21 @@ def test_replacing_documents_over_and_over(path: Path) -> None:
         gc.collect()
         gc.disable()
         try:
-            before = _held()
+            before = _count_resources()
             replaced(engine, 16)
-            after = _held()
+            after = _count_resources()
         finally:
             gc.enable()
     # The number of segments varies slightly. A leak would leave at least one for each round, more than 16 in all.
-    assert after["runs"] < 16
+    assert after["segments"] < 16
     assert after["files"] <= before["files"] + 6
     assert after["blocks"] <= before["blocks"] + 3_000
 
 
-def _held() -> dict[str, int]:
+def _count_resources() -> dict[str, int]:
     mapped = (_PROCESS / "maps").read_text(encoding="utf-8")
     return {
-        "runs": sum(line.removesuffix(" (deleted)").endswith(".segment") for line in mapped.splitlines()),
+        "segments": sum(line.removesuffix(" (deleted)").endswith(".segment") for line in mapped.splitlines()),
         "files": len(list((_PROCESS / "fd").iterdir())),
         "blocks": sys.getallocatedblocks(),
     }
