@@ -148,7 +148,7 @@ class Highlights:
 def highlights(
     engine: Engine,
     plan: ResolvedPlan,
-    fields_of: Callable[[str], FieldsByKind | None],
+    fields_of: Callable[[str], Mapping[str, FieldsByKind]],
     documents: Mapping[str, Stored],
     fields: Mapping[str, Marking],
     names: Mapping[str, str],
@@ -159,7 +159,7 @@ def highlights(
 
     Args:
         plan: Plan of the query, without its filters.
-        fields_of: Returns the types and engine fields of a field name, like `QueryReader.fields_by_kind`.
+        fields_of: Returns the fields that a query calls by a name, like `QueryReader.spellings`.
         fields: Options by field name, in the order of the result.
         names: Maps field names used in queries to field names in the store.
     """
@@ -169,26 +169,32 @@ def highlights(
             plan,
             engine.scheme.profile,
             has_phrases=marking.use_phrase_highlighter,
-            splits=not split.isdisjoint((fields_of(field) or {}).values()),
+            splits=any(not split.isdisjoint(by_kind.values()) for by_kind in fields_of(field).values()),
         )
         for field, marking in fields.items()
     }
 
+    content, name = (next(iter(fields_of(own).values()), None) for own in ("content", "name"))
+
     def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
-        by_kind = fields_of(field)
-        if by_kind is None:
+        found = fields_of(field).values()
+        if not found:
             warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
             return lambda _: ""
-        if by_kind == fields_of("content"):
+        if content in found:
             try:
                 texts = engine.texts(list(batch))
             except SchemaError as error:
                 warnings.append(f"nothing is marked in {field!r:.80}: {error}")
                 return lambda _: ""
             return lambda document_id: texts.get(document_id, "")
-        if by_kind == fields_of("name"):
-            return lambda document_id: batch[document_id].name
-        return lambda document_id: "\n".join(map(str, value_named(field, names, batch[document_id].properties) or ()))
+
+        def values(stored: Stored) -> Iterator[str]:
+            if name in found:
+                yield stored.name
+            yield from map(str, value_named(field, names, stored.properties) or ())
+
+        return lambda document_id: "\n".join(dict.fromkeys(values(batch[document_id])))
 
     marked = dict[str, list[tuple[str, Sequence[str]]]]()
     for ids in batches(documents, _TEXTS_AT_ONCE):

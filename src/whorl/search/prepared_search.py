@@ -157,10 +157,21 @@ class QueryReader:
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def fields_by_kind(self, field: str) -> FieldsByKind | None:
-        """Return the types of a field that a query names, and the engine's field for each; None if unknown."""
+        """Return the types of a field that a query names, and the engine's field for each; None if unknown.
+
+        If documents spell the name in several ways, return the likeliest field.
+        """
+        return next(iter(self.spellings(field).values()), None)
+
+    def spellings(self, field: str) -> dict[str, FieldsByKind]:
+        """Return all fields that a query calls `field`, the likeliest first; see `Fields.resolve_names`."""
         named = self._defaults.named(field)
-        by_kind = self._engine.fields().resolve_name(named, self.names)
-        return by_kind or self._engine.fields(latest=True).resolve_name(named, self.names)
+        found = self._engine.fields().resolve_names(named, self.names)
+        return found or self._engine.fields(latest=True).resolve_names(named, self.names)
+
+    def ignored_spellings(self, field: str) -> str:
+        """Return the fields that a query calls `field`, but a sort or facet by it ignores, as text for a warning."""
+        return " or ".join(f"{name!r:.80}" for name in [*self.spellings(field)][1:])
 
     def sortable(self, key: Order) -> Order:
         """Return a sort key with the engine's fields and types; raise ParameterError if the store cannot sort by it."""
@@ -185,11 +196,8 @@ class QueryReader:
             if not key.field:
                 continue
             by_kind = self.fields_by_kind(key.field) or {}
-            if len(self._engine.fields().resolve_names(self._defaults.named(key.field), self.names)) > 1:
-                yield (
-                    f"sort: documents have {key.field!r:.80} with and without the prefix cm:, and those that have only "
-                    "the other one come last"
-                )
+            if ignored := self.ignored_spellings(key.field):
+                yield f"sort: documents that have {key.field!r:.80} only as {ignored} come last"
             sorted_kinds = [kind for kind, _ in key.engine_fields]
             others = [kind for kinds in _SORTED_BY for kind in kinds if kind in by_kind and kind not in sorted_kinds]
             if others:
@@ -442,7 +450,7 @@ def highlight_hits(
     from whorl.search.highlighting import highlights
 
     reader = prepared.reader
-    return highlights(prepared.engine, prepared.resolved, reader.fields_by_kind, documents, fields, reader.names)
+    return highlights(prepared.engine, prepared.resolved, reader.spellings, documents, fields, reader.names)
 
 
 def measure(

@@ -12,6 +12,7 @@ from whorl.query.plan.fields_and_values import Fields, FieldsByKind, convert_qua
 from whorl.query.plan.nodes import Kind
 
 CONTENT = "{http://www.alfresco.org/model/content/1.0}"
+EXIF = "http://www.alfresco.org/model/exif/1.0"
 FIELDS = Fields(
     {
         "content": {Kind.TEXT: "content"},
@@ -68,7 +69,7 @@ def test_fields_of_a_store(name: str, places: FieldsByKind | None) -> None:
         ("cm:subject", {"subject": "title"}, "title"),
         ("cm:subject", {"cm:subject": "title"}, "title"),
         ("title", {"title": "nowhere"}, None),
-        ("cm:title", {"title": "nowhere"}, None),
+        ("cm:title", {"title": "nowhere"}, "cm_title"),
         ("ex:pages_i", {}, "ex:pages_i"),
     ],
 )
@@ -157,15 +158,19 @@ def test_spellings_of_a_qualified_name(typed: str, stored: str) -> None:
         ("cm:content", {}, ["content"]),
         ("cm:pages_i", {}, ["cm:pages_i"]),
         ("cm:nothing", {}, []),
+        ("exif:width", {}, [f"{{{EXIF}}}width", "exif_width"]),
+        ("{" + EXIF + "}width", {}, [f"{{{EXIF}}}width", "exif_width"]),
+        ("cm:id", {}, ["cm:id"]),
+        ("id", {}, ["id"]),
     ],
 )
 def test_a_property_under_two_names(typed: str, names: dict[str, str], expected: list[str]) -> None:
     """
-    A property of the content model is one field with and without its prefix; properties of other models are not.
+    A property is one field in all spellings of its name. Without a prefix, it is in the content model.
     """
-    stored = ("title", "cm:title", "exif:title", "content")
+    stored = ("title", "cm:title", "exif:title", "content", "exif_width", f"{{{EXIF}}}width", "cm:id", "id")
     fields = Fields({name: {Kind.KEYWORD: name} for name in stored}, patterns={"*_i": Kind.KEYWORD})
-    assert [by_kind[Kind.KEYWORD] for by_kind in fields.resolve_names(typed, names)] == expected
+    assert [by_kind[Kind.KEYWORD] for by_kind in fields.resolve_names(typed, names).values()] == expected
 
 
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3))

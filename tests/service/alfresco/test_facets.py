@@ -266,6 +266,22 @@ def test_pivots_within_equal_numbers(tmp_path: Path) -> None:
     assert [sizes_of_7[name] for name in ("countValues", "min", "max", "sum", "missing")] == [3, 0, 2, 3, 0]
 
 
+def test_a_facet_names_the_spelling_that_it_counts(tmp_path: Path) -> None:
+    """
+    A facet counts one spelling of a name, and a warning names the others.
+    """
+    with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:
+        store.index(
+            Document(name, "one two", properties={name: "house"}) for name in ("subject", "cm:subject", "cm_subject")
+        )
+        context = search(service, "cm:subject:house", facetFields={"facets": [{"field": "subject"}]})["context"]
+    (facet,) = context["facetsFields"]
+    assert [(bucket["label"], bucket["count"]) for bucket in facet["buckets"]] == [("house", 1)]
+    assert context["warnings"] == [
+        "values that documents have as 'cm:subject' or 'cm_subject' are not counted by 'subject'"
+    ]
+
+
 def test_the_most_frequent_number_of_two_types(tmp_path: Path) -> None:
     """
     Neither the integer 7 nor the float 7.0 is the most frequent value of its type, but both together are.

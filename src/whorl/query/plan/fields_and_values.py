@@ -2,8 +2,9 @@
 
 A name is looked up in several ways: unchanged, under its default alias, and without its namespace. So `cm:title`,
 `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, a name without a
-namespace is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in `whorl.toml`
-replaces all other meanings of a name.
+namespace is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. If documents spell the name
+of a property in several ways, a query searches all these fields. An alias in `whorl.toml` replaces all other meanings
+of a name.
 
 A date is an interval in milliseconds since 1970, UTC. For example, `2021-05` is a month and `2021-05-03` a day. Date
 math gives one moment, the same as Solr's DateMathParser.
@@ -87,6 +88,8 @@ _NAMESPACES: Mapping[str, str] = {
         )
     },
 }
+#: Matches a name with the prefix of a known namespace.
+_PREFIXED = re.compile(f"({'|'.join(_NAMESPACES)})[:_](.+)", re.DOTALL)
 #: Fields whose values are qualified names: `cm:content`, or the same with the full namespace.
 QUALIFIED_NAME_FIELDS = frozenset(
     {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
@@ -129,9 +132,9 @@ class Fields:
 
     def find(self, name: str) -> FieldsByKind | None:
         """Return the types and engine fields of the field with this name in the store, or None."""
+        if by_kind := self._listed(name):
+            return by_kind
         for alias in (name, self.collection_names.get(name, name)):
-            if alias in self.known:
-                return self.known[alias]
             fitting = [pattern for pattern in self.patterns if fnmatch.fnmatchcase(alias, pattern)]
             if fitting:
                 # If several patterns fit, Solr uses the longest.
@@ -151,22 +154,18 @@ class Fields:
         """
         return next(filter(None, map(self.find, _possible_names(typed, names))), None)
 
-    def resolve_names(self, typed: str, names: Mapping[str, str]) -> list[FieldsByKind]:
-        """Return the types and engine fields of each field that a query calls `typed`, the likeliest first.
+    def resolve_names(self, typed: str, names: Mapping[str, str]) -> dict[str, FieldsByKind]:
+        """Return each field that a query calls `typed`, keyed by its name in the store, the likeliest first.
 
-        These are several fields if documents have a property of the content model both with and without its prefix,
-        such as `cm:title` and `title`.
+        These are several fields if documents spell the name of a property in several ways, such as `cm:title` and
+        `title`.
         """
-        first = self.resolve_name(typed, names)
-        if first is None:
-            return []
-        if typed in names or not _is_in_content_model(typed):
-            return [first]
-        found = [first]
-        for by_kind in map(self._listed, _possible_names(typed, names)):
-            if by_kind is not None and by_kind not in found:
-                found.append(by_kind)
-        return found
+        likeliest = next(filter(self.find, _possible_names(typed, names)), None)
+        if likeliest is None:
+            return {}
+        spellings = [] if typed in names else [names.get(name, name) for name in _spellings(typed)]
+        others = {name: by_kind for name in spellings if (by_kind := self._listed(name))}
+        return {likeliest: self.find(likeliest) or {}} | others
 
     def _listed(self, name: str) -> FieldsByKind | None:
         """Return the types and engine fields of the field with this name, or None; ignore Solr's dynamic fields."""
@@ -210,15 +209,24 @@ def _possible_names(typed: str, names: Mapping[str, str]) -> Iterator[str]:
         yield names.get(name, name)
     if ":" not in typed:
         yield f"cm:{typed}"
+    for name in _spellings(typed):
+        yield names.get(name, name)
 
 
-def _is_in_content_model(typed: str) -> bool:
-    """Check whether a name has the prefix or namespace of the content model, or none at all."""
-    if typed in DEFAULT_NAMES:
-        return False
-    if ":" in typed or "{" in typed:
-        return typed.startswith(("cm:", f"{{{_NAMESPACES['cm']}}}"))
-    return typed.startswith("cm_") or typed.partition("_")[0] not in _NAMESPACES
+def _spellings(typed: str) -> tuple[str, ...]:
+    """Return all spellings of the name of a property; a name without a namespace is in the content model.
+
+    Names of other namespaces than Alfresco's, and the id, have no other spellings.
+
+    >>> _spellings("cm_title")
+    ('cm:title', 'cm_title', '{http://www.alfresco.org/model/content/1.0}title', 'title')
+    """
+    name = convert_qualified_name(typed) or typed if typed.startswith("{") else typed
+    prefix, local = match.groups() if (match := _PREFIXED.fullmatch(name)) else ("cm", name)
+    if local.startswith("{") or ":" in local or local in ("id", "ID"):
+        return ()
+    bare = (local,) if prefix == "cm" else ()
+    return f"{prefix}:{local}", f"{prefix}_{local}", f"{{{_NAMESPACES[prefix]}}}{local}", *bare
 
 
 def _local_name(typed: str) -> Iterator[str]:

@@ -374,7 +374,7 @@ class _Resolver:
                 if known := [by_kind for by_kind in type_and_aspect if by_kind]:
                     return known
         if fields := self._fields.resolve_names(name, self._names):
-            return fields
+            return [*fields.values()]
         if name in self._empty:
             self.warnings.append(_missing_field_message(name))
             return []

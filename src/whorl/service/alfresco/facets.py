@@ -181,6 +181,8 @@ class FacetRequests:
         if by_kind is None:
             self.warnings.append(f"the store has no field {field!r:.80}, so no hit is counted by it")
             return {}
+        if ignored := self._prepared.reader.ignored_spellings(field):
+            self.warnings.append(f"values that documents have as {ignored} are not counted by {field!r:.80}")
         whole: dict[Kind, str] = {kind: own for kind, own in by_kind.items() if kind is not Kind.TEXT}
         if not whole:
             raise ParameterError(f"field {field!r:.80} holds words, which are not counted; name one with whole values")
