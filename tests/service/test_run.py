@@ -20,7 +20,10 @@ import requests
 from tests.sampling import thorough
 from tests.service.served import DEADLINE_SECONDS, WHORL, Hung, Served, serving
 from whorl import Document, open_store
+from whorl.errors import ParameterError
 from whorl.service.route_paths import TICKETS
+from whorl.service.run import serve
+from whorl.settings.settings import Settings
 
 pytestmark = [
     pytest.mark.process,
@@ -368,3 +371,11 @@ def test_on_a_terminal(folder: Path, workers: int) -> None:
         assert re.match(r"\d\d:\d\d:\d\d GET /api/v1/documents 200 \d+ ms ", lines.readline())
         process.send_signal(signal.SIGINT)
         assert process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_a_host_without_an_address_is_named(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as store:
+        for workers in (1, 2):
+            settings = Settings(listen=("nowhere.invalid", 0), workers=workers)
+            with pytest.raises(ParameterError, match=r"the host 'nowhere\.invalid' has no address"):
+                serve(store, settings)

@@ -166,6 +166,10 @@ class WorkerLoop(asyncio.SelectorEventLoop):
 
 def serve(store: Store, settings: Settings) -> None:
     """Serve until a signal arrives, then finish the accepted requests. If the port is 0, the system chooses one."""
+    try:
+        socket.getaddrinfo(settings.listen[0] or None, settings.listen[1])
+    except (OSError, UnicodeError) as error:
+        raise ParameterError(f"the host {settings.listen[0]!r} has no address: {error}") from error
     if settings.workers > 1:
         _run_workers(store, settings)
         return

@@ -38,3 +38,19 @@ def test_each_question_gets_one_answer() -> None:
         (["Subject", "body"], "", False),
         ([], "its text is longer than 100 characters (setting max_file_text)", False),
     ]
+
+
+def test_errors_of_a_library_s_code_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The problem of a damaged file has the class of an error, not a message about the code of a library.
+    """
+
+    def fail(*_: object) -> None:
+        raise AttributeError("'_Element' object has no attribute 'overrides'")
+
+    monkeypatch.setattr(worker, "append_text", fail)
+    assert worker._read(b"", "DOCX", 1_000_000_000, 100) == (
+        "",
+        "this DOCX is damaged, or it is none: AttributeError",
+        False,
+    )
