@@ -108,7 +108,10 @@ def test_a_range_of_numbers_warns_about_texts(store: Store) -> None:
     If a field has texts and numbers, a range of numbers warns that it leaves out the texts.
     """
     (warning,) = store.search("mixed:[6 TO 9]").warnings
-    assert "and text as well, which the range leaves out" in warning
+    assert (
+        warning
+        == "field 'mixed' holds whole numbers and numbers and dates, and text as well, which the range leaves out"
+    )
 
 
 def test_now_has_one_value_within_a_query(store: Store) -> None:

@@ -505,7 +505,7 @@ class _Resolver:
             return self._tests_by_kind(typed, read, clause, [])
         with suppress(FieldError):
             if tests := self._tests_by_kind(typed, read, clause, []):
-                what = " and ".join(kind.value for kind in typed)
+                what = " and ".join(kind.value for kind in Kind if kind in typed)
                 self.warnings.append(
                     f"field {_field(clause)!r:.80} holds {what}, and text as well, which the range leaves out"
                 )
