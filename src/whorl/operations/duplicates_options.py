@@ -129,6 +129,7 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         "document",
         "What is compared; --filtered then removes it from the texts. Paragraphs end at empty lines; passages are "
         "runs of words that are repeated word for word.",
+        names={"python": "granularity"},
         absent=only("cli", "python", because="compares the documents of a store, not their parts"),
     )
     words: Annotated[int | None, Bounds(ge=2, le=999)] = option(
