@@ -91,7 +91,7 @@ def _in_process(store: Store) -> Mapping[str, Callable[[], object]]:
         prepared = store.prepare(query)
         page = prepared.search()
         return values(
-            make_measured_page(query, page, prepared.references, prepared.measured([hit.id for hit in page.hits]))
+            make_measured_page(query, page, prepared.references, prepared.measure_hits([hit.id for hit in page.hits]))
         )
 
     return {

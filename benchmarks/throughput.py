@@ -158,7 +158,7 @@ def measure_library(store: str, kind: str, seconds: float, seed: int) -> Measure
             query = chance.choice(_WORDS) if kind == _KINDS[0] else f'FINGERPRINT:"{name}"_50'
             prepared = opened.prepare(query)
             page = prepared.search()
-            measured = prepared.measured([hit.id for hit in page.hits])
+            measured = prepared.measure_hits([hit.id for hit in page.hits])
             values(make_measured_page(query, page, prepared.references, measured))
 
         for _ in range(20):

@@ -61,9 +61,9 @@ def stars_of(links: Iterable[Links], at_once: int, dtype: npt.DTypeLike = np.int
     return _stars(waiting)
 
 
-def _stars(several: list[Links]) -> Links:
+def _stars(links: list[Links]) -> Links:
     nodes, indices = np.unique(
-        np.concatenate([end for side in zip(*several, strict=True) for end in side]), return_inverse=True
+        np.concatenate([end for side in zip(*links, strict=True) for end in side]), return_inverse=True
     )
     forest = UnionFind(nodes.size)
     forest.join(*np.split(indices, 2))

@@ -438,7 +438,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         """
         prepared = store.prepare(query, options, source=text or None)
         page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
-        measured = prepared.measured([hit.id for hit in page.hits])
+        measured = prepared.measure_hits([hit.id for hit in page.hits])
         return json_values(make_measured_page(query, page, prepared.references, measured))
 
     @_tool(server, reads)

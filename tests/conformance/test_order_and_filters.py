@@ -202,7 +202,7 @@ def test_hits_have_shared_tokens_and_shares(store: Store) -> None:
     """
     Hits have shared tokens and shares of a source, computed from sketches.
     """
-    measured = store.prepare("FINGERPRINT:f6-0").measured(["f6-0", "f6-half", "words-2", "gone"])
+    measured = store.prepare("FINGERPRINT:f6-0").measure_hits(["f6-0", "f6-half", "words-2", "gone"])
     assert measured.keys() == {"f6-0", "f6-half"}
     own, half = measured["f6-0"], measured["f6-half"]
     assert (own.shared_tokens, own.source_tokens) == (512, 512)
@@ -213,9 +213,9 @@ def test_hits_have_shared_tokens_and_shares(store: Store) -> None:
     assert half.estimate.shares.a_in_b == pytest.approx(0.4993, abs=0.01)
     assert half.estimate.shares.b_in_a == pytest.approx(1.0, abs=0.05)
     for query in ("FINGERPRINT:gone", "FINGERPRINT:words-2", "FINGERPRINT:f6-0 FINGERPRINT:f6-half", "law"):
-        assert store.prepare(query).measured(["f6-0"]) == {}
+        assert store.prepare(query).measure_hits(["f6-0"]) == {}
     # The scores of the page's hits count the same tokens as their signatures.
     prepared = store.prepare("FINGERPRINT:f6-0")
     ids = [hit.id for hit in prepared.search().hits]
     assert len(ids) > 1
-    assert prepared.measured(ids) == store.prepare("FINGERPRINT:f6-0").measured(ids)
+    assert prepared.measure_hits(ids) == store.prepare("FINGERPRINT:f6-0").measure_hits(ids)

@@ -129,7 +129,7 @@ def test_boilerplate_texts_are_common() -> None:
     ) as duplicates:
         assert clusters(duplicates) == {frozenset(("near", "nearer")), frozenset(("form", "blank"))}
         assert duplicates.residual is not None
-        assert (duplicates.residual.above, duplicates.residual.bare) == (None, 2)
+        assert (duplicates.residual.above, duplicates.residual.only_common) == (None, 2)
 
 
 def test_a_store_and_its_documents_give_equal_pairs(tmp_path: Path) -> None:

@@ -59,13 +59,13 @@ class Watched(EmbeddedEngine):
         self.requests.append(f"resolve {' '.join(sorted(references))}")
         return super().resolve(references)
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        self.requests.append(f"signatures of {' '.join(sorted(wanted))}")
-        return super().signatures(wanted)
+    def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
+        self.requests.append(f"signatures of {' '.join(sorted(needs_order))}")
+        return super().signatures(needs_order)
 
-    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        self.requests.append(f"resolve {' '.join(sorted(wanted))}")
-        signatures = super().resolve_signatures(wanted)
+    def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        self.requests.append(f"resolve {' '.join(sorted(needs_order))}")
+        signatures = super().resolve_signatures(needs_order)
         self.requests.append(
             f"signatures of {' '.join(sorted({document_id for document_id, _ in signatures.values()}))}"
         )
@@ -224,11 +224,11 @@ def test_hits_are_measured_against_one_source(store: Store) -> None:
     """
     Hits are not measured for several sources or none; the source of a filter does not count.
     """
-    assert store.prepare("FINGERPRINT:whole OR FINGERPRINT:other").measured(["copy 01"]) == {}
-    assert store.prepare("kind:copy").measured(["copy 01"]) == {}
+    assert store.prepare("FINGERPRINT:whole OR FINGERPRINT:other").measure_hits(["copy 01"]) == {}
+    assert store.prepare("kind:copy").measure_hits(["copy 01"]) == {}
     prepared = store.prepare("FINGERPRINT:whole AND kind:copy", filter=["FINGERPRINT:other", "*"])
     assert prepared.references == ("whole",)
-    estimate = prepared.measured(["copy 01", "gone"])["copy 01"].estimate
+    estimate = prepared.measure_hits(["copy 01", "gone"])["copy 01"].estimate
     assert estimate is not None
     assert (estimate.shares.jaccard, estimate.is_exact) == (55 / 57, True)
 
@@ -355,6 +355,8 @@ def test_no_hit_is_shown_below_the_threshold(tmp_path: Path) -> None:
         prepared = store.prepare("FINGERPRINT:source_5_99", plan="calibrated")
         ids = [hit.id for hit in prepared.search(rows=100).hits]
         assert len(ids) > 25
-        shares = [measured.estimate.shares.jaccard for measured in prepared.measured(ids).values() if measured.estimate]
+        shares = [
+            measured.estimate.shares.jaccard for measured in prepared.measure_hits(ids).values() if measured.estimate
+        ]
         assert len(shares) == len(ids)
         assert min(shares) >= 0.05

@@ -26,9 +26,9 @@ from whorl.settings.settings import (
     Settings,
     ValueType,
     all_settings,
+    integer,
     text,
     texts,
-    whole,
     write_file,
 )
 
@@ -481,7 +481,7 @@ def read(kind: ValueType, given: object) -> object:
         return Refused
 
 
-FIVE = whole(1, 5)
+FIVE = integer(1, 5)
 READ: list[tuple[ValueType, object, object]] = [
     (text("words"), "a b", "a b"),
     (text("words"), "", Refused),
@@ -505,9 +505,9 @@ READ: list[tuple[ValueType, object, object]] = [
     (FIVE, True, Refused),
     (FIVE, "５", Refused),
     (FIVE, "9" * 5_000, Refused),
-    (whole(0, 10**6), "1_000", 1000),
-    (whole(0, 10**6), "1__000", Refused),
-    (whole(0, 10**6), "1_", Refused),
+    (integer(0, 10**6), "1_000", 1000),
+    (integer(0, 10**6), "1__000", Refused),
+    (integer(0, 10**6), "1_", Refused),
     (SECONDS, "0.5", 0.5),
     (SECONDS, 5, 5.0),
     (SECONDS, True, Refused),
@@ -559,7 +559,7 @@ def test_range_of_whole_numbers(one: int, other: int, number: int, zeros: int) -
     Whole numbers within the range are accepted from a file or as text, with any number of leading zeros.
     """
     least, most = sorted((one, other))
-    kind = whole(least, most)
+    kind = integer(least, most)
     value = number if least <= number <= most else Refused
     assert read(kind, number) == read(kind, "0" * zeros + str(number)) == value
 

@@ -420,13 +420,13 @@ def require_free_columns(file: File, names: Collection[str], added: Iterable[str
         )
 
 
-def _find_reference(named: Iterable[str], *, follow_links: bool) -> Iterator[FoundFile]:
+def _find_reference(paths: Iterable[str], *, follow_links: bool) -> Iterator[FoundFile]:
     """Yield the files of the reference.
 
     Raise ParameterError if a name is unknown or cannot be reached, or is a folder without files, because nothing would
     be compared with it.
     """
-    for name in named:
+    for name in paths:
         problems = Problems()
         files = list(find_files([name], problems.append, follow_links=follow_links))
         _require_no_loss(problems)

@@ -82,7 +82,7 @@ class Residual:
         sketches: Sketches without common hashes. A sketch that is a sample of a very long document is unchanged.
         shingles: Number of distinct common shingles.
         share: Removed hashes as a fraction of all hashes of the sketches, in [0, 1].
-        bare: Number of documents that have only common shingles.
+        only_common: Number of documents that have only common shingles.
     """
 
     options: BoilerplateOptions
@@ -90,7 +90,7 @@ class Residual:
     sketches: Sketches
     shingles: int
     share: float
-    bare: int
+    only_common: int
 
 
 def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme) -> Residual:
@@ -104,8 +104,8 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
     common = sort_distinct(parts)
     residual = _without_hashes(sketches, common, is_whole)
     left, whole = int(residual.counts.sum()), int(sketches.counts.sum())
-    bare = int(np.count_nonzero((residual.sizes == 0) & (sketches.sizes > 0)))
-    return Residual(options, above, residual, common.size, (whole - left) / whole if whole else 0.0, bare)
+    only_common = int(np.count_nonzero((residual.sizes == 0) & (sketches.sizes > 0)))
+    return Residual(options, above, residual, common.size, (whole - left) / whole if whole else 0.0, only_common)
 
 
 def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes:

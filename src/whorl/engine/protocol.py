@@ -352,10 +352,10 @@ class Engine(Protocol):
         """Whether the texts of the documents can be read."""
         return True
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+    def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the MinHash signatures of documents, keyed by id; a text shorter than a shingle has an empty one.
 
-        `wanted` maps each id to True if the order of the document's tokens matters.
+        `needs_order` maps each id to True if the order of the document's tokens matters.
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
@@ -410,7 +410,7 @@ class Engine(Protocol):
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         """Return the number of distinct shingles of each document, keyed by id; omit documents without a sketch."""
 
-    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+    def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Map references to the id and the signature of their documents; see `resolve` and `signatures`."""
 
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:

@@ -63,21 +63,21 @@ class TextWords:
 
     Attributes:
         spans: Half-open range of each word in characters, int64 array of shape (words, 2).
-        broken: Indices of the words that end at a line-end hyphen, and so may be the first half of a word.
+        broken_words: Indices of the words that end at a line-end hyphen, and so may be the first half of a word.
     """
 
     words: list[str]
     spans: _Numbers
-    broken: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+    broken_words: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
 
     def whole_words(self) -> list[str]:
         """Join the two halves of each broken word, and return the joined words."""
-        return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
+        return [self.words[at] + self.words[at + 1] for at in self.broken_words.tolist()]
 
     def rejoin(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
         """Join each broken word's halves if `known` has the whole word, unless `apart` has the pair of halves."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
-        for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
+        for at, whole in zip(self.broken_words.tolist(), self.whole_words(), strict=True):
             if whole in known and is_kept[at] and (self.words[at], self.words[at + 1]) not in apart:
                 words[at], spans[at, 1], is_kept[at + 1] = whole, spans[at + 1, 1], False
         if is_kept.all():
@@ -276,7 +276,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
 
 def rejoin_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWords]:
     """Join the halves of words broken at a line end, if the other text contains the whole word or also breaks it."""
-    if not of_a.broken.size and not of_b.broken.size:
+    if not of_a.broken_words.size and not of_b.broken_words.size:
         return of_a, of_b
     whole_a, whole_b = set(of_a.whole_words()), set(of_b.whole_words())
     known = whole_a & whole_b.union(of_b.words) | whole_b & whole_a.union(of_a.words)
@@ -432,19 +432,19 @@ def _residual_overlap(
     )
 
 
-def common_shingles(marked: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the positions where `size` consecutive marked items begin.
+def common_shingles(is_common: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of the positions where `size` consecutive common items begin.
 
     >>> common_shingles(np.array([True, True, True, False, True]), 2).tolist()
     [True, True, False, False]
     """
-    before = np.append(0, np.cumsum(marked, dtype=np.int64))
+    before = np.append(0, np.cumsum(is_common, dtype=np.int64))
     whole: npt.NDArray[np.bool_] = before[size:] - before[: max(0, before.size - size)] == size
     return whole
 
 
-def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
-    starts, ends = ranges_of(marked).T
+def _ranges(text: TextWords, is_common: npt.NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    starts, ends = ranges_of(is_common).T
     return tuple(zip(text.spans[starts, 0].tolist(), text.spans[ends - 1, 1].tolist(), strict=True))
 
 

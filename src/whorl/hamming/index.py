@@ -126,8 +126,8 @@ class HammingIndex:
         near = self.find_all(query)
         return near[0] if near else None
 
-    def _is_small(self, several: Codes) -> bool:
-        return several.size * _SMALL_PART < len(self._tables)
+    def _is_small(self, codes: Codes) -> bool:
+        return codes.size * _SMALL_PART < len(self._tables)
 
     def insert_bulk(self, codes: CodesLike) -> None:
         """Add codes; if one is invalid, add none."""

@@ -194,8 +194,8 @@ def common_line(residual: Residual) -> str:
     where += ["in what was named as boilerplate"] if residual.options.boilerplate else []
     shingles, share = plural(residual.shingles, "shingle"), percent(residual.share)
     line = f"{shingles} {' or '.join(where)}, {share} of all text, are common"
-    if residual.options.is_ignored and residual.bare:
-        line += f"; nothing else is in {plural(residual.bare, 'document')}, duplicates of equal ones alone"
+    if residual.options.is_ignored and residual.only_common:
+        line += f"; nothing else is in {plural(residual.only_common, 'document')}, duplicates of equal ones alone"
     return line
 
 

@@ -113,7 +113,7 @@ class Comparer:
 
         If A contains both, keep the halves, because A may have been copied with the hyphen.
         """
-        return words.rejoin(self._index.vocabulary, self._pairs) if words.broken.size else words
+        return words.rejoin(self._index.vocabulary, self._pairs) if words.broken_words.size else words
 
     @cached_property
     def _pairs(self) -> frozenset[tuple[str, str]]:

@@ -165,7 +165,7 @@ class QueryReader:
 
     def spellings(self, field: str) -> dict[str, FieldsByKind]:
         """Return all fields that a query calls `field`, the likeliest first; see `Fields.resolve_names`."""
-        named = self._defaults.named(field)
+        named = self._defaults.full_name(field)
         found = self._engine.fields().resolve_names(named, self.names)
         return found or self._engine.fields(latest=True).resolve_names(named, self.names)
 
@@ -332,7 +332,7 @@ class PreparedQuery:
             page = replace(page, is_total_exact=False, outdated=outdated or None)
         return self._with_shared(page) if with_shared and page.hits and self._calibrated is None else page
 
-    def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
+    def measure_hits(self, ids: Collection[str]) -> Mapping[str, Measured]:
         """Return each hit's overlap with the query's source, by id; empty unless the query has exactly one source."""
         if len(self.references) != 1:
             return {}

@@ -94,7 +94,7 @@ def texts(content: str) -> ValueType:
     return ValueType(f"{content}, or several: with commas between them in a variable, a list in the file", read)
 
 
-def whole(least: int, most: int) -> ValueType:
+def integer(least: int, most: int) -> ValueType:
     def read(given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
             # Leading zeros would count towards the limit of 20 digits, so ignore them.
@@ -269,11 +269,11 @@ class Settings:
     )  # fmt: skip
 
     max_properties: int = setting(
-        STORE, "max_properties", whole(1, 100_000), PropertyLimits().per_document,
+        STORE, "max_properties", integer(1, 100_000), PropertyLimits().per_document,
         "properties of a document in a store on disk; a document with more is refused",
     )  # fmt: skip
     max_property_names: int = setting(
-        STORE, "max_property_names", whole(1, 1_000_000), PropertyLimits().names,
+        STORE, "max_property_names", integer(1, 1_000_000), PropertyLimits().names,
         "different names of properties in a store on disk; a document that brings more is refused. Names that no "
         "document has any more do not count",
     )  # fmt: skip
@@ -297,12 +297,12 @@ class Settings:
         "whether Solr's certificate is checked; if not, anybody between whorl and Solr can read and change everything",
     )  # fmt: skip
     solr_retries: int = setting(
-        SOLR, "solr_retries", whole(0, 10), 2,
+        SOLR, "solr_retries", integer(0, 10), 2,
         "how often a request is repeated if the server refused or lost it, or answered with 429, 502, 503 or 504; "
         "requests that took too long are not repeated",
     )  # fmt: skip
     solr_connections: int = setting(
-        SOLR, "solr_connections", whole(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
+        SOLR, "solr_connections", integer(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
     )
     solr_cache: Path = setting(
         SOLR, "solr_cache", FOLDER, lambda: platformdirs.user_cache_path("whorl") / "solr",
@@ -332,18 +332,18 @@ class Settings:
     )  # fmt: skip
 
     max_file_bytes: int = setting(
-        FILES, "max_file_bytes", whole(1_000_000, 1_000_000_000), FileLimits().file_bytes,
+        FILES, "max_file_bytes", integer(1_000_000, 1_000_000_000), FileLimits().file_bytes,
         "bytes in a file, except JSON lines; a larger file is reported and not read",
     )  # fmt: skip
     max_file_text: int = setting(
-        FILES, "max_file_text", whole(1, 1_000_000_000), FileLimits().text_characters,
+        FILES, "max_file_text", integer(1, 1_000_000_000), FileLimits().text_characters,
         "characters of text in a file that is not plain text; a file with more is not read",
     )  # fmt: skip
     file_timeout_seconds: float = setting(
         FILES, "file_timeout", SECONDS, FileLimits().seconds, "how long reading a file that is not plain text may take"
     )
     file_memory_bytes: int = setting(
-        FILES, "file_memory_bytes", whole(200_000_000, 64_000_000_000), FileLimits().memory_bytes,
+        FILES, "file_memory_bytes", integer(200_000_000, 64_000_000_000), FileLimits().memory_bytes,
         "memory of a process that reads such files; an archive such as DOCX must not unpack to more ([more](files.md))",
     )  # fmt: skip
 
@@ -351,7 +351,7 @@ class Settings:
         SERVICE, "listen", ADDRESS, ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 means any free port"
     )
     workers: int = setting(
-        SERVICE, "workers", whole(1, 64), 1,
+        SERVICE, "workers", integer(1, 64), 1,
         "processes that answer requests; more than one use several cores ([more](operations.md))",
     )  # fmt: skip
     api_keys: tuple[str, ...] = setting(
@@ -387,30 +387,30 @@ class Settings:
     )  # fmt: skip
 
     max_search_bytes: int = setting(
-        REQUEST, "max_search_bytes", whole(1, 1_000_000_000), 4_000_000,
+        REQUEST, "max_search_bytes", integer(1, 1_000_000_000), 4_000_000,
         "bytes in any other body, such as a search with its source; more is 413",
     )  # fmt: skip
     max_text_bytes: int = setting(
-        REQUEST, "max_text_bytes", whole(1, 1_000_000_000), 64_000_000,
+        REQUEST, "max_text_bytes", integer(1, 1_000_000_000), 64_000_000,
         "bytes in a body that brings a text or a file: to compare, to find similar documents or sources for, to "
         "verify, or to read; more is 413",
     )  # fmt: skip
     max_line_bytes: int = setting(
-        REQUEST, "max_line_bytes", whole(1, 1_000_000_000), 64_000_000,
+        REQUEST, "max_line_bytes", integer(1, 1_000_000_000), 64_000_000,
         "bytes in one document that is sent to be stored; only a longer one is refused, and there may be any number",
     )  # fmt: skip
     max_query_length: int = setting(
-        REQUEST, "max_query_length", whole(1, MAX_LENGTH), DEFAULT_LENGTH, "characters of a query; more is 400"
+        REQUEST, "max_query_length", integer(1, MAX_LENGTH), DEFAULT_LENGTH, "characters of a query; more is 400"
     )
     max_query_depth: int = setting(
-        REQUEST, "max_query_depth", whole(1, ast.MAX_DEPTH), ast.MAX_DEPTH, "levels of a query; more is 400"
+        REQUEST, "max_query_depth", integer(1, ast.MAX_DEPTH), ast.MAX_DEPTH, "levels of a query; more is 400"
     )
     max_query_clauses: int = setting(
-        REQUEST, "max_query_clauses", whole(1, MAX_CLAUSES), DEFAULT_CLAUSES,
+        REQUEST, "max_query_clauses", integer(1, MAX_CLAUSES), DEFAULT_CLAUSES,
         "words, phrases and fingerprints of a query; more is 400",
     )  # fmt: skip
     max_rows: int = setting(
-        REQUEST, "max_rows", whole(_LEAST_MAX_ROWS, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400"
+        REQUEST, "max_rows", integer(_LEAST_MAX_ROWS, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400"
     )
     request_timeout_seconds: float = setting(
         REQUEST, "request_timeout", SECONDS, 60.0,
@@ -427,18 +427,18 @@ class Settings:
     )
 
     max_concurrent: int = setting(
-        TOGETHER, "max_concurrent", whole(1, 1_000), 32, "requests that are worked on at the same time; others wait"
+        TOGETHER, "max_concurrent", integer(1, 1_000), 32, "requests that are worked on at the same time; others wait"
     )
     max_uploads: int = setting(
         TOGETHER,
         "max_uploads",
-        whole(1, 1_000),
+        integer(1, 1_000),
         8,
         "requests whose documents are stored at the same time; others wait, but not for those still being sent",
     )
-    max_waiting: int = setting(TOGETHER, "max_waiting", whole(0, 100_000), 256, "requests that wait; more get 503")
+    max_waiting: int = setting(TOGETHER, "max_waiting", integer(0, 100_000), 256, "requests that wait; more get 503")
     max_per_client: int = setting(
-        TOGETHER, "max_per_client", whole(1, 100_000), 128,
+        TOGETHER, "max_per_client", integer(1, 100_000), 128,
         "requests at the same time from one key or user, or from one address if the service is open; more get 429",
     )  # fmt: skip
 

@@ -28,20 +28,20 @@ class Watched(EmbeddedEngine):
         self.requests.update(f"resolve {reference}" for reference in references)
         return super().resolve(references)
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+    def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
         self.requests.update(
-            f"{'ordered ' if wanted[document_id] else ''}signature of {document_id}" for document_id in wanted
+            f"{'ordered ' if needs_order[document_id] else ''}signature of {document_id}" for document_id in needs_order
         )
-        return super().signatures(wanted)
+        return super().signatures(needs_order)
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         self.requests.update(f"sketch of {document_id}" for document_id in ids)
         return super().sketches(ids)
 
-    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        documents = super().resolve_signatures(wanted)
-        in_order = {document_id: wanted[reference] for reference, (document_id, _) in documents.items()}
-        self.requests.update(f"resolve {reference}" for reference in wanted)
+    def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        documents = super().resolve_signatures(needs_order)
+        in_order = {document_id: needs_order[reference] for reference, (document_id, _) in documents.items()}
+        self.requests.update(f"resolve {reference}" for reference in needs_order)
         self.requests.update(
             f"{'ordered ' if in_order[document_id] else ''}signature of {document_id}" for document_id in in_order
         )

@@ -159,7 +159,7 @@ def test_a_client_does_not_pay_for_a_busy_service() -> None:
             loop.stall(100)
             return {"type": "http.request", "body": b"x" * 30_000, "more_body": True}
 
-        paced = BodySpeedLimit(receive, silence=30.0, whole=100.0)
+        paced = BodySpeedLimit(receive, silence=30.0, total=100.0)
         for _ in range(3):
             try:
                 responses.append(str(len((await paced())["body"])))

@@ -12,11 +12,11 @@ from typing import IO, Any
 from whorl.errors import ParameterError
 
 
-def require_writable(target: Path, read: Collection[str] = ()) -> None:
-    """Raise ParameterError if a file cannot be written, is a folder, or is an input file (`read`)."""
+def require_writable(target: Path, input_files: Collection[str] = ()) -> None:
+    """Raise ParameterError if a file cannot be written, is a folder, or is one of the input files."""
     if not target.name or target.is_dir():
         raise ParameterError(f"{target} is a folder; name a file to write to")
-    if target.is_file() and any(_is_one(target, file) for file in read):
+    if target.is_file() and any(_is_one(target, file) for file in input_files):
         raise ParameterError(f"{target} is what is read; name another file to write to")
     if target.exists() and not target.is_file():
         # Opening a pipe would block until a program reads from it.
@@ -29,10 +29,10 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
 
 
-def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
+def report_file(html: str | None, input_files: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
     """Return the file for a report, or None if no report is requested.
 
-    `read` has the input files; the report must not replace any of them.
+    The report must not replace an input file.
 
     Raises:
         ParameterError: The file cannot be written, or the user wants both JSON and CSV.
@@ -43,7 +43,7 @@ def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_cs
         return None
     if html == "-":
         raise ParameterError("--html writes a file; name one, such as report.html")
-    require_writable(Path(html), read)
+    require_writable(Path(html), input_files)
     return Path(html)
 
 

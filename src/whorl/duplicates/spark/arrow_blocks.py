@@ -153,11 +153,12 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
 
-    def both(block: pa.Table, own: pa.Table) -> pa.Table:
+    def apply_step(block: pa.Table, own: pa.Table) -> pa.Table:
         _freeze_imports()
         return pa.Table.from_batches(step(block, own), arrow)
 
-    return blocks.groupBy("part").cogroup(partition_by_part(rows, parts).groupBy("part")).applyInArrow(both, schema)
+    grouped = partition_by_part(rows, parts).groupBy("part")
+    return blocks.groupBy("part").cogroup(grouped).applyInArrow(apply_step, schema)
 
 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:

@@ -587,9 +587,9 @@ class EmbeddedEngine(Engine):
         documents = self._runner.resolve(references, self._usable_records.names)
         return {reference: document_id for reference, (document_id, _) in documents}
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+    def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
         self._require_texts()
-        return signatures_by_id(self._usable_records.texts(wanted), self._scheme)
+        return signatures_by_id(self._usable_records.texts(needs_order), self._scheme)
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         self._require_texts()
@@ -631,9 +631,9 @@ class EmbeddedEngine(Engine):
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         return {document_id: sketch.size for document_id, sketch in self.sketches(ids).items()}
 
-    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+    def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         self._require_texts()
-        named = dict(self._runner.resolve(wanted, self._usable_records.texts))
+        named = dict(self._runner.resolve(needs_order, self._usable_records.texts))
         signatures = signatures_by_id(dict(named.values()), self._scheme)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 

@@ -226,39 +226,41 @@ class PlanRunner:
         counted = set(_counted_fields(facets))
         return self._count_facets(facets, self._read_values(self.ids(plan), counted) if counted else {}, plan.root)
 
-    def _read_values(self, ids: Sequence[str], counted: set[tuple[Kind, str]]) -> _DocumentValues:
+    def _read_values(self, ids: Sequence[str], fields: set[tuple[Kind, str]]) -> _DocumentValues:
         values_by_id: dict[str, dict[tuple[Kind, str], list[Value]]] = {}
         for batch in batches(ids, _HEADS_AT_ONCE):
             require_time()
             for head in self._records.heads("id", batch):
                 values = values_by_id.setdefault(head.id, {})
                 for name, kind, value in [("id", Kind.KEYWORD, head.id), *head.document().whole_values()]:
-                    if (kind, name) in counted:
+                    if (kind, name) in fields:
                         shortened = encode_keyword(str(value)) if kind is Kind.KEYWORD else value
                         values.setdefault((kind, name), []).append(shortened)
         return values_by_id
 
     def _count_facets(
-        self, facets: Sequence[Facet], known: _DocumentValues, among: BoundNode
+        self, facets: Sequence[Facet], values_by_id: _DocumentValues, among: BoundNode
     ) -> tuple[FacetResult, ...]:
-        """Count facets of the documents in `known`, which are the matches of the query `among`."""
+        """Count facets of the documents in `values_by_id`, which are the matches of the query `among`."""
         results: list[FacetResult] = []
         for facet in facets:
             match facet:
                 case MatchCount(node=node):
                     results.append(self.page(BoundPlan(Bool(must=(among, node))), 0, 0, ()).total)
                 case ValueFacet():
-                    results.append(tuple(self._count_values(facet, known, among)))
+                    results.append(tuple(self._count_values(facet, values_by_id, among)))
                 case StatisticsFacet(kind=kind, field=field):
-                    numbers = [float(value) for values in known.values() for value in values.get((kind, field), ())]
+                    numbers = [
+                        float(value) for values in values_by_id.values() for value in values.get((kind, field), ())
+                    ]
                     smallest, largest = min(numbers, default=0.0), max(numbers, default=0.0)
                     squares = sum((number * number for number in numbers), 0.0)
                     results.append(Statistics(len(numbers), smallest, largest, sum(numbers, 0.0), squares))
         return tuple(results)
 
-    def _count_values(self, facet: ValueFacet, known: _DocumentValues, among: BoundNode) -> Iterator[ValueCount]:
+    def _count_values(self, facet: ValueFacet, values_by_id: _DocumentValues, among: BoundNode) -> Iterator[ValueCount]:
         field = (facet.kind, facet.field)
-        counts = Counter(value for values in known.values() for value in dict.fromkeys(values.get(field, ())))
+        counts = Counter(value for values in values_by_id.values() for value in dict.fromkeys(values.get(field, ())))
         retained = [
             (count, encode_sortable(facet.kind, value).encode(), value)
             for value, count in counts.items()
@@ -268,7 +270,7 @@ class PlanRunner:
         for count, _, value in retained[: facet.limit]:
             subfacets: tuple[FacetResult, ...] = ()
             if facet.subfacets:
-                matching = {key: values for key, values in known.items() if value in values.get(field, ())}
+                matching = {key: values for key, values in values_by_id.items() if value in values.get(field, ())}
                 node = Bool(must=(among, Equal(facet.field, facet.kind, value)))
                 subfacets = self._count_facets(facet.subfacets, matching, node)
             yield ValueCount(value, count, subfacets)

@@ -222,10 +222,10 @@ class OpenSearchEngine(ServerEngine):
     def _values_of(self, document: Json, field: str) -> list[str]:
         return [document["_id"]] if field == "_id" else _stored_values(document, field)
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+    def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
         if self._foreign:
-            return self._foreign.signatures(wanted)
-        return signatures_by_id(self._texts(wanted), self._scheme)
+            return self._foreign.signatures(needs_order)
+        return signatures_by_id(self._texts(needs_order), self._scheme)
 
     def _texts(self, ids: Collection[str]) -> dict[str, str]:
         return read_texts(self._client, self._names, ids)
@@ -239,17 +239,17 @@ class OpenSearchEngine(ServerEngine):
             texts |= {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in self._client.hits(body)}
         return texts
 
-    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+    def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
             # Look up all possible meanings of the references in one request.
-            keys = {reference: [key for _, key in self._meanings(reference)] for reference in wanted}
+            keys = {reference: [key for _, key in self._meanings(reference)] for reference in needs_order}
             order_matters = dict.fromkeys(chain.from_iterable(keys.values()), False)
             for reference, meant in keys.items():
-                order_matters |= {key: order_matters[key] or wanted[reference] for key in meant}
+                order_matters |= {key: order_matters[key] or needs_order[reference] for key in meant}
             signatures = self._foreign.signatures(order_matters)
-            ids = {reference: [key for key in keys[reference] if key in signatures] for reference in wanted}
+            ids = {reference: [key for key in keys[reference] if key in signatures] for reference in needs_order}
             return {reference: (key, signatures[key]) for reference, existing in ids.items() for key in existing[:1]}
-        hits = dict(self._find(wanted, {"_source": [self._names.content]}))
+        hits = dict(self._find(needs_order, {"_source": [self._names.content]}))
         # Key the texts by id, because two references may name the same document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in hits.values()}
         made = signatures_by_id(texts, self._scheme)

@@ -224,12 +224,12 @@ class ForeignTokens:
         repeats = self._client.terms_of(text, self.field.text_field, self.field.name) if text else {}
         return self._recover_signature(repeats, order_matters=True)
 
-    def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents. `wanted` maps each id to True if the order of tokens matters."""
+    def signatures(self, needs_order: Mapping[str, bool]) -> dict[str, Signature]:
+        """Return the signatures of existing documents. `needs_order` says whether the order of tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
-        for ids in batches(wanted, _AT_ONCE):
+        for ids in batches(needs_order, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():
-                signatures[document_id] = self._recover_signature(repeats, order_matters=wanted[document_id])
+                signatures[document_id] = self._recover_signature(repeats, order_matters=needs_order[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
         # If tokens do not determine a signature, compute it from the text, unless the text has changed since the tokens

@@ -400,15 +400,16 @@ class SolrEngine(ServerEngine):
         key = self.collection.names.key
         return {str(row[key]): row[VERSION] for row in documents if isinstance(row.get(VERSION), int)}
 
-    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
-        key, fetch = self.collection.names.key, partial(self._fetch_tokens, with_text=any(wanted.values()))
+    def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
+        key, fetch = self.collection.names.key, partial(self._fetch_tokens, with_text=any(needs_order.values()))
         named = {
-            reference: (str(document[key]), document) for reference, document in self._match_references(wanted, fetch)
+            reference: (str(document[key]), document)
+            for reference, document in self._match_references(needs_order, fetch)
         }
         # If two references name the same document, the order of its tokens matters if it matters for one of them.
         order_matters = {document_id: False for document_id, _ in named.values()}
         for reference, (document_id, _) in named.items():
-            order_matters[document_id] |= wanted[reference]
+            order_matters[document_id] |= needs_order[reference]
         signatures = self._signatures_by_id(dict(named.values()), order_matters)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
@@ -520,23 +521,23 @@ class SolrEngine(ServerEngine):
         body = search_request(self._prepare_plan(plan), self.collection.names, start=start, rows=rows)
         return {"method": "POST", "url": f"{self._client.url}/select", "json": body}
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+    def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
         signatures: dict[str, Signature] = {}
         key = self.collection.names.key
-        for ids in batches(wanted, _FETCHED_AT_ONCE):
-            documents = self._fetch_tokens({key: ids}, with_text=any(wanted[document_id] for document_id in ids))
+        for ids in batches(needs_order, _FETCHED_AT_ONCE):
+            documents = self._fetch_tokens({key: ids}, with_text=any(needs_order[document_id] for document_id in ids))
             # If the key is a number field, Solr returns document 7 for the id "007". Leave out such a document.
-            by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
-            signatures |= self._signatures_by_id(by_id, wanted)
+            by_id = {str(document[key]): document for document in documents if str(document[key]) in needs_order}
+            signatures |= self._signatures_by_id(by_id, needs_order)
         return signatures
 
-    def _signatures_by_id(self, documents: Mapping[str, Json], wanted: Mapping[str, bool]) -> dict[str, Signature]:
+    def _signatures_by_id(self, documents: Mapping[str, Json], needs_order: Mapping[str, bool]) -> dict[str, Signature]:
         """Return the signatures of documents that `_fetch_tokens` returned, keyed by id.
 
-        `wanted` maps each id to True if the order of the document's tokens matters.
+        `needs_order` maps each id to True if the order of the document's tokens matters.
         """
         if self._token_source is not TokenSource.TEXT:
-            return {key: self._signature(document, wanted[key]) for key, document in documents.items()}
+            return {key: self._signature(document, needs_order[key]) for key, document in documents.items()}
         collection = self.collection
         texts = {key: whole_text(document.get(str(collection.content))) for key, document in documents.items()}
         return signatures_by_id(texts, collection.scheme, collection.names.token_encoding)

@@ -171,13 +171,13 @@ class QueryDefaults:
         if name is None or name == TEXT:
             if not self.text_fields:
                 return node
-            clauses = [_set_field(node, self.named(text_field)) for text_field in self.text_fields]
+            clauses = [_set_field(node, self.full_name(text_field)) for text_field in self.text_fields]
             if len(clauses) == 1:
                 return clauses[0]
             return match_any(tuple(replace(clause, weight=0.0) for clause in clauses), node.weight)
-        return _set_field(node, self.named(name))
+        return _set_field(node, self.full_name(name))
 
-    def named(self, name: str) -> str:
+    def full_name(self, name: str) -> str:
         """Return a field's name, with the default namespace if it has none."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name

@@ -581,7 +581,7 @@ def rejoin_words(engine: Engine, of_text: TextWords) -> TextWords:
 
     Keep a hyphen that belongs to the word, as in `well-known`: hardly any document has `wellknown`.
     """
-    if not of_text.broken.size:
+    if not of_text.broken_words.size:
         return of_text
     whole = list(dict.fromkeys(of_text.whole_words()))[:MOST_LOOKED_UP]
     clauses = (Words(word, any_apostrophe="'" in word) for word in whole)

@@ -260,9 +260,11 @@ class _DocumentReader:
         self._names |= {hit.id: hit.name for hit in hits}
         return [hit.id for hit in hits if hit.id not in self.own_ids][:_ROWS]
 
-    def find_with_words(self, clause: Bool[BoundLeaf], seen: Collection[str], most: int) -> tuple[list[str], int]:
-        """Return the ids of at most `most` matching documents not in `seen`, and the number of further matches."""
-        left_out = tuple(self.own_ids.union(seen))
+    def find_with_words(
+        self, clause: Bool[BoundLeaf], excluded_ids: Collection[str], most: int
+    ) -> tuple[list[str], int]:
+        """Return the ids of at most `most` matching documents, without `excluded_ids`, and count further matches."""
+        left_out = tuple(self.own_ids.union(excluded_ids))
         without = (DocumentIds("read documents", ((0.0, left_out),)),) if left_out else ()
         page = self._engine.search(BoundPlan(Bool(must=(clause,), must_not=without)), start=0, rows=most)
         self._names |= {hit.id: hit.name for hit in page.hits}
@@ -452,25 +454,27 @@ class _Verifier:
     def _is_near(self, match: _Match) -> bool:
         return match.distance <= MOST_EDITED * len(self._words)
 
-    def _verdict(self, named: Sequence[_Match], others: Sequence[_Match]) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
-        """Return the verdict and the places; `named` are the named sources, the most similar first."""
-        everything = [*named, *others]
+    def _verdict(
+        self, named_matches: Sequence[_Match], others: Sequence[_Match]
+    ) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
+        """Return the verdict and the places; `named_matches` are those of the named sources, the most similar first."""
+        everything = [*named_matches, *others]
         unexplained = self._count_unexplained(everything)
-        if named:
-            own, alone = named[0], self._count_unexplained(named)
+        if named_matches:
+            own, alone = named_matches[0], self._count_unexplained(named_matches)
             if (placed := self._judge_match(own, min(alone, unexplained))) is not None:
                 return placed
             is_elsewhere = any(len(match.at) == 1 for match in others)
             if self._is_near(own) and not is_elsewhere:
                 return Verdict.STITCHED, self._find_stitches(everything)
             if alone <= MOST_UNEXPLAINED * len(self._words) and not is_elsewhere:
-                return Verdict.STITCHED, self._find_stitches(named)
+                return Verdict.STITCHED, self._find_stitches(named_matches)
         best = min(others, key=_rank, default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
             # If a quotation names a source that the store lacks, it is misattributed if it was given alone; a quotation
             # in a text keeps its verdict.
             is_given = self._is_of_unknown_source and self._quotation.place is None
-            return (Verdict.MISATTRIBUTED if named or is_given else placed[0]), placed[1]
+            return (Verdict.MISATTRIBUTED if named_matches or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
             return Verdict.STITCHED, self._find_stitches(everything)
         return Verdict.ABSENT, ()

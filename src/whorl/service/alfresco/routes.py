@@ -355,8 +355,8 @@ def _entries(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    # `measured` returns nothing unless the query has exactly one source.
-    measured = prepared.measured(ids)
+    # `measure_hits` returns nothing unless the query has exactly one source.
+    measured = prepared.measure_hits(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:
         marked = highlight_hits(prepared, documents, markings(body.highlight))

@@ -409,11 +409,11 @@ class ReadAhead:
 class BodySpeedLimit:
     """Receives a body, and raises an error if the client is too slow.
 
-    `silence` is the maximum time without data, `whole` the maximum time for the whole body, both in seconds.
+    `silence` is the maximum time without data, `total` the maximum time for the whole body, both in seconds.
     """
 
-    def __init__(self, receive: Receive, silence: float, whole: float) -> None:
-        self._receive, self._silence, self._whole = receive, silence, whole
+    def __init__(self, receive: Receive, silence: float, total: float) -> None:
+        self._receive, self._silence, self._total = receive, silence, total
         self._waited, self._received = 0.0, 0
 
     async def __call__(self) -> Message:
@@ -422,7 +422,7 @@ class BodySpeedLimit:
         limits = (
             (self._silence, f"nothing more of the body came for {self._silence:g} s"),
             (at_least, f"the body came slower than {LEAST_BYTES_A_SECOND:,} bytes a second"),
-            (self._whole - self._waited, f"the body was not there within {self._whole:g} s"),
+            (self._total - self._waited, f"the body was not there within {self._total:g} s"),
         )
         seconds, reason = min(limits, key=lambda limit: limit[0])
         loop = asyncio.get_running_loop()
@@ -460,12 +460,12 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` function that returns the body first, and then the original messages."""
     parts = [body]
 
-    async def again() -> Message:
+    async def receive_body_first() -> Message:
         if parts:
             return {"type": "http.request", "body": parts.pop(), "more_body": False}
         return await receive()
 
-    return again
+    return receive_body_first
 
 
 def _too_large(limit: int) -> str:

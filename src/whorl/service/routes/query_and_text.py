@@ -123,7 +123,7 @@ def search_routes(store: Store) -> APIRouter:
         options = options_in(request, SearchOperation)
         prepared = store.prepare(request.query, options, source=request.source)
         page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
-        measured = prepared.measured([hit.id for hit in page.hits])
+        measured = prepared.measure_hits([hit.id for hit in page.hits])
         return Json(values(make_measured_page(request.query, page, prepared.references, measured)))
 
     @router.get("/explain", summary="Explain", response_model=response_type(ExplainedQuery))
