@@ -138,14 +138,15 @@ def test_numbers_use_all_bits_evenly() -> None:
 @given(st.integers(2, 999).flatmap(lambda run: st.tuples(st.just(run), st.integers(1, run))), st.integers(24, 48))
 def test_names(words: tuple[int, int], bits: int) -> None:
     """
-    A scheme can be restored from its name.
+    A scheme can be restored from its name, and from the name before apostrophes were folded.
     """
     scheme = PassageScheme(*words, bits)
     assert PassageScheme.parse(scheme.name) == scheme
+    assert PassageScheme.parse(scheme.name.replace("passages2", "passages1")) == scheme
     assert scheme.window + scheme.hashed_words == scheme.run_words + 1
 
 
-@pytest.mark.parametrize("name", ["", "passages2-t20-k8", "passages1-t20-k8-b32", "passages2-t20-k21-b32"])
+@pytest.mark.parametrize("name", ["", "passages2-t20-k8", "passages3-t20-k8-b32", "passages2-t20-k21-b32"])
 def test_other_names(name: str) -> None:
     """
     Other names are refused with the reason.

@@ -28,7 +28,7 @@ from whorl.request_context import require_time
 Numbers = npt.NDArray[np.uint64]
 _T = TypeVar("_T", bound=np.generic)
 
-_NAME = re.compile(r"passages2-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
+_NAME = re.compile(r"passages[12]-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
 #: Smallest `run_words` that a store can have. The store then finds every shared run of at least this number of words.
 SHORTEST_RUN = 8
 #: A single hash of this number of bits is enough evidence of a shared passage: with ten million stored hashes, only one
@@ -95,6 +95,7 @@ class PassageScheme:
 
     @classmethod
     def parse(cls, name: str) -> Self:
+        """Parse the name of a scheme, or its name before apostrophes were folded, which has the same parameters."""
         match = _NAME.fullmatch(name)
         if not match:
             raise ParameterError(f"there is no passage scheme {name!r:.80}; name one as {cls().name}")

@@ -31,6 +31,7 @@ from whorl.engine.opensearch.document_fields import (
     mapping,
     name_in,
     own_fields,
+    passage_scheme,
     properties_in,
     source,
     text_in,
@@ -41,6 +42,7 @@ from whorl.engine.opensearch.document_fields import (
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_tokens
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document
 
 NAMES = FieldNames(content="body.text", name="title")
@@ -231,3 +233,11 @@ def test_our_fields_are_covered_by_the_pattern(name: str) -> None:
     """
     assert name.startswith(OWN.rstrip("*"))
     assert mapping(FieldNames())[name] == MAPPING[name]
+
+
+def test_passage_field_of_an_older_version() -> None:
+    """
+    The field of an index made before apostrophes were folded has the same parameters, so that a backfill can use it.
+    """
+    field = {"type": "text", "meta": {"scheme": "passages1-t12-k8-b32"}}
+    assert passage_scheme(field) == PassageScheme.for_runs(12)

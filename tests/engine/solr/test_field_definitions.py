@@ -6,9 +6,10 @@ from tests.engine.solr.bare import schema_of
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.field_definitions import definitions, scheme_value
+from whorl.engine.solr.field_definitions import PASSAGE_PROPERTIES, definitions, passage_scheme, scheme_value
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+from whorl.fingerprint.winnowing import PassageScheme
 
 
 def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
@@ -34,3 +35,11 @@ def test_sketches_are_named_by_all_that_they_depend_on() -> None:
     }
     assert len(names) == 6
     assert scheme_value(Scheme().name, SketchScheme()) == scheme_value(Scheme(), SketchScheme())
+
+
+def test_passage_field_of_an_older_version() -> None:
+    """
+    The field of a collection made before apostrophes were folded has the same parameters, so a backfill can use it.
+    """
+    field = {"type": "passages1-t12-k8-b32", **dict.fromkeys(PASSAGE_PROPERTIES, True)}
+    assert passage_scheme(field) == PassageScheme.for_runs(12)

@@ -271,9 +271,7 @@ class RecordDatabase:
 
     def options(self) -> StoreOptions:
         saved = dict(self._read("SELECT key, value FROM meta WHERE key IN ('passages', 'minhash', 'texts')"))
-        # The previous format named its hashes passages1. Their parameters are the same.
-        name = saved["passages"].replace("passages1-", "passages2-") if "passages" in saved else None
-        passages = PassageScheme.parse(name) if name else None
+        passages = PassageScheme.parse(saved["passages"]) if "passages" in saved else None
         return StoreOptions(passages, saved.get("minhash", "whole"), "texts" not in saved)
 
     def set_options(self, options: StoreOptions) -> None:
