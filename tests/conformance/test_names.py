@@ -147,17 +147,3 @@ def test_a_sort_takes_one_of_two_names(prefixed: Store) -> None:
         assert page.hits[0].id == first
         (warning,) = page.warnings
         assert warning.startswith(f"sort: documents that have '{field}' only as ")
-
-
-def test_paths_are_texts(named: Store) -> None:
-    """
-    A path is compared as a text, and a warning says so if it has an axis.
-    """
-    named.index([Document("named path", "a text of its own", "z", {"PATH": "/app:company_home/st:sites/cm:y"})])
-    try:
-        for query, total in (('PATH:"/app:company_home/*"', 1), ('PATH:"/app:company_home//*"', 0)):
-            page = named.search(query)
-            assert (page.total, len(page.warnings)) == (total, not total)
-            assert all("// does not mean any depth" in warning for warning in page.warnings)
-    finally:
-        named.delete(["named path"])

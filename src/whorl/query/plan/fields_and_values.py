@@ -26,7 +26,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from whorl.errors import nearest
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
-from whorl.query.ast import Bound
+from whorl.query.ast import Bound, Pattern, WildcardCharacter, join_pieces
 from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
@@ -188,6 +188,23 @@ def split_name(name: str) -> str:
     'lease 2024 txt'
     """
     return name.translate(_SEPARATORS)
+
+
+def expand_path(pattern: Pattern) -> list[Pattern]:
+    """Return the patterns of the paths that a path with `//` finds: `//` is any number of steps.
+
+    >>> expand_path(("/app:company_home//cm:leases",))
+    [('/app:company_home/cm:leases',), ('/app:company_home/', <WildcardCharacter.ANY: '*'>, '/cm:leases')]
+    """
+    patterns: list[Pattern] = [()]
+    for piece in pattern:
+        first, *others = piece.split("//") if isinstance(piece, str) else [piece]
+        patterns = [(*path, first) for path in patterns]
+        for other in others:
+            patterns = [
+                (*path, *steps, other) for path in patterns for steps in (("/",), ("/", WildcardCharacter.ANY, "/"))
+            ]
+    return [join_pieces(filter(None, path)) for path in patterns]
 
 
 def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Value]) -> _Value | None:

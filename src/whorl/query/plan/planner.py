@@ -44,6 +44,7 @@ from whorl.query.plan.fields_and_values import (
     UnreadableError,
     convert_qualified_name,
     date_of,
+    expand_path,
     format_date,
     range_of,
     split_name,
@@ -264,6 +265,8 @@ def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 #: Maximum number of fields in the error for an unknown field.
 _LISTED_FIELDS = 10
+#: Maximum number of `//` in a path; each doubles the number of its patterns.
+_MOST_AXES = 4
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
 _DATE_PREFIX = re.compile(r"(\d{4}(?:-\d\d){0,2})-?", re.ASCII)
 
@@ -323,13 +326,30 @@ class _Resolver:
         fields = self._find_fields(name, clause.span)
         if not fields:
             return Nothing(_missing_field_message(name))
-        if name == "PATH" and "//" in self._query[clause.span.start : clause.span.end]:
-            self.warnings.append(
-                "PATH is compared as a text here, in which // does not mean any depth; write /* for that"
-            )
-        return self._combine_tests(
-            [*self._valid_field_tests(clause, fields), *self._other_form_tests(clause, fields)], weight
-        )
+        clauses = self._path_clauses(clause) if name == "PATH" else [clause]
+        tests = [test for own in clauses for test in self._valid_field_tests(own, fields)]
+        return self._combine_tests([*tests, *self._other_form_tests(clause, fields)], weight)
+
+    def _path_clauses(self, clause: ast.Leaf) -> list[ast.Leaf]:
+        """Return exact clauses for a path from the root, one for each of its patterns; return others unchanged."""
+        match clause:
+            case ast.Term(text=text) | ast.Phrase(text=text):
+                pattern: Pattern = (text,)
+            case ast.Wildcard(pattern=pattern):
+                text = as_typed(pattern)
+            case _:
+                return [clause]
+        if not text.startswith("/"):
+            return [clause]
+        if (count := text.count("//")) > _MOST_AXES:
+            raise self._error(f"a path can have // {_MOST_AXES} times, got {count}", clause.span)
+        exact, span = ast.Form.EXACT, clause.span
+        return [
+            ast.Wildcard(path, clause.field, exact, span=span)
+            if WildcardCharacter.ANY in path or WildcardCharacter.ONE in path
+            else ast.Phrase("".join(map(str, path)), clause.field, exact, span=span)
+            for path in expand_path(pattern)
+        ]
 
     def _other_form_tests(self, clause: ast.Leaf, fields: list[FieldsByKind]) -> list[_FieldTest]:
         """Return additional tests: for the other form of a qualified name, and for node references.
