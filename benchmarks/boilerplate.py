@@ -30,7 +30,7 @@ import numpy as np
 
 from corpus import DEFAULT_DIRECTORY, Corpus, Downloads, deb_members, decode
 from corpus_texts import texts
-from whorl import Document, ask_common, ask_pairs, duplicates_among
+from whorl import Document, duplicates_among, parse_boilerplate_options, parse_pair_options
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.ingest.extraction.extract_text import html_text
 
@@ -145,9 +145,9 @@ def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -
     """
     place = {document.id: at for at, document in enumerate(documents)}
     labels, began = np.arange(len(documents)), time.perf_counter()
-    common = None if line is None else ask_common(line, ignore_common=True)
+    common = None if line is None else parse_boilerplate_options(line, ignore_common=True)
     with duplicates_among(
-        documents, DuplicatesOptions(ask_pairs("jaccard", threshold, 100), common=common, spanning_only=True)
+        documents, DuplicatesOptions(parse_pair_options("jaccard", threshold, 100), common=common, spanning_only=True)
     ) as duplicates:
         for cluster in duplicates.clusters():
             there = [place[member.id] for member in cluster.members]
@@ -185,9 +185,9 @@ def cost(corpus: Path) -> None:
     labels_of(documents[:50], "80", None)
     rounds = [[labels_of(documents, "80", line)[1] for line in (None, "1%")] for _ in range(3)]
     plain, without = (min(seconds) for seconds in zip(*rounds, strict=True))
-    common = ask_common("1%", ignore_common=True)
+    common = parse_boilerplate_options("1%", ignore_common=True)
     with duplicates_among(
-        documents, DuplicatesOptions(ask_pairs("jaccard", "80", 100), common=common, spanning_only=True)
+        documents, DuplicatesOptions(parse_pair_options("jaccard", "80", 100), common=common, spanning_only=True)
     ) as duplicates:
         residual = duplicates.residual
         assert residual is not None

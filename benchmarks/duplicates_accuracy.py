@@ -26,7 +26,7 @@ from duplicates_processes import say
 from duplicates_truth import Judged, Overlaps, codes, judged, lines_of, truth_of
 from engine_solr import own_solr
 from whorl import Document, Store, open_store
-from whorl.duplicates import ask_pairs, duplicates_among, duplicates_in
+from whorl.duplicates import duplicates_among, duplicates_in, parse_pair_options
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.results import Duplicates
 from whorl.ingest.files import documents_in
@@ -96,7 +96,7 @@ def rows_of(name: str, corpus: Path, folder: Path, cache: Path, *, solr: bool) -
             for metric in METRICS:
                 for percent in PERCENTS:
                     say(f"{name}, {source}, {metric}, {percent} %")
-                    with search(ask_pairs(metric, percent, 95)) as duplicates:
+                    with search(parse_pair_options(metric, percent, 95)) as duplicates:
                         comparison = compared(duplicates, places, right, metric, percent)
                         figures = (
                             name, source, metric, percent, comparison.right, comparison.found, comparison.hits,

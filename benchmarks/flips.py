@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from whorl import Document, Store, open_store
-from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.duplicates import duplicates_in, parse_pair_options
 from whorl.errors import WhorlError
 
 SEED = 20
@@ -75,7 +75,7 @@ def _answers(store: Store) -> tuple[Any, list[str]]:
         answers[f"similar {name}"] = [(candidate.hit.id, candidate.hit.score) for candidate in similar.found]
         answers[f"sources {name}"] = [(source.id, source.words) for source in sources.sources]
         warnings += [*similar.warnings, *sources.warnings]
-    with duplicates_in(store.engine, ask_pairs("jaccard", 60, 95)) as duplicates:
+    with duplicates_in(store.engine, parse_pair_options("jaccard", 60, 95)) as duplicates:
         answers["clusters"] = sorted(
             [member.id for member in cluster.members] for cluster in duplicates.clusters(complete=True)
         )

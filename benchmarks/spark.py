@@ -33,7 +33,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from duplicates_texts import short_texts
-from whorl.duplicates import ask_pairs
+from whorl.duplicates import parse_pair_options
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
@@ -149,7 +149,7 @@ class Steps:
 
 def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     """Search for duplicates, step by step."""
-    texts, question = read(spark, [path]), ask_pairs("jaccard", 80, 95)
+    texts, question = read(spark, [path]), parse_pair_options("jaccard", 80, 95)
     sketching = Sketching(DuplicatesOptions(), FILES_SCHEME)
     documents = load_documents(texts, sketching, parts_of(texts))
     if steps:

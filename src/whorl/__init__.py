@@ -37,8 +37,9 @@ deduplicate     near-duplicates among texts in memory, as a Deduplication: mask,
 duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
 find_in_documents                 the documents that contain texts of a reference, as ReferenceMatches;
                                   ReferenceItem, the matches of one item of the reference
-ask_pairs       checks a user's values and returns PairOptions; ask_common returns BoilerplateOptions; DuplicatesOptions
-                holds all options of a search, with the Granularity of the comparison
+parse_pair_options                checks a user's values and returns PairOptions; parse_boilerplate_options returns
+                                  BoilerplateOptions; DuplicatesOptions holds all options of a search, with the
+                                  Granularity of the comparison
 documents_to_remove               the members of clusters that can be deleted; Keep, the retention policy
 Pair, Cluster, Member             the results; Version, a member in a cluster sorted by version, with its UnsharedText;
                 with_words fills in the words of versions; PairColumns, ClusterColumns, many results as arrays
@@ -75,9 +76,9 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Granularity as Granularity
     from whorl.duplicates.options import PairOptions as PairOptions
-    from whorl.duplicates.options import ask_pairs as ask_pairs
+    from whorl.duplicates.options import parse_pair_options as parse_pair_options
     from whorl.duplicates.remove_common_shingles import BoilerplateOptions as BoilerplateOptions
-    from whorl.duplicates.remove_common_shingles import ask_common as ask_common
+    from whorl.duplicates.remove_common_shingles import parse_boilerplate_options as parse_boilerplate_options
     from whorl.duplicates.results import Cluster as Cluster
     from whorl.duplicates.results import ClusterColumns as ClusterColumns
     from whorl.duplicates.results import Duplicates as Duplicates

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store
-from whorl.duplicates import Keep, ask_common, ask_pairs, documents_to_remove, duplicates_among, duplicates_in
+from whorl.duplicates import (
+    Keep,
+    documents_to_remove,
+    duplicates_among,
+    duplicates_in,
+    parse_boilerplate_options,
+    parse_pair_options,
+)
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.results import with_words
 
@@ -41,7 +48,7 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
     worths = {document.id: worth(document, field) for document in collection}
     chosen = 0
     with duplicates_in(
-        store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), keep=Keep.parse(keep)), names=store.names
+        store.engine, DuplicatesOptions(parse_pair_options("jaccard", 50, 95), keep=Keep.parse(keep)), names=store.names
     ) as duplicates:
         for cluster in duplicates.clusters(complete=True, keep=Keep("first")):
             known = [value for member in cluster.members if (value := worths[member.id]) is not None]
@@ -61,7 +68,9 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
     dates = {document.id: worth(document, "created") for document in collection}
     texts = {document.id: document.text.split() for document in collection}
     several = 0
-    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), date="created")) as duplicates:
+    with duplicates_in(
+        store.engine, DuplicatesOptions(parse_pair_options("jaccard", 50, 95), date="created")
+    ) as duplicates:
         for cluster in duplicates.clusters(versions=True):
             cluster_with_words = with_words(cluster, duplicates.read_texts, duplicates.scheme)
             ids = [version.member.id for version in cluster_with_words.versions]
@@ -83,7 +92,7 @@ def test_common_text_is_left_out(store: Store, collection: list[Document]) -> No
     """
     Without common text, a store gives the same pairs and shares as its documents, because it reads their texts.
     """
-    common, question = ask_common("2", ignore_common=True), ask_pairs("jaccard", 30, 95)
+    common, question = parse_boilerplate_options("2", ignore_common=True), parse_pair_options("jaccard", 30, 95)
     with duplicates_among(
         collection, DuplicatesOptions(question, scheme=store.engine.scheme, common=common)
     ) as duplicates:

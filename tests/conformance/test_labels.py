@@ -11,7 +11,7 @@ import pytest
 from tests import opensearch_runtime, solr_runtime
 from tests.conformance.engines import ENGINES
 from whorl import Document, Store, open_store
-from whorl.duplicates import Keep, ask_pairs, duplicates_in
+from whorl.duplicates import Keep, duplicates_in, parse_pair_options
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.protocol import ClusterLabel
@@ -52,7 +52,7 @@ def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]
 
 def written(store: Store, keep: str = "first") -> LabelCounts:
     with duplicates_in(
-        store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=Keep.parse(keep))
+        store.engine, DuplicatesOptions(parse_pair_options("jaccard", 80, 100), keep=Keep.parse(keep))
     ) as duplicates:
         return write_ids(store.engine, duplicates.clusters(complete=True, keep=Keep.parse(keep)))
 

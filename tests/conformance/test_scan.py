@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.test_similar import shares, windows
 from whorl import Document, Store
-from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.duplicates import duplicates_in, parse_pair_options
 
 
 def test_a_scan_gives_each_document_once(
@@ -53,7 +53,7 @@ def test_duplicates_equal_plain_sets_of_shingles(store: Store, collection: list[
             )
             if most >= 0.5:
                 expected.add(frozenset((a.id, b.id)))
-    with duplicates_in(store.engine, ask_pairs(metric, 50, 95)) as duplicates:
+    with duplicates_in(store.engine, parse_pair_options(metric, 50, 95)) as duplicates:
         there = {frozenset((pair.a.id, pair.b.id)) for pair in duplicates.pairs()}
     assert there <= expected
     assert len(there) >= 0.95 * len(expected)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.duplicates import prefix_filter, thread_ranges
-from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.options import parse_pair_options
 from whorl.duplicates.prefix_filter import LevelMembers
 from whorl.duplicates.prefix_lengths import rounds
 from whorl.duplicates.sketch_arrays import Sketches
@@ -31,7 +31,7 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
         for size in chance.integers(1, 64, int(chance.integers(1, 60)))
     ]
     sketches = Sketches.from_sketches(several, scheme)
-    one = rounds(ask_pairs(metric, 60, 95), 64)[0]
+    one = rounds(parse_pair_options(metric, 60, 95), 64)[0]
     places = np.lexsort((np.arange(len(several)), sketches.sizes))
     members = LevelMembers.choose(sketches, one, places, np.arange(1, places.size + 1) % 3 - 1, 0)
     member_bits = max(1, (places.size - 1).bit_length())

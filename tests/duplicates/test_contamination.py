@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from whorl.duplicates import contamination
 from whorl.duplicates.contamination import find_in_documents, normalize_texts
-from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
@@ -29,7 +29,7 @@ def grams(text: str, size: int) -> set[tuple[str, ...]]:
 
 
 def options_of(metric: str = "containment", threshold: float = 80, size: int = 8, **more: object) -> DuplicatesOptions:
-    return DuplicatesOptions(ask_pairs(metric, threshold, 95), scheme=Scheme(shingle_size=size), **more)  # type: ignore[arg-type]
+    return DuplicatesOptions(parse_pair_options(metric, threshold, 95), scheme=Scheme(shingle_size=size), **more)  # type: ignore[arg-type]
 
 
 def longest_common_run(a: list[str], b: list[str]) -> int:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates.options import DuplicatesOptions, PairOptions, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, PairOptions, parse_pair_options
 from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import PAIR_METRICS, Metric, least_overlap
@@ -37,7 +37,7 @@ def test_invalid_pair_options_are_refused(metric: str, threshold: int, recall: i
     An invalid metric or number raises an error that names it.
     """
     with pytest.raises(ParameterError, match=named):
-        ask_pairs(metric, threshold, recall)
+        parse_pair_options(metric, threshold, recall)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,9 @@ def test_options_of_another_type(wrong: Any) -> None:
     """
     Options of another type are an error that names the right ones.
     """
-    with pytest.raises(ParameterError, match=r"options must be DuplicatesOptions, or those of ask_pairs\(\), got"):
+    with pytest.raises(
+        ParameterError, match=r"options must be DuplicatesOptions, or those of parse_pair_options\(\), got"
+    ):
         DuplicatesOptions.from_options(wrong)
 
 
@@ -124,13 +126,15 @@ def test_percentages_become_exact_fractions() -> None:
     """
     Percentages become exact fractions, down to a ten thousandth of a percent.
     """
-    assert ask_pairs("similarity", 80, "99.9") == PairOptions(Metric.JACCARD, Fraction(4, 5), Fraction(999, 1000))
-    assert ask_pairs("jaccard", 0.8, "0.95") == PairOptions()
-    assert ask_pairs("containment", "1e-6", 100).threshold == Fraction(1, 10**6)
+    assert parse_pair_options("similarity", 80, "99.9") == PairOptions(
+        Metric.JACCARD, Fraction(4, 5), Fraction(999, 1000)
+    )
+    assert parse_pair_options("jaccard", 0.8, "0.95") == PairOptions()
+    assert parse_pair_options("containment", "1e-6", 100).threshold == Fraction(1, 10**6)
     with pytest.raises(ParameterError, match=r"steps of a ten thousandth of a percent, got 80\.00001 %"):
-        ask_pairs("jaccard", "80.00001", 95)
+        parse_pair_options("jaccard", "80.00001", 95)
     with pytest.raises(ParameterError, match=r"got 70\.00000000000001 %; round it to four decimals"):
-        ask_pairs("jaccard", 0.1 * 7, 95)
+        parse_pair_options("jaccard", 0.1 * 7, 95)
     for wrong in (Fraction(0), Fraction(2)):
         with pytest.raises(ParameterError, match="recall must be a fraction above 0 and at most 1"):
             PairOptions(recall=wrong)

@@ -15,14 +15,19 @@ import pytest
 from tests.duplicates.results import clusters
 from tests.duplicates.sets import COMPLETE, SMALL, numbers, sketches_of
 from whorl import Document, open_store
-from whorl.duplicates.options import DuplicatesOptions, ask_pairs
-from whorl.duplicates.remove_common_shingles import BoilerplateOptions, ask_common, frequent_hashes, remove_boilerplate
+from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
+from whorl.duplicates.remove_common_shingles import (
+    BoilerplateOptions,
+    frequent_hashes,
+    parse_boilerplate_options,
+    remove_boilerplate,
+)
 from whorl.duplicates.run import duplicates_among, duplicates_in
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 
-PAIR_OPTIONS = ask_pairs("jaccard", 60, 100)
+PAIR_OPTIONS = parse_pair_options("jaccard", 60, 100)
 
 
 def words(chance: random.Random, count: int) -> str:
@@ -112,7 +117,7 @@ def test_pairs_by_residual_shingles_equal_a_plain_comparison() -> None:
             texts = [form.text for form in FORMS if form.id in (a, b)]
             if (both and Fraction(len(both), size) >= Fraction(threshold, 100)) or texts[0] == texts[1]:
                 expected.add(frozenset((a, b)))
-        options = ask_pairs(metric, threshold, 100)
+        options = parse_pair_options(metric, threshold, 100)
         with duplicates_among(
             FORMS, DuplicatesOptions(options, common=BoilerplateOptions("3", is_ignored=True))
         ) as duplicates:
@@ -248,17 +253,17 @@ def test_options_from_arguments() -> None:
     """
     No option means no boilerplate, ignoring alone means above 1 %, and invalid frequencies raise errors.
     """
-    assert ask_common(None) is None
-    assert ask_common(None, ignore_common=True) == BoilerplateOptions("1%", (), is_ignored=True)
-    assert ask_common(None, ("a",)) == BoilerplateOptions(None, ("a",))
+    assert parse_boilerplate_options(None) is None
+    assert parse_boilerplate_options(None, ignore_common=True) == BoilerplateOptions("1%", (), is_ignored=True)
+    assert parse_boilerplate_options(None, ("a",)) == BoilerplateOptions(None, ("a",))
     for above in ("", "0", "101%", "-1"):
         with pytest.raises(ParameterError, match="common text is set by"):
-            ask_common(above)
+            parse_boilerplate_options(above)
     with pytest.raises(ParameterError, match="above must be text, got 5; such as '50' or '1%'"):
-        ask_common(5)  # type: ignore[arg-type]
+        parse_boilerplate_options(5)  # type: ignore[arg-type]
     for boilerplate in ("one text", b"one text", [5]):
         with pytest.raises(ParameterError, match="boilerplate must be a list of texts, got"):
-            ask_common(boilerplate=boilerplate)  # type: ignore[arg-type]
+            parse_boilerplate_options(boilerplate=boilerplate)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="say which text is common"):
         BoilerplateOptions(None)
     with (

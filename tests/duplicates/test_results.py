@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.duplicates.results import clusters, ids
 from tests.families import family_documents, shingles, true_components, true_pairs
 from whorl import Document
-from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
 from whorl.duplicates.results import PairColumns, compare_versions, documents_to_remove, version_order
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
@@ -36,7 +36,7 @@ def test_pairs_and_clusters_equal_a_plain_comparison(metric: str, percent: int) 
     expected = true_pairs(DOCUMENTS, metric, percent)
     texts = {document.id: shingles(document.text) for document in DOCUMENTS}
     assert len(expected) > 30
-    with duplicates_among(DOCUMENTS, ask_pairs(metric, percent, 100)) as duplicates:
+    with duplicates_among(DOCUMENTS, parse_pair_options(metric, percent, 100)) as duplicates:
         pairs = list(duplicates.pairs())
         assert duplicates.count_pairs() == len(pairs)
         assert set(ids(iter(pairs))) == set(expected)
@@ -54,7 +54,7 @@ def test_pairs_and_clusters_equal_a_plain_comparison(metric: str, percent: int) 
         for complete in clusters(duplicates, complete=True):
             assert all(frozenset(pair) in expected for pair in combinations(complete, 2))
     with duplicates_among(
-        DOCUMENTS, DuplicatesOptions(ask_pairs(metric, percent, 100), spanning_only=True)
+        DOCUMENTS, DuplicatesOptions(parse_pair_options(metric, percent, 100), spanning_only=True)
     ) as duplicates:
         assert clusters(duplicates) == true_components(expected)
 
@@ -69,7 +69,7 @@ def test_all_copies_are_reported(tmp_path: Path) -> None:
         Document("edited", f"{text} and more"),
         *(Document(f"short {number}", "four words are few") for number in range(2)),
     ]
-    with duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as duplicates:
+    with duplicates_among(documents, parse_pair_options("jaccard", 80, 95)) as duplicates:
         pairs = list(duplicates.pairs())
         assert [pair.shares.jaccard for pair in pairs].count(1.0) == 6
         assert len(pairs) == duplicates.count_pairs() == 10
@@ -92,7 +92,7 @@ def test_a_chain_is_one_component_and_several_complete_clusters() -> None:
     versions = [
         Document(f"v{step}", " ".join([f"x{at}" for at in range(step * 20)] + words[step * 20 :])) for step in range(10)
     ]
-    with duplicates_among(versions, ask_pairs("jaccard", 80, 95)) as duplicates:
+    with duplicates_among(versions, parse_pair_options("jaccard", 80, 95)) as duplicates:
         assert clusters(duplicates) == {frozenset(version.id for version in versions)}
         complete = clusters(duplicates, complete=True)
     assert len(complete) > 2
@@ -109,7 +109,7 @@ def test_retention_policies_choose_the_document_to_keep() -> None:
     documents = [Document("a", text), Document("b", f"{text} more"), Document("c", f"{text} more"), Document("d", text)]
     dates = {"a": 5.0, "b": None, "c": 9.0, "d": 9.0}
     with duplicates_among(
-        documents, ask_pairs("jaccard", 80, 95), dates=lambda document: dates[document.id]
+        documents, parse_pair_options("jaccard", 80, 95), dates=lambda document: dates[document.id]
     ) as duplicates:
         retained = {}
         for keep in ("first", "longest", "newest"):
@@ -117,7 +117,7 @@ def test_retention_policies_choose_the_document_to_keep() -> None:
             retained[keep] = {"a", "b", "c", "d"} - others
     assert retained == {"first": {"a"}, "longest": {"b"}, "newest": {"c"}}
     with (
-        duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as duplicates,
+        duplicates_among(documents, parse_pair_options("jaccard", 80, 95)) as duplicates,
         pytest.raises(ParameterError, match="--keep newest:COLUMN"),
     ):
         list(documents_to_remove(duplicates.clusters(complete=True), "newest"))
@@ -130,7 +130,7 @@ def test_too_short_documents_depend_on_the_scheme() -> None:
     With shingles of three words, documents of two words are too short, and the message says three.
     """
     documents = [Document("a", "to be"), Document("b", "to be or not"), Document("c", "to be or not")]
-    pair_options = ask_pairs("jaccard", 80, 95)
+    pair_options = parse_pair_options("jaccard", 80, 95)
     with duplicates_among(
         documents, DuplicatesOptions(pair_options, scheme=Scheme(shingle_size=3), workers=1)
     ) as duplicates:

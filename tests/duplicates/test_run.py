@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.duplicates.results import clusters, ids
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
-from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
@@ -61,7 +61,7 @@ def test_a_stopped_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     # Produce results before all of these few texts are read.
     monkeypatch.setattr("whorl.fingerprint.fingerprint_texts.LARGE", 1)
     many = [Document(f"{turn}/{document.id}", document.text) for turn in range(6) for document in DOCUMENTS][:1_600]
-    pair_options = ask_pairs("jaccard", 80, 95)
+    pair_options = parse_pair_options("jaccard", 80, 95)
     with (
         suppress(KeyboardInterrupt),
         duplicates_among(stopping(), DuplicatesOptions(pair_options, state=tmp_path / "state", workers=1)),
@@ -84,7 +84,7 @@ def test_further_documents_are_compared_with_all_earlier_ones(tmp_path: Path, sp
     The documents of three days, in three runs, give the pairs and clusters of a single run; --new selects the pairs of
     the last day.
     """
-    pair_options = ask_pairs("jaccard", 50, 100)
+    pair_options = parse_pair_options("jaccard", 50, 100)
     days = [DOCUMENTS[:150], DOCUMENTS[150:250], DOCUMENTS[250:]]
     before: set[frozenset[str]] = set()
     for day in days:
@@ -111,13 +111,13 @@ def test_documents_stay_new_until_the_results_are_written(tmp_path: Path, change
     A run that fails while its results are written leaves its documents new, also if the next run has another threshold;
     after a complete run they are known.
     """
-    options = DuplicatesOptions(ask_pairs("jaccard", 50, 100), state=tmp_path / "state")
+    options = DuplicatesOptions(parse_pair_options("jaccard", 50, 100), state=tmp_path / "state")
     with duplicates_among(DOCUMENTS[:150], options):
         pass
     with pytest.raises(OSError, match="full"), duplicates_among(DOCUMENTS[150:], options):
         raise OSError("full")
     if changed:
-        options = DuplicatesOptions(ask_pairs("jaccard", 40, 100), state=tmp_path / "state")
+        options = DuplicatesOptions(parse_pair_options("jaccard", 40, 100), state=tmp_path / "state")
     old = {document.id for document in DOCUMENTS[:150]}
     expected = {pair for pair in true_pairs(DOCUMENTS, "jaccard", 40 if changed else 50) if pair - old}
     for pairs in (expected, set()):
@@ -129,7 +129,7 @@ def test_another_run_leaves_the_documents_of_a_failed_one_new(tmp_path: Path) ->
     """
     After a failed run, a run over other documents leaves its documents new.
     """
-    options = DuplicatesOptions(ask_pairs("jaccard", 50, 100), state=tmp_path / "state")
+    options = DuplicatesOptions(parse_pair_options("jaccard", 50, 100), state=tmp_path / "state")
     with pytest.raises(OSError, match="full"), duplicates_among(DOCUMENTS[:150], options):
         raise OSError("full")
     with duplicates_among(DOCUMENTS[150:160], options):
@@ -146,7 +146,7 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     """
     A store that changes between two runs with one state gives the results of a run without state.
     """
-    pair_options = ask_pairs("jaccard", 50, 100)
+    pair_options = parse_pair_options("jaccard", 50, 100)
     with open_store(tmp_path / "store") as store:
         store.index(DOCUMENTS)
         with duplicates_in(store.engine, DuplicatesOptions(pair_options, state=tmp_path / "state")) as duplicates:
@@ -164,14 +164,14 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
                 assert set(ids(duplicates.pairs())) == expected
                 assert duplicates.documents == len(now)
         with duplicates_in(
-            store.engine, DuplicatesOptions(ask_pairs("jaccard", 90, 100), state=tmp_path / "state")
+            store.engine, DuplicatesOptions(parse_pair_options("jaccard", 90, 100), state=tmp_path / "state")
         ) as duplicates:
             assert set(ids(duplicates.pairs())) == set(true_pairs(now, "jaccard", 90))
 
 
 def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
     with duplicates_among(
-        documents, DuplicatesOptions(ask_pairs("jaccard", 50, 95), state=folder, spanning_only=True)
+        documents, DuplicatesOptions(parse_pair_options("jaccard", 50, 95), state=folder, spanning_only=True)
     ) as duplicates:
         return [len(cluster.members) for cluster in duplicates.clusters()]
 
@@ -184,7 +184,7 @@ def test_a_cluster_survives_the_loss_of_its_connecting_document(tmp_path: Path) 
     """
     words = [f"w{at}" for at in range(58)]
     crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
-    folder, pair_options = tmp_path / "state", ask_pairs("jaccard", 50, 95)
+    folder, pair_options = tmp_path / "state", parse_pair_options("jaccard", 50, 95)
     with duplicates_among(crowd, DuplicatesOptions(pair_options, state=folder, spanning_only=True)) as duplicates:
         assert [len(cluster.members) for cluster in duplicates.clusters()] == [600]
         links = Counter(document_id for pair in ids(duplicates.pairs()) for document_id in pair)
@@ -206,7 +206,7 @@ def test_an_unchanged_last_document_of_a_repeated_id_counts(tmp_path: Path) -> N
     repeated: list[str] = []
     with duplicates_among(
         [between, *others, before, Document("y", before.text)],
-        DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state"),
+        DuplicatesOptions(parse_pair_options("jaccard", 100, 95), state=tmp_path / "state"),
         on_repeated=repeated.append,
     ) as duplicates:
         assert clusters(duplicates) == {frozenset("xy")}
@@ -222,7 +222,7 @@ def test_repeated_ids_are_reported() -> None:
     documents = [Document("x", other), Document("x", text), *fillers, Document("y", other), Document("y", text)]
     repeated: list[str] = []
     with duplicates_among(
-        [*documents, Document("x", text)], ask_pairs("jaccard", 100, 95), on_repeated=repeated.append
+        [*documents, Document("x", text)], parse_pair_options("jaccard", 100, 95), on_repeated=repeated.append
     ) as duplicates:
         assert clusters(duplicates) == {frozenset("xy")}
     assert repeated == ["x", "y", "x"]
@@ -236,7 +236,7 @@ def test_a_repeated_document_gets_its_new_name(tmp_path: Path) -> None:
     for name in ("old", "new"):
         with duplicates_among(
             [Document("a", text, name=name), Document("b", text)],
-            DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=tmp_path / "s"),
+            DuplicatesOptions(parse_pair_options("jaccard", 80, 95), state=tmp_path / "s"),
         ) as duplicates:
             assert [member.name for cluster in duplicates.clusters() for member in cluster.members] == [name, ""]
 
@@ -253,7 +253,9 @@ def test_short_and_repeated_texts(texts: list[str], size: int) -> None:
     """
     scheme = Scheme(shingle_size=size)
     documents = [Document(str(number), text) for number, text in enumerate([*texts, *texts])]
-    with duplicates_among(documents, DuplicatesOptions(ask_pairs("jaccard", 100, 100), scheme=scheme)) as duplicates:
+    with duplicates_among(
+        documents, DuplicatesOptions(parse_pair_options("jaccard", 100, 100), scheme=scheme)
+    ) as duplicates:
         there = duplicates.members(range(len(documents)))
         sizes = {member.id: member.size for member in there.values()}
         together = duplicates.count_pairs()
@@ -268,7 +270,7 @@ def test_results_are_read_before_the_search_is_closed(tmp_path: Path, *, has_sta
     """
     Pairs and clusters that are first read after the end of the search are an error that names the remedy.
     """
-    options = DuplicatesOptions(ask_pairs("jaccard", 30, 95), state=tmp_path / "state" if has_state else None)
+    options = DuplicatesOptions(parse_pair_options("jaccard", 30, 95), state=tmp_path / "state" if has_state else None)
     documents = [Document(name, "one two three four five six seven") for name in "ab"]
     with duplicates_among(documents, options) as duplicates:
         pairs = duplicates.pairs()
@@ -282,7 +284,7 @@ def test_a_reference_keeps_no_state(tmp_path: Path) -> None:
     """
     A reference together with a state is an error, since the state would lack the pairs within the reference.
     """
-    options = ask_pairs("jaccard", 80, 95)
+    options = parse_pair_options("jaccard", 80, 95)
     with (
         pytest.raises(ParameterError, match="a run of its own"),
         duplicates_among([], DuplicatesOptions(options, state=tmp_path / "state"), reference=DOCUMENTS),
@@ -311,7 +313,7 @@ def test_a_repeated_text_is_sketched_once(monkeypatch: pytest.MonkeyPatch, tmp_p
     many = [Document(str(at), text) for at in range(5_000)]
     for folder in (tmp_path, None):
         with duplicates_among(
-            many, DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=folder, workers=1)
+            many, DuplicatesOptions(parse_pair_options("jaccard", 80, 95), state=folder, workers=1)
         ) as duplicates:
             assert [len(cluster.members) for cluster in duplicates.clusters()] == [5_000]
     assert 0 < read < 50
@@ -330,7 +332,7 @@ def test_the_digest_of_an_unchanged_text_is_made_once(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("whorl.duplicates.run._digest", counting)
     for documents in (DOCUMENTS, [*DOCUMENTS, Document("new", "a text that was not there before this run")]):
-        with duplicates_among(documents, DuplicatesOptions(ask_pairs("jaccard", 80, 95), state=tmp_path)):
+        with duplicates_among(documents, DuplicatesOptions(parse_pair_options("jaccard", 80, 95), state=tmp_path)):
             assert made == Counter(document.id for document in documents)
         made.clear()
 
@@ -339,7 +341,7 @@ def test_a_search_stops_at_its_deadline() -> None:
     """
     A cancelled search stops, both while reading and while comparing.
     """
-    pair_options = ask_pairs("jaccard", 80, 95)
+    pair_options = parse_pair_options("jaccard", 80, 95)
 
     def documents(most: int) -> Iterator[Document]:
         for number, document in enumerate(DOCUMENTS, start=1):
@@ -366,7 +368,7 @@ def test_documents_of_different_parts_make_no_pairs(tmp_path: Path) -> None:
     every = true_pairs(DOCUMENTS, "jaccard", 80)
     pairs = {pair: share for pair, share in every.items() if len({languages[document_id] for document_id in pair}) == 1}
     assert pairs
-    pair_options = ask_pairs("jaccard", 80, 100)
+    pair_options = parse_pair_options("jaccard", 80, 100)
     for folder in (None, tmp_path / "state", tmp_path / "state"):
         with duplicates_among(parted, DuplicatesOptions(pair_options, within="lang", state=folder)) as duplicates:
             assert set(ids(duplicates.pairs())) == set(pairs)
@@ -391,7 +393,7 @@ def test_a_state_refuses_another_retention_column(tmp_path: Path) -> None:
     A state is tied to its retention policy: ranks by another column cannot be compared with new ones.
     """
     documents = [replace(document, properties={"quality": at}) for at, document in enumerate(DOCUMENTS[:9])]
-    pair_options = ask_pairs("jaccard", 80, 95)
+    pair_options = parse_pair_options("jaccard", 80, 95)
     with duplicates_among(
         documents, DuplicatesOptions(pair_options, keep=Keep("largest", "quality"), state=tmp_path / "state")
     ) as duplicates:
@@ -410,7 +412,7 @@ def test_the_error_of_a_store_without_texts_names_the_reason(tmp_path: Path) -> 
     """
     with open_store(tmp_path / "store", no_text=True) as store:
         store.index([Document("a", "some words of a text in a store")])
-        ask = duplicates_in(store.engine, ask_pairs("jaccard", 50, 95))
+        ask = duplicates_in(store.engine, parse_pair_options("jaccard", 50, 95))
         with pytest.raises(NoSketchesError, match="the store keeps no texts") as raised, ask:
             pass
     assert "solr" not in str(raised.value)

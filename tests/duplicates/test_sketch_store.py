@@ -17,7 +17,7 @@ import pytest
 from tests.families import family_documents
 from tests.plain import sketch_of
 from whorl.duplicates.all_pairs import find_pairs
-from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.options import parse_pair_options
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore
@@ -257,7 +257,7 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
     A large file gives the same hashes and pairs, whether it stays mapped, is released after each batch, or is read.
     """
     documents = family_documents(40)
-    pair_options = ask_pairs("jaccard", 50, 95)
+    pair_options = parse_pair_options("jaccard", 50, 95)
     actual = []
     # Mapped and kept, mapped and released, and read.
     for much, with_a_page in ((1 << 26, 1 << 16), (0, 1 << 16), (0, 8)):

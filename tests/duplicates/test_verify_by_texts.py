@@ -10,7 +10,7 @@ import pytest
 from tests.duplicates.results import ids
 from tests.families import family_documents, shingles, true_pairs
 from whorl import Document, open_store
-from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.run import duplicates_in
 from whorl.duplicates.verify_by_texts import _groups_to_read
@@ -31,7 +31,7 @@ def test_a_store_gives_the_pairs_of_its_documents(tmp_path: Path) -> None:
         store.index(documents)
         for metric, percent in (("jaccard", 80), ("jaccard", 90), ("containment", 80)):
             expected = set(true_pairs(documents, metric, percent))
-            with duplicates_in(store.engine, ask_pairs(metric, percent, 95)) as duplicates:
+            with duplicates_in(store.engine, parse_pair_options(metric, percent, 95)) as duplicates:
                 there = set(ids(duplicates.pairs()))
                 assert duplicates.documents == len(documents)
             assert there <= expected
@@ -51,14 +51,14 @@ def test_equal_sketches_of_different_texts_are_no_copies(tmp_path: Path) -> None
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", " ".join(words)), Document("b", " ".join(words)), Document("edited", edited)])
         with duplicates_in(
-            store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state")
+            store.engine, DuplicatesOptions(parse_pair_options("jaccard", 100, 95), state=tmp_path / "state")
         ) as duplicates:
             assert ids(duplicates.pairs()) == [frozenset(("a", "b"))]
         with duplicates_in(
-            store.engine, DuplicatesOptions(ask_pairs("jaccard", 100, 95), state=tmp_path / "state")
+            store.engine, DuplicatesOptions(parse_pair_options("jaccard", 100, 95), state=tmp_path / "state")
         ) as duplicates:
             assert ids(duplicates.pairs()) == [frozenset(("a", "b"))]
-        with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95)) as duplicates:
+        with duplicates_in(store.engine, parse_pair_options("jaccard", 80, 95)) as duplicates:
             (cluster,) = duplicates.clusters()
             assert [member.id for member in cluster.members] == ["a", "b", "edited"]
             assert [match.is_exact for match in cluster.matches] == [True, False, False]
@@ -72,12 +72,12 @@ def test_undecided_pairs_are_verified_by_texts(tmp_path: Path, monkeypatch: pyte
     near = Document("near", " ".join([*words[:5_450], "and", "no", "more"]))
     with open_store(tmp_path / "store") as store:
         store.index([Document("whole", " ".join(words)), near])
-        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as duplicates:
+        with duplicates_in(store.engine, parse_pair_options("jaccard", 90, 95)) as duplicates:
             (pair,) = duplicates.pairs()
             # The first text has 5,446 of the 5,996 shingles of the second, and three more.
             assert (pair.is_exact, pair.shares.jaccard) == (True, 5_446 / 5_999)
         monkeypatch.setattr(store.engine, "texts", lambda ids: {})
-        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 95)) as duplicates:
+        with duplicates_in(store.engine, parse_pair_options("jaccard", 90, 95)) as duplicates:
             (pair,) = duplicates.pairs()
             assert not pair.is_exact
 

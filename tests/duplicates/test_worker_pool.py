@@ -16,7 +16,7 @@ from tests.duplicates.results import clusters, ids
 from tests.families import family_documents
 from whorl.duplicates import worker_pool
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among
 from whorl.duplicates.sketching import Sketching
@@ -25,7 +25,7 @@ from whorl.ingest.rows import text_rows as lines
 from whorl.model import Document
 
 DOCUMENTS = family_documents(60)
-PAIR_OPTIONS = ask_pairs("jaccard", 50, 95)
+PAIR_OPTIONS = parse_pair_options("jaccard", 50, 95)
 #: A program without `if __name__ == "__main__"`, that searches in a daemonic process and in a thread.
 PROGRAM = """
 import multiprocessing

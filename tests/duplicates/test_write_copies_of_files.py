@@ -23,7 +23,7 @@ from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
 from whorl.duplicates import write_copies_of_files
 from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import DuplicatesOptions, ask_pairs
+from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.write_copies_of_files import (
@@ -60,7 +60,7 @@ def read_table(file: Path) -> pa.Table:
 def decisions_of(reading: InputReader, keep: Keep, *, with_columns: bool = True) -> Iterator[RetentionDecisions]:
     with duplicates_among(
         reading.documents(),
-        DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=keep),
+        DuplicatesOptions(parse_pair_options("jaccard", 80, 100), keep=keep),
         on_repeated=reading.note_repeated,
     ) as duplicates:
         yield decide_retention(duplicates.clusters(complete=True, keep=keep), with_columns=with_columns)
@@ -528,7 +528,7 @@ def test_repeated_ids_are_refused(tmp_path: Path) -> None:
             pytest.raises(ParameterError, match="--id-column"),
             duplicates_among(
                 reading.documents(),
-                DuplicatesOptions(ask_pairs("jaccard", 80, 100), state=state),
+                DuplicatesOptions(parse_pair_options("jaccard", 80, 100), state=state),
                 on_repeated=reading.note_repeated,
             ),
         ):

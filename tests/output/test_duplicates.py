@@ -14,7 +14,7 @@ import pytest
 
 from tests.families import family_documents
 from whorl.duplicates import results
-from whorl.duplicates.options import ask_pairs
+from whorl.duplicates.options import parse_pair_options
 from whorl.duplicates.results import Cluster, Member, Pair, UnsharedText, Version
 from whorl.duplicates.run import duplicates_among
 from whorl.model import Document
@@ -250,7 +250,7 @@ def test_documents_left_out_are_counted_by_reason() -> None:
     """
     texts = ["one two", "one two three four five", "", "one two three four five"]
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
-    question = ask_pairs("jaccard", 50, 95)
+    question = parse_pair_options("jaccard", 50, 95)
     with duplicates_among(documents, question) as duplicates:
         assert not_compared_lines(duplicates) == ["2 documents of fewer than 5 words were not compared"]
         duplicates.without_sketch = 1
@@ -287,7 +287,9 @@ def test_lines_are_the_same_to_the_byte(new: bool, at_once: int, monkeypatch: py
     monkeypatch.setattr(results, "_PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(results, "_MEMBERS_AT_ONCE", at_once)
     collection = documents(at_once)
-    with duplicates_among(collection[40:], ask_pairs("jaccard", 40, 100), reference=collection[:40]) as duplicates:
+    with duplicates_among(
+        collection[40:], parse_pair_options("jaccard", 40, 100), reference=collection[:40]
+    ) as duplicates:
         assert duplicates.is_counted
         expected, written = io.StringIO(), io.StringIO()
         count = write_pairs(duplicates.pairs(new=new), "json", expected)
@@ -308,7 +310,9 @@ def test_no_output_without_duplicates() -> None:
     """
     Without similar documents no line is written.
     """
-    with duplicates_among([Document("a", "one two three four five six")], ask_pairs("jaccard", 80, 95)) as duplicates:
+    with duplicates_among(
+        [Document("a", "one two three four five six")], parse_pair_options("jaccard", 80, 95)
+    ) as duplicates:
         out = io.StringIO()
         assert write_pair_lines(duplicates.pairs_in_columns(), out) == 0
         assert write_cluster_lines(duplicates.clusters_in_columns(), out) == (0, 0)

@@ -24,8 +24,8 @@ from whorl.lazy_exports import lazily
 if TYPE_CHECKING:
     from whorl.duplicates.contamination import find_in_documents as find_in_documents
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
-    from whorl.duplicates.options import ask_pairs as ask_pairs
-    from whorl.duplicates.remove_common_shingles import ask_common as ask_common
+    from whorl.duplicates.options import parse_pair_options as parse_pair_options
+    from whorl.duplicates.remove_common_shingles import parse_boilerplate_options as parse_boilerplate_options
     from whorl.duplicates.repeated_passages import passages_among as passages_among
     from whorl.duplicates.results import documents_to_remove as documents_to_remove
     from whorl.duplicates.results import with_words as with_words

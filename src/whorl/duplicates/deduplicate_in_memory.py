@@ -12,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.clusters import groups_by_label, labels_around_kept
-from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, DuplicatesOptions, PairOptions, ask_pairs
+from whorl.duplicates.options import (
+    DEFAULT_RECALL,
+    DEFAULT_THRESHOLD,
+    DuplicatesOptions,
+    PairOptions,
+    parse_pair_options,
+)
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.results import arrays_of
 from whorl.duplicates.retention import Keep, UnreadValues
@@ -222,7 +228,7 @@ def deduplicate(
     ([True, True, False], [[0, 2]])
     """
     policy = keep if isinstance(keep, Keep) else Keep.parse(keep)
-    pair_options = ask_pairs(metric, threshold, recall)
+    pair_options = parse_pair_options(metric, threshold, recall)
     _warn_of(pair_options.notes)
     values = _column(texts, text_column)
     if policy.is_by_value and not policy.column:

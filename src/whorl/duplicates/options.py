@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whorl.duplicates.remove_common_shingles import BoilerplateOptions, ask_common
+from whorl.duplicates.remove_common_shingles import BoilerplateOptions, parse_boilerplate_options
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.errors import ParameterError
@@ -97,7 +97,7 @@ class PairOptions:
         return self.threshold if least is None else 2 * least / (1 + least)
 
 
-def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> PairOptions:
+def parse_pair_options(metric: Metric | str, threshold: Percent, recall: Percent) -> PairOptions:
     """Return the options for a user's metric and percentages.
 
     Args:
@@ -157,7 +157,7 @@ class DuplicatesOptions:
 
     def __post_init__(self) -> None:
         for name, kind, example in (
-            ("pairs", PairOptions, "ask_pairs('jaccard', 80, 95)"),
+            ("pairs", PairOptions, "parse_pair_options('jaccard', 80, 95)"),
             ("scheme", Scheme, "Scheme(shingle_size=5)"),
             ("keep", Keep | None, "Keep('longest')"),
             ("granularity", Granularity, "Granularity.LINE"),
@@ -181,7 +181,9 @@ class DuplicatesOptions:
         if isinstance(options, PairOptions):
             return cls(options)
         if not isinstance(options, DuplicatesOperation):
-            raise ParameterError(f"options must be DuplicatesOptions, or those of ask_pairs(), got {options!r:.80}")
+            raise ParameterError(
+                f"options must be DuplicatesOptions, or those of parse_pair_options(), got {options!r:.80}"
+            )
         keep = _keep_of(options)
         date = options.date or (keep.column or None if keep is not None and keep.is_by_date else None)
         # With `reference_only`, the default metric and shingle length are different: an item of a test set is a small
@@ -189,13 +191,15 @@ class DuplicatesOptions:
         metric, words = (Metric.CONTAINMENT, 8) if options.reference_only else (Metric.JACCARD, 5)
         size = options.shingle
         return cls(
-            ask_pairs(options.metric or metric, options.threshold, options.recall),
+            parse_pair_options(options.metric or metric, options.threshold, options.recall),
             scheme=Scheme(CHARACTERS, size or 9) if options.characters else Scheme(shingle_size=size or words),
             keep=keep,
             date=date,
             within=options.within,
             granularity=Granularity(options.level),
-            common=ask_common(options.common_above, options.boilerplate, ignore_common=options.ignore_common),
+            common=parse_boilerplate_options(
+                options.common_above, options.boilerplate, ignore_common=options.ignore_common
+            ),
             spanning_only=options.clusters and not options.is_complete,
             state=None if options.state is None else Path(options.state),
             reference_only=options.reference_only,

@@ -55,7 +55,7 @@ class BoilerplateOptions:
             common_limit(self.above, 0)
 
 
-def ask_common(
+def parse_boilerplate_options(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateOptions | None:
     """Return the boilerplate options for a user's arguments, or None if no argument is given.

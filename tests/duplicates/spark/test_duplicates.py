@@ -15,7 +15,7 @@ from tests.duplicates.spark.made_blocks import framed
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
 from tests.sampling import FULL, combine, thorough
-from whorl.duplicates import DuplicatesOptions, ask_pairs, duplicates_among
+from whorl.duplicates import DuplicatesOptions, duplicates_among, parse_pair_options
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.statistics.metric import round_down
 from whorl.model import Document
@@ -69,7 +69,7 @@ def test_pairs_and_clusters_equal_the_local_search(
     """
     from whorl.duplicates.spark.duplicates import SparkDuplicates
 
-    options = ask_pairs(metric, percent, 95)
+    options = parse_pair_options(metric, percent, 95)
     with duplicates_among(documents, options) as local:
         pairs = {
             (pair.a.id, pair.b.id): (
@@ -129,7 +129,7 @@ def test_a_hash_block_becomes_one_cluster_with_few_pairs(
     ]
     duplicates = SparkDuplicates(
         framed(spark, made[known:] + others, 3),
-        DuplicatesOptions(ask_pairs("jaccard", 80, 95), spanning_only=True),
+        DuplicatesOptions(parse_pair_options("jaccard", 80, 95), spanning_only=True),
         reference=framed(spark, reference, 2) if reference else None,
     )
     pairs = duplicates.pairs().collect()

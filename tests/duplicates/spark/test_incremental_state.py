@@ -18,7 +18,7 @@ from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
 from tests.sampling import FULL, sample, thorough
 from whorl.cli.main import main
-from whorl.duplicates import ask_pairs
+from whorl.duplicates import parse_pair_options
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError, StoreError
@@ -184,7 +184,7 @@ def test_a_cluster_survives_the_loss_of_its_hubs(
     def run(documents: list[Document]) -> tuple[Counter[str], set[frozenset[str]]]:
         duplicates = SparkDuplicates(
             framed(spark, documents, 3),
-            DuplicatesOptions(ask_pairs("jaccard", 80, 95), spanning_only=True),
+            DuplicatesOptions(parse_pair_options("jaccard", 80, 95), spanning_only=True),
             state=str(tmp_path / "seen"),
         )
         degrees = Counter(document_id for pair in duplicates.pairs().collect() for document_id in (pair.a, pair.b))
@@ -209,7 +209,10 @@ def opened(
     from whorl.duplicates.spark.incremental_state import SearchState
 
     options = DuplicatesOptions(
-        ask_pairs("jaccard", 80, 95), scheme=Scheme(shingle_size=shingle), keep=Keep.parse(keep), spanning_only=links
+        parse_pair_options("jaccard", 80, 95),
+        scheme=Scheme(shingle_size=shingle),
+        keep=Keep.parse(keep),
+        spanning_only=links,
     )
     return SearchState(spark, str(folder), options)
 

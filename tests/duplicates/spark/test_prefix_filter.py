@@ -18,7 +18,7 @@ from tests.duplicates.spark.spark_runtime import QUIET
 from tests.plain import sketch_of
 from tests.sampling import sample, thorough
 from whorl.connected_components import UnionFind
-from whorl.duplicates import ask_pairs
+from whorl.duplicates import parse_pair_options
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions, rounds
 from whorl.duplicates.sketch_arrays import Sketches
@@ -64,7 +64,7 @@ def test_candidates_equal_the_local_search(
     }
     # Sorted by key, as in `find_pairs`.
     keys = sorted(made)
-    options = ask_pairs(metric, percent, 90)
+    options = parse_pair_options(metric, percent, 90)
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
     sketches = Sketches.from_sketches([made[key] for key in keys], SMALL)
@@ -129,7 +129,7 @@ def test_one_worker_finds_the_remaining_pairs(spark: SparkSession, spanning_only
         for members in alike_sets(random.Random(2))
         for sketch in [sketch_of(np.array(list(members), np.uint64), SMALL)]
     }
-    documents, options = blocked(spark, made, SMALL, 3), ask_pairs("jaccard", 80, 90)
+    documents, options = blocked(spark, made, SMALL, 3), parse_pair_options("jaccard", 80, 90)
     by_parts = [part.pairs for part in candidates_by_parts(documents, JoinOptions(options, most=15), most_at_once=0)]
     assert len(by_parts) > 1
     expected = {tuple(row) for part in by_parts for row in verify_candidates(part, documents, options).collect()}

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from tests.duplicates.spark.output_files import cluster_of_line, files_of, pair_of_line
 from tests.duplicates.spark.spark_runtime import MASTER, QUIET, SETTINGS
 from tests.families import family_documents, true_pairs, version_documents
-from whorl.duplicates import ask_pairs, duplicates_among
+from whorl.duplicates import duplicates_among, parse_pair_options
 from whorl.duplicates.spark.run import JobSummary, run, summary_lines
 from whorl.errors import ParameterError
 from whorl.operations import DuplicatesOperation
@@ -580,7 +580,9 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     result = [json.loads(line) for path in (tmp_path / "out").glob("*.json") for line in path.open(encoding="utf-8")]
     actual = {row["cluster"]: {member["id"] for member in row["members"]} for row in result}
-    with duplicates_among(sorted(made, key=lambda document: document.id), ask_pairs("jaccard", 50, 95)) as local:
+    with duplicates_among(
+        sorted(made, key=lambda document: document.id), parse_pair_options("jaccard", 50, 95)
+    ) as local:
         assert actual == {group.members[0].id: {member.id for member in group.members} for group in local.clusters()}
         written = io.StringIO()
         write_clusters(local.clusters(), "json", written)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.duplicates import Keep, ask_pairs, duplicates_in
+from whorl.duplicates import Keep, duplicates_in, parse_pair_options
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
@@ -21,7 +21,7 @@ TEXTS = {"a": PAGE, "b": f"{PAGE} more", "c": PAGE, "d": f"w1 {OTHER}", "e": f"w
 
 
 def written(store: Store) -> LabelCounts:
-    with duplicates_in(store.engine, ask_pairs("jaccard", 80, 100)) as duplicates:
+    with duplicates_in(store.engine, parse_pair_options("jaccard", 80, 100)) as duplicates:
         return write_ids(store.engine, duplicates.clusters(complete=True, keep=Keep("longest")))
 
 

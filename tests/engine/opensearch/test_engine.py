@@ -14,7 +14,7 @@ from tests import opensearch_runtime
 from tests.candidate_pages import candidate_page
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.duplicates import duplicates_in, parse_pair_options
 from whorl.engine import server_engine
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.check_index import check
@@ -206,7 +206,7 @@ def test_similar_duplicates_and_compare(store: Store) -> None:
     """
     store.index([Document("a", ONE), Document("b", NEAR), Document("c", "law " * 50)])
     assert [hit.hit.id for hit in store.similar("a", metric="jaccard", threshold=50).found] == ["b"]
-    with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95)) as duplicates:
+    with duplicates_in(store.engine, parse_pair_options("jaccard", 50, 95)) as duplicates:
         assert [(pair.a.id, pair.b.id) for pair in duplicates.pairs()] == [("a", "b")]
     comparison = store.compare("a", "b")
     assert (

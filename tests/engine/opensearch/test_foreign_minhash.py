@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests.engine.opensearch.foreign import ANALYSIS, FINGERPRINT, TEXTS, WORDS, filled
 from tests.engine.opensearch.test_client import between
 from whorl import Document, Store, open_store
-from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.duplicates import duplicates_in, parse_pair_options
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch import foreign_minhash as min_hash
@@ -161,7 +161,7 @@ def test_operations_that_need_own_fields_are_refused(foreign_store: Store, forei
     ):
         with pytest.raises(SchemaError, match=r"without whorl's fields .*'whorl opensearch backfill'"):
             ask()
-    with pytest.raises(NoSketchesError), duplicates_in(foreign_store.engine, ask_pairs("jaccard", 50, 95)):
+    with pytest.raises(NoSketchesError), duplicates_in(foreign_store.engine, parse_pair_options("jaccard", 50, 95)):
         pass
     with pytest.raises(SchemaError, match="'whorl opensearch init"):
         foreign_store.index([Document("x", TEXTS["d0"])])

@@ -15,7 +15,7 @@ from tests.service.page.driving import ask, hits, shoot
 from tests.service.page.windows import opened
 from tests.service.served import listening, serving
 from whorl import Document, Store
-from whorl.duplicates import ask_pairs, duplicates_in, write_ids
+from whorl.duplicates import duplicates_in, parse_pair_options, write_ids
 from whorl.query.ast import Fingerprint
 from whorl.query.parser import parse
 from whorl.service.app import create_app
@@ -403,7 +403,7 @@ def test_one_of_each(browser: Browser, own_store: Store) -> None:
     With cluster labels in the store, a search can show only the best hit of each cluster.
     """
     own_store.index([*(Document(name, LEASE) for name in ("a", "b", "c")), Document("other", MINUTES)])
-    with duplicates_in(own_store.engine, ask_pairs("jaccard", 80, 95)) as there:
+    with duplicates_in(own_store.engine, parse_pair_options("jaccard", 80, 95)) as there:
         write_ids(own_store.engine, list(there.clusters(complete=True)))
     with listening(create_app(own_store)) as address, opened(browser, f"{address}/#search?q=landlord") as page:
         expect(page.locator("#found-told")).to_have_text("4 documents")

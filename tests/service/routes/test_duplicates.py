@@ -26,7 +26,7 @@ with warnings.catch_warnings():
 from tests.families import family_documents, true_components, true_pairs
 from tests.service.limited import until
 from whorl import Document, Store, open_store
-from whorl.duplicates import ask_common, ask_pairs, duplicates_in, run
+from whorl.duplicates import duplicates_in, parse_boilerplate_options, parse_pair_options, run
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.errors import EngineUnavailableError
 from whorl.request_context import report_progress
@@ -77,8 +77,8 @@ def test_common_text_is_ignored(client: TestClient, store: Store) -> None:
     Common text is ignored as in process: an option for its frequency, both shares in the result, and invalid
     frequencies refused before a job starts.
     """
-    options = ask_common("5", ["a text that nobody has"], ignore_common=True)
-    with duplicates_in(store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 95), common=options)) as there:
+    options = parse_boilerplate_options("5", ["a text that nobody has"], ignore_common=True)
+    with duplicates_in(store.engine, DuplicatesOptions(parse_pair_options("jaccard", 80, 95), common=options)) as there:
         expected = {(pair.a.id, pair.b.id) for pair in there.pairs()}
     address = started(client, common_above="5", boilerplate=["a text that nobody has"], ignore_common=True)
     result = over(client, address, rows=1000)["result"]
