@@ -856,15 +856,15 @@ def test_a_refusal_names_the_pattern() -> None:
 @pytest.mark.parametrize(
     ("test", "cause"),
     [
-        (InOrder((("the",), ("a", ANY), ("words", ANY)), 0), r"a\*: more words fit"),
-        (FuzzyWord("form", 2), "form~2: more words fit"),
+        (InOrder((("the",), ("a", ANY), ("words", ANY)), 0), r"a\*: more than 2,048 words fit"),
+        (FuzzyWord("form", 2), "form~2: more than 2,048 words fit"),
     ],
 )
 def test_a_refusal_of_many_words_names_the_cause(test: Test, cause: str) -> None:
     """
     If more words fit than Lucene takes, the error names the pattern with the fewest letters, or the similar word.
     """
-    error = EngineResponseError("Solr answers 400", status=400, detail="maxClauseCount is set to 1024")
+    error = EngineResponseError("Solr answers 400", status=400, detail="maxClauseCount is set to 2048")
     with pytest.raises(UnsupportedQueryError, match=cause), explain_refusals(BoundPlan(Bool(must=(test, MatchAll())))):
         raise error
 

@@ -14,6 +14,7 @@ import logging
 import math
 import os
 import random
+import re
 import ssl
 import threading
 import time
@@ -654,8 +655,10 @@ def explain_refusals(plan: BoundPlan) -> Iterator[None]:
             hint = "Ask with fewer ? behind letters behind a *, or begin the pattern with letters."
         elif "maxclausecount" in detail and (expanding := list(_expanding_clauses(plan))):
             typed = min(expanding, key=len)
-            reason = "more words fit this than the search server takes in a phrase, or as similar words"
-            hint = "Write more letters of it, leave the phrase, or ask for fewer changes to a word."
+            limit = re.search("set to ([0-9]+)", detail)
+            number = f"{int(limit[1]) if limit else MAX_CLAUSES:,}"
+            reason = f"more than {number} words fit, the search server's limit for a phrase or for similar words"
+            hint = "Write more letters of it, leave the phrase, ask for fewer changes to a word, or raise the limit."
         else:
             raise
         message = f"{typed:.80}: {reason}"
