@@ -35,7 +35,7 @@ def test_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     """
     A complete run prints the numbers of updated and remaining documents, and the refused ones with the reason.
     """
-    end = BackfillReport(2_000, sent=1_998, refused=(("a", "too long"),), left=1, example="a b")
+    end = BackfillReport(2_000, sent=1_998, refused=(("a", "too long"),), changed=1, example="a b")
 
     def run(note: Callable[[BackfillReport], None]) -> BackfillReport:
         note(BackfillReport(2_000, sent=1_000))

@@ -172,7 +172,7 @@ def test_possible_pairs_keep_all_shared_hashes(seed: int, metric: str, percent: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prefix_filter, "HASHES_AT_ONCE", 50)
         members, shared_tokens, member_bits = indexed_tokens(sketches, pair_options(metric, percent))
-    owners = prefix_filter.owners_of(shared_tokens.entries.keys, member_bits)
+    owners = prefix_filter.members_of_keys(shared_tokens.entries.keys, member_bits)
     tokens = (shared_tokens.entries.keys >> np.uint64(member_bits)).tolist()
     entries = set(zip(owners.tolist(), tokens, strict=True))
     assert shared_tokens.counts.tolist() == np.bincount(owners, minlength=members.indices.size).tolist()

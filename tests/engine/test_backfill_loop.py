@@ -12,8 +12,10 @@ def test_every_document_that_was_looked_at_counts_once() -> None:
     """
     Every processed document counts once, whatever its outcome; remaining ones do not count.
     """
-    so_far = BackfillReport(100, sent=1, removed=2, kept=4, textless=8, refused=(("a", "why"), ("b", "why")), left=32)
-    assert so_far.done == 17
+    so_far = BackfillReport(
+        100, sent=1, cleared=2, too_short=4, textless=8, refused=(("a", "why"), ("b", "why")), changed=32
+    )
+    assert so_far.processed == 17
 
 
 @pytest.mark.parametrize("ids", [["b", "", "a"], ["a", "b", ""], ["", "", "a"]])
@@ -37,7 +39,7 @@ def test_a_long_run_commits_in_between_and_at_its_end() -> None:
         lacking=lambda: 9,
         progress=ignore_progress,
     )
-    assert (done.total, done.sent, done.textless, done.left) == (20_002, 19_997, 3, 3)
+    assert (done.total, done.sent, done.textless, done.changed) == (20_002, 19_997, 3, 3)
     assert [document_id for document_id, _ in done.refused] == ["9999", "2", "9999"]
     assert len(commits) == 2
 

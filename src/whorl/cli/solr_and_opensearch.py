@@ -151,8 +151,8 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
         doing="making sketches",
         given="a sketch",
     )
-    if done.removed:
-        click.echo(f"{plural(done.removed, 'document')} without a text: an empty sketch was taken away.")
+    if done.cleared:
+        click.echo(f"{plural(done.cleared, 'document')} without a text: an empty sketch was taken away.")
     if done.textless:
         left_alone = plural(done.textless, "document")
         click.echo(f"{left_alone} left alone: their text is not stored. Index them again.", err=True)
@@ -250,9 +250,9 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 @click.argument("url")
 @CONTENT
 @click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
-@click.option("--all", "again", is_flag=True, help="Also make fields again that documents already have.")
+@click.option("--all", "all_documents", is_flag=True, help="Also make fields again that documents already have.")
 @click.option("--dry-run", is_flag=True, help="Only say how many documents would be checked.")
-def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, dry_run: bool) -> None:
+def opensearch_backfill(url: str, content: str | None, batch: int, all_documents: bool, dry_run: bool) -> None:
     """Give the documents of an index the fields that fingerprint search needs, made from their sources.
 
     Nothing else in a document is changed. You can stop the command at any time; run it again to continue.
@@ -261,10 +261,10 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
     from whorl.engine.opensearch.update_documents import backfill, prepare
 
     if dry_run:
-        click.echo(f"{plural(prepare(client, names, again=again), 'document')} would be checked")
+        click.echo(f"{plural(prepare(client, names, all_documents=all_documents), 'document')} would be checked")
         return
     done = watch(
-        lambda note: backfill(client, names, batch=batch, again=again, progress=note),
+        lambda note: backfill(client, names, batch=batch, all_documents=all_documents, progress=note),
         url=url,
         doing="making fingerprints",
         given="a fingerprint",
@@ -343,7 +343,7 @@ def watch(
             def note(report: BackfillReport) -> None:
                 nonlocal so_far
                 so_far = report
-                bar.update(task, total=report.total, completed=report.done)
+                bar.update(task, total=report.total, completed=report.processed)
 
             done = run(note)
     except (WhorlError, KeyboardInterrupt):
@@ -355,8 +355,8 @@ def watch(
     if done.example:
         flag = store_flag(None if _load_settings().store == url else url)
         click.echo(f"Ask for the near-copies of a document: whorl similar{flag} {shlex.quote(done.example)}")
-    if done.left:
-        click.echo(f"{plural(done.left, 'document')} changed meanwhile or new: run the same command again.")
+    if done.changed:
+        click.echo(f"{plural(done.changed, 'document')} changed meanwhile or new: run the same command again.")
     return done
 
 

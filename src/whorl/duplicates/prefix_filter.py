@@ -141,14 +141,14 @@ class _FilterRound:
         If a hash makes too many pairs, its documents are deferred to the next round or yielded as a block; see
         `find_candidates`.
         """
-        larger = owners_of(probe_keys, member_bits)
+        larger = members_of_keys(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller partners under one hash are a contiguous range.
         low = np.searchsorted(index_keys, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
         for group in find_oversized_groups(hashes, counts, self.options.most):
-            smaller = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
+            smaller = members_of_keys(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             block = np.unique(np.concatenate([larger[group], smaller]))
             lengths = PrefixLengths(*(column[block] for column in members.lengths))
             has_more_hashes = self.round.has_more_hashes(self.sketches, members.indices[block], lengths)
@@ -198,7 +198,7 @@ def _candidate_pairs(
 
     For each range, `low` has its start, `counts` its length, and `larger` the larger document.
     """
-    smaller = owners_of(index_keys[indices_of_ranges(low, counts)], member_bits)
+    smaller = members_of_keys(index_keys[indices_of_ranges(low, counts)], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
     pairs = pairs[run_starts(pairs)]
@@ -246,7 +246,7 @@ def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], membe
         scratch = np.cumsum(tokens.counts) - tokens.counts, slots, np.empty(tokens.counts.max(initial=0), np.uint64)
         compiled_prefix_filter.mark_prefixes(*tokens.entries, member_bits, *prefixes, *scratch, is_indexed, is_probed)
     else:
-        is_indexed, is_probed = mark_prefixes(owners_of(keys, member_bits), frequency, is_indexable, *prefixes)
+        is_indexed, is_probed = mark_prefixes(members_of_keys(keys, member_bits), frequency, is_indexable, *prefixes)
     return keys[is_indexed], keys[is_probed]
 
 
@@ -335,7 +335,7 @@ def index_tokens(
         if number * _PRUNINGS // ranges > (number - 1) * _PRUNINGS // ranges:
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
-                is_left = is_open[owners_of(portion.keys, member_bits)]
+                is_left = is_open[members_of_keys(portion.keys, member_bits)]
                 portions[at] = TokenEntries._make(column[is_left] for column in portion)
     return IndexedTokens(_join_entries(portions), sweep.shared, sweep.shared_indexable)
 
@@ -378,7 +378,7 @@ class _TokenSweep:
     def read_upto(self, last: np.uint64) -> list[TokenEntries]:
         portions = self._read_compiled(last) if self._is_fast else [self._read_with_numpy(last)]
         for entries in portions:
-            owners = owners_of(entries.keys, self._member_bits)
+            owners = members_of_keys(entries.keys, self._member_bits)
             self.shared += np.bincount(owners, minlength=self.shared.size)
             self.shared_indexable += np.bincount(owners[entries.is_indexable], minlength=self.shared.size)
         return portions
@@ -482,7 +482,7 @@ def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hash
     is_several = np.repeat(frequency > 1, frequency)
     keys, tokens = keys[is_several], tokens[is_several]
     frequency = frequency[frequency > 1]
-    owners = owners_of(keys, member_bits)
+    owners = members_of_keys(keys, member_bits)
     is_indexable = tokens <= last_indexable[owners]
     starts = np.cumsum(frequency) - frequency
     # A pair needs a member whose index prefix may contain the hash, and a member that may be the larger document.
@@ -515,5 +515,5 @@ def _concatenate(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return joined
 
 
-def owners_of(keys: Hashes, member_bits: int) -> Numbers:
+def members_of_keys(keys: Hashes, member_bits: int) -> Numbers:
     return (keys & np.uint64((1 << member_bits) - 1)).astype(np.int64)

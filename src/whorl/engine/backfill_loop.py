@@ -27,30 +27,30 @@ class BackfillReport:
     Args:
         total: Number of documents to process, counted at the beginning.
         sent: Documents that got whorl's fields from their text.
-        removed: Documents without a text, whose empty sketch the run has removed.
-        kept: Documents that keep their empty sketch, because their text is shorter than a shingle.
+        cleared: Documents without a text, whose empty sketch the run has removed.
+        too_short: Documents that keep their empty sketch, because their text is shorter than a shingle.
         textless: Documents without a stored text, which searches do not find.
         refused: Ids of refused documents, each with the server's reason.
-        left: Documents that lack whorl's fields after the run, because they were added or changed during the run.
+        changed: Documents that lack whorl's fields after the run, because they were added or changed during the run.
         example: Smallest id of the processed documents with words, as an example for messages; "" if there is none.
     """
 
     total: int = 0
     sent: int = 0
-    removed: int = 0
-    kept: int = 0
+    cleared: int = 0
+    too_short: int = 0
     textless: int = 0
     refused: tuple[tuple[str, str], ...] = ()
-    left: int = 0
+    changed: int = 0
     example: str = field(default="", compare=False)
 
     @property
-    def done(self) -> int:
-        return self.sent + self.removed + self.kept + self.textless + len(self.refused)
+    def processed(self) -> int:
+        return self.sent + self.cleared + self.too_short + self.textless + len(self.refused)
 
     def __add__(self, other: BackfillReport) -> BackfillReport:
         """Add the counts of a batch; the total stays the same."""
-        counted = ("sent", "removed", "kept", "textless", "refused")
+        counted = ("sent", "cleared", "too_short", "textless", "refused")
         sums = {name: getattr(self, name) + getattr(other, name) for name in counted}
         example = min(filter(None, (self.example, other.example)), default="")
         return replace(self, example=example, **sums)
@@ -86,7 +86,7 @@ def fill_batches(
             commit()
         raise
     commit()
-    return replace(done, left=max(0, lacking() - done.textless - len(done.refused)))
+    return replace(done, changed=max(0, lacking() - done.textless - len(done.refused)))
 
 
 def require_batch(batch: int) -> None:

@@ -68,7 +68,7 @@ def test_documents_are_found_as_if_they_had_been_indexed(
     assert prepare(others, NAMES) == 25
     done = backfill(others, NAMES, batch=7, progress=reports.append)
     assert done == BackfillReport(total=25, sent=24, textless=1)
-    assert (reports[0].done, reports[-1].done) == (0, 25)
+    assert (reports[0].processed, reports[-1].processed) == (0, 25)
     assert sources(others) == before
     with open_store(other_url, settings) as store:
         assert store.count() == 24
@@ -169,7 +169,7 @@ def test_a_document_changed_during_the_run_is_left_alone(others: IndexClient) ->
             others.bulk = late  # type: ignore[method-assign]
 
     done = backfill(others, NAMES, batch=100, progress=change)
-    assert (done.sent, done.left) == (23, 1)
+    assert (done.sent, done.changed) == (23, 1)
     assert sources(others)["d5"]["title"] == "new"
     del others.bulk  # type: ignore[method-assign]
     assert backfill(others, NAMES).sent == 1
@@ -187,7 +187,7 @@ def test_refused_documents_are_reported(others: IndexClient) -> None:
     assert done.sent == 24
     ((name, reason),) = done.refused
     assert (name, "no control characters" in reason) == ("a\tb", True)
-    assert done.left == 0
+    assert done.changed == 0
 
 
 def test_all_again(others: IndexClient, other_url: str, settings: Settings) -> None:
@@ -197,7 +197,7 @@ def test_all_again(others: IndexClient, other_url: str, settings: Settings) -> N
     backfill(others, NAMES)
     others.bulk([({"update": {"_id": "d1"}}, {"doc": {"body": "law " * 9}})])
     assert backfill(others, NAMES).sent == 0
-    assert backfill(others, NAMES, again=True).sent == 24
+    assert backfill(others, NAMES, all_documents=True).sent == 24
     with open_store(other_url, settings) as store:
         assert [hit.id for hit in store.search("law").hits] == ["d1"]
 

@@ -152,7 +152,7 @@ def test_backfill_skips_documents_changed_during_the_run(url: str, client: SolrC
     without_sketches(client)
     try:
         done = backfill(Meddling(url), FieldNames())
-        assert done.left == 1
+        assert done.changed == 1
         changed = next(document for document in stored(client) if document["id"] == "d40")
         assert changed["content"] == "changed in the meantime by somebody else"
         assert SKETCH not in changed
@@ -216,12 +216,12 @@ def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> Non
         backfill(client, FieldNames(), batch=10, progress=stop)
     have, others = counted()
     assert int(have.split()[0]) == so_far.sent
-    assert int(others.split()[0]) == len(DOCUMENTS) - so_far.done
+    assert int(others.split()[0]) == len(DOCUMENTS) - so_far.processed
     assert first in others
     with Store(SolrEngine(client)) as partly:
         assert partly.engine.sketch_scheme == SCHEME_NOW
     done = backfill(client, FieldNames())
-    assert done.sent + done.removed == int(others.split()[0])
+    assert done.sent + done.cleared == int(others.split()[0])
     assert stored(client) == only_of_texts(before)
     assert answers(store) == answered
     assert "other-sketch-scheme" not in {finding.code for finding in check(client, FieldNames())}

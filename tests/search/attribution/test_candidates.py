@@ -202,7 +202,7 @@ def test_no_passage_is_missed(store: Store) -> None:
     store.index([*made, *(Document(f"none {number}", " ".join(words(chance, 300))) for number in range(20))])
     matches = passage_candidates(store, " ".join(text))
     assert ids(matches) == {document.id for document in made}
-    assert (matches.crowded, matches.warnings) == (0, ())
+    assert (matches.crowded_hashes, matches.warnings) == (0, ())
 
 
 @pytest.mark.parametrize("min_words", [8, 20])
@@ -264,7 +264,7 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     matches = passage_candidates(store, " ".join([*form, *own]))
     assert "source" in ids(matches)
     assert len(ids(matches)) < 60
-    assert matches.crowded > 0
+    assert matches.crowded_hashes > 0
     assert "up to 61: of these documents, those with most of a part" in matches.warnings[0]
     # Documents that are no candidates share runs of the form with the text, but no run of `own`.
     assert matches.crowded_ranges[0, 0] == 0
@@ -289,7 +289,7 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(questions) <= 5
     # Among equal documents the first are taken, for every part of the text.
     assert ids(matches) == {"00", "01", "02"}
-    assert matches.crowded > 200
+    assert matches.crowded_hashes > 200
 
 
 def test_the_stated_passage_length(store: Store) -> None:

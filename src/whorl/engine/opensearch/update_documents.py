@@ -56,8 +56,8 @@ _LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(CLUSTER_FIELDS)
 
 
 @guard_response
-def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> int:
-    """Return the number of documents to process (all of them if `again`), without changing anything.
+def prepare(client: IndexClient, names: FieldNames, *, all_documents: bool = False) -> int:
+    """Return the number of documents to process (all of them if `all_documents`), without changing anything.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.
@@ -71,23 +71,23 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
     if reason := missing_texts_reason(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
-    return client.count(missing_fields_query(again=again, passages=features.passages))
+    return client.count(missing_fields_query(all_documents=all_documents, passages=features.passages))
 
 
 def missing_fields_query(
-    *, again: bool = False, passages: PassageScheme | None = None, text: str | None = None
+    *, all_documents: bool = False, passages: PassageScheme | None = None, text: str | None = None
 ) -> Json:
     """Return the query for documents without whorl's fields, or with fields for other schemes.
 
     Args:
-        again: Match all documents.
+        all_documents: Match all documents.
         passages: Also match documents without passages of this scheme.
         text: Match only documents with a value in this field (`searchable_text`), or with fields for another scheme.
     """
     has = [{"term": {SCHEME: {"value": scheme_value(Scheme(), SketchScheme())}}}]
     if passages:
         has.append({"term": {PASSAGES: {"value": passages.name}}})
-    if again:
+    if all_documents:
         return {"match_all": {}}
     with_text = [{"exists": {"field": field}} for field in (text, SCHEME) if text]
     return {"bool": {"must_not": [{"bool": {"filter": has}}], "filter": {"bool": {"should": with_text}}}}
@@ -99,18 +99,18 @@ def backfill(
     names: FieldNames,
     *,
     batch: int = DEFAULT_BATCH,
-    again: bool = False,
+    all_documents: bool = False,
     progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
     """Add whorl's fields to all documents that have a text. If the cluster fails, earlier updates remain.
 
-    An empty text counts as a text, because queries cannot distinguish it from other texts. If `again`, compute the
-    fields again for documents that already have them. `progress` gets the counts so far, see `fill_batches`.
+    An empty text counts as a text, because queries cannot distinguish it from other texts. If `all_documents`, compute
+    the fields again for documents that already have them. `progress` gets the counts so far, see `fill_batches`.
     """
     require_batch(batch)
-    total = prepare(client, names, again=again)
+    total = prepare(client, names, all_documents=all_documents)
     features = require_fields(client, names)
-    query = missing_fields_query(again=again, passages=features.passages)
+    query = missing_fields_query(all_documents=all_documents, passages=features.passages)
     body: Json = {"query": query, "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}}
     return fill_batches(
         total,

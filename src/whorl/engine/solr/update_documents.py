@@ -151,7 +151,7 @@ def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json])
     name, key = collection.sketch_schemes, collection.names.key
     passages = collection.schema.passage_scheme
     computed = [*SKETCH_FIELDS, *([PASSAGES] if passages else [])]
-    made, removed, kept, with_words = [], [], 0, list[str]()
+    made, cleared, too_short, with_words = [], [], 0, list[str]()
     content = collection.content or ""
     # Treat an empty text as a text, because queries cannot distinguish it from other texts.
     texts = [whole_text(document[content]) if content in document else None for document in documents]
@@ -163,7 +163,7 @@ def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json])
             fingerprints = next(hashes)
             sketch = fingerprints.sketch(SketchScheme())
             if is_empty and not sketch.size and first_text(document.get(SCHEME)) == name:
-                kept += 1
+                too_short += 1
                 continue
             fields = sketch_fields(sketch, collection.scheme, text)
             if passages:
@@ -171,13 +171,13 @@ def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json])
             made.append(update(collection, document, fields))
             with_words += [str(document[key])] * bool(sketch.size)
         elif is_empty and str(document[key]) not in unreadable:
-            removed.append(update(collection, document, dict.fromkeys(computed)))
-    refused = [send_updates(client, updates, key) for updates in (made, removed)]
+            cleared.append(update(collection, document, dict.fromkeys(computed)))
+    refused = [send_updates(client, updates, key) for updates in (made, cleared)]
     return BackfillReport(
         example=min(with_words, default=""),
         sent=len(made) - len(refused[0]),
-        removed=len(removed) - len(refused[1]),
-        kept=kept,
+        cleared=len(cleared) - len(refused[1]),
+        too_short=too_short,
         textless=len(unreadable),
         refused=(*refused[0], *refused[1]),
     )

@@ -184,13 +184,13 @@ CANDIDATES_PER_CROWDED_PART, _MOST_LOOK_UPS = 50, 200
 class PassageCandidates:
     """Candidates found by passage hashes, in groups of documents with the same hashes of the text.
 
-    `crowded` is the number of hashes of the text that more than `CROWDED_ABOVE` documents have. Only some of these
-    documents are candidates. `crowded_ranges` are the ranges of the text's words where the other documents may share
-    runs of `run_words` words or more.
+    `crowded_hashes` is the number of hashes of the text that more than `CROWDED_ABOVE` documents have. Only some of
+    these documents are candidates. `crowded_ranges` are the ranges of the text's words where the other documents may
+    share runs of `run_words` words or more.
     """
 
     groups: tuple[Candidate, ...]
-    crowded: int
+    crowded_hashes: int
     crowded_ranges: Numbers
     warnings: tuple[str, ...]
 

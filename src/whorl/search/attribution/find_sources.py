@@ -170,7 +170,7 @@ def _cover_text(
         # True if every passage hash alone proves a passage: it covers at least `min_words` words, and all words of the
         # text are counted.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
-        certain_words, crowded = scheme.run_words, certain.crowded
+        certain_words, crowded = scheme.run_words, certain.crowded_hashes
         groups = [group for group in certain.groups if group.ids != [own_id]]
         for group in groups:
             if own_id in group.ids:
