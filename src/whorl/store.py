@@ -560,7 +560,7 @@ class Store:
             self.engine.refresh()
             lag = self.engine.index_lag()
         plan = self._bound(query)
-        # Count outdated hits first: if the index becomes current in between, the result is still a lower bound.
+        # Count outdated hits before the search: if the index catches up in between, the difference is a lower bound.
         outdated = self.engine.count_outdated(plan) if lag else 0
         total = self.engine.search(plan, start=0, rows=0).total
         return DocumentCount(max(0, total - outdated), (f"{lag}; this answer leaves them out",) if lag else ())

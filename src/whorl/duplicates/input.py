@@ -436,7 +436,7 @@ def _find_reference(paths: Iterable[str], *, follow_links: bool) -> Iterator[Fou
 
 
 def _require_no_loss(problems: Problems) -> None:
-    """Raise ParameterError if a problem concerns a whole file of the reference, because its items would be ignored."""
+    """Raise ParameterError if a whole file of the reference was not read: its items would be missing without notice."""
     for problem in problems:
         if problem.documents is None:
             raise ParameterError(f"--reference {problem}")

@@ -305,11 +305,11 @@ class TokenEntries(NamedTuple):
 
 
 class IndexedTokens(NamedTuple):
-    """The entries of all hashes that can lead to a pair, without entries of pruned members.
+    """The entries (a hash and a member) of all hashes that can lead to a pair, without entries of pruned members.
 
     Args:
         counts: Number of each member's entries.
-        indexable: Number of each member's indexable entries.
+        indexable: Number of each member's entries that the index may contain (`is_indexable`).
     """
 
     entries: TokenEntries

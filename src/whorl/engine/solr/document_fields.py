@@ -117,8 +117,8 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # The user may lack the right to read the names. Continue without them, unless the schema has a dynamic field
-        # for all names, or for whole values: then only the names in use show which fields exist.
+        # The user may lack the right to read the names. They are indispensable if the schema has a dynamic field for
+        # all names, or for whole values, because then only the names in use show which fields exist.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
@@ -149,7 +149,7 @@ def fields_of(
 ) -> Fields:
     """Return a collection's fields; if `used` is None, also all names that match a dynamic field.
 
-    `partial` lists the properties whose whole values are not searched, because only some documents have them.
+    `partial` lists properties whose whole values are missing in some documents, and are therefore not searched.
     """
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}

@@ -143,7 +143,10 @@ def _find_nearest(
 
 @loop
 def _longest(a: Any, at: int, b: Any, places: Any, low: int, high: int, expected: int, candidates: int) -> Any:
-    """Return the passage from `at` that rule 2 chooses, as its position in `b` and its length."""
+    """Return the longest passage of `b` that begins like `a` at `at`, as its position in `b` and its length.
+
+    Try the first position in `b`, and the `candidates` positions that are nearest to `expected`.
+    """
     after, end = low, high
     while after < end:
         middle = (after + end) // 2

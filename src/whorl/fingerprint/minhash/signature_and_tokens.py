@@ -158,7 +158,8 @@ _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
 #: Largest value of a hash's top 32 bits for which the first unit has fewer than four digits in Alfresco.
 _LARGEST_SHORT_UNIT = 0x0FFF_FFFF
-#: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
+#: Alfresco writes tokens in hexadecimal digits. `_WORD` has the shift of each of the first sixteen digits in a 64-bit
+#: number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
 
 
@@ -424,7 +425,10 @@ def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dic
 
 
 def _possible_buckets(token: str, bucket_count: int) -> list[int]:
-    """Return the possible buckets of a token, the likeliest first: more than one if units or zeros are lost."""
+    """Return the buckets that a token may be of, the likeliest first.
+
+    There are several if a UTF-16 unit of the token was a lone surrogate, or if leading zeros are missing.
+    """
     if ALFRESCO_TOKEN.fullmatch(token):
         if len(token) == ALFRESCO_LENGTHS[1]:
             return [_bucket_of_bits(int(token[:8], 16), bucket_count)]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-#: A percentage. A number up to 1 is a fraction, as in the query clause FINGERPRINT.
+#: A threshold or a recall as users write it: a fraction up to 1, otherwise a percentage, as in the clause FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
 #: Shares with six decimals are multiples of 1 / `SHARE_STEPS`. `SLACK` is a tolerance for rounding, which is larger
 #: than the error of a share as a float.

@@ -341,7 +341,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
 def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
     """Return the numbers of tokens that a search for a range of document sizes may look up."""
     most = size_range.token_count
-    # A small part of the source shares few shingles with it, so look up all tokens.
+    # A document that is a small part of the source shares few of its shingles, so look up all tokens.
     is_within = plan.metric is Metric.B_IN_A or (
         plan.metric is Metric.CONTAINMENT and size_range.smallest < plan.source_size
     )
@@ -377,8 +377,8 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # The recall of the second phase must not depend on the source's sketch, and so it must not depend on this branch's
-    # recall.
+    # If the look-ups miss more than the share of the first phase, the second phase must miss nothing. Its recall cannot
+    # be derived from the recall of this branch, which depends on the source's sketch.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(
