@@ -185,7 +185,7 @@ class Calibrated:
         estimates = {self._numbers[similar.hit.id]: similar.estimate for similar in page.found}
         return Answer(
             frozenset(estimates),
-            plan.look_ups,
+            plan.look_up_count,
             candidates=page.candidates,
             read=self.engine.read,
             estimates=estimates,

@@ -119,7 +119,9 @@ class Sampled:
             is_own = (sizes >= branch.smallest_size) & (sizes <= (branch.largest_size or self._largest))
             passing += at[is_own & (shared[at] >= branch.min_should_match)].tolist()
         is_kept = plan.is_hit(compare(own, [self._sketches[number] for number in passing]))
-        return Answer(frozenset(np.array(passing, np.int64)[is_kept].tolist()), plan.look_ups, candidates=len(passing))
+        return Answer(
+            frozenset(np.array(passing, np.int64)[is_kept].tolist()), plan.look_up_count, candidates=len(passing)
+        )
 
 
 def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:

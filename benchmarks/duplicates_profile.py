@@ -90,7 +90,7 @@ PARTS = (
     ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.put"),
     ("looking for ids that came before", "whorl.duplicates.sketch_store", "IdFile._occurrences"),
     ("candidates", "whorl.duplicates.all_pairs", "find_candidates"),
-    ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),
+    ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "collect_shared_hashes"),
     ("verification", "whorl.duplicates.all_pairs", "verify_pairs"),
     ("output", "whorl.cli.run_duplicates", "_write"),
 )

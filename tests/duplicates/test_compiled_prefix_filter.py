@@ -43,7 +43,7 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
             patch.setattr(prefix_filter, "_PART_BITS", 4)
             patch.setattr(prefix_filter, "_BUFFER_ENTRIES", 7)
             patch.setattr(prefix_filter, "HASHES_AT_ONCE", 200)
-            actual.append(prefix_filter.index_tokens(sketches, members, 0, member_bits, 3))
+            actual.append(prefix_filter.collect_shared_hashes(sketches, members, 0, member_bits, 3))
     plain, *several_fast = actual
     for fast in several_fast:
         assert fast.entries.keys.tolist() == plain.entries.keys.tolist()

@@ -15,7 +15,7 @@ from tests.duplicates.sets import SMALL, families, numbers, pair_options, sketch
 from whorl.duplicates import prefix_filter
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pairs import Pairs
-from whorl.duplicates.prefix_filter import CandidatePairs, IndexedTokens, LevelMembers, find_candidates
+from whorl.duplicates.prefix_filter import CandidatePairs, LevelMembers, SharedHashes, find_candidates
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions, rounds
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.verify_by_sketches import verify_pairs
@@ -152,14 +152,14 @@ def test_a_document_with_more_pairs_than_one_portion(monkeypatch: pytest.MonkeyP
 
 def indexed_tokens(
     sketches: Sketches, pair_options: PairOptions, level: int = 0
-) -> tuple[LevelMembers, IndexedTokens, int]:
+) -> tuple[LevelMembers, SharedHashes, int]:
     """Return the members of the first round, their shared hashes, and the bits of a member number."""
     one = rounds(pair_options, int(sketches.counts.max()))[0]
     places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
     homes = one.home_levels(sketches, sketches.sizes[places])
     members = LevelMembers.choose(sketches, one, places, homes, level)
     member_bits = max(1, (members.indices.size - 1).bit_length())
-    return members, prefix_filter.index_tokens(sketches, members, level, member_bits, 1), member_bits
+    return members, prefix_filter.collect_shared_hashes(sketches, members, level, member_bits, 1), member_bits
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.sampled_from([20, 50, 80, 95]))

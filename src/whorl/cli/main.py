@@ -169,7 +169,7 @@ def _report_errors() -> Iterator[None]:
 
 
 def _print_error(error: WhorlError) -> NoReturn:
-    from whorl.ingest.redaction import public_text
+    from whorl.ingest.redact_addresses import public_text
     from whorl.output.formatting import printable
 
     # A query error marks a position in the query, so do not shorten it.

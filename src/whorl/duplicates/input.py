@@ -23,7 +23,7 @@ from whorl.ingest.files import (
     skip_known,
     spans_in,
 )
-from whorl.ingest.redaction import public_address
+from whorl.ingest.redact_addresses import public_address
 from whorl.ingest.rows.protocol import File, FileSpan, RowColumns, column_paths, has_column
 from whorl.model import RESERVED_FIELDS, Document
 

@@ -126,11 +126,11 @@ class _FilterRound:
 
     def _compare(self, members: LevelMembers, level: int) -> Iterator[CandidatePairs | HashBlock]:
         member_bits = max(1, (members.indices.size - 1).bit_length())
-        tokens = index_tokens(self.sketches, members, level, member_bits, self.options.workers)
-        prefixes = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
-        index_keys, probe_keys = _prefix_keys(tokens, prefixes, member_bits)
+        shared = collect_shared_hashes(self.sketches, members, level, member_bits, self.options.workers)
+        prefixes = members.lengths.prefixes(members.is_larger, shared.counts, shared.indexable)
+        index_keys, probe_keys = _prefix_keys(shared, prefixes, member_bits)
         # Release the memory of the other entries.
-        del tokens
+        del shared
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
 
     def _pairs(
@@ -232,19 +232,19 @@ def mark_prefixes(
     return is_indexed, is_probed
 
 
-def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], member_bits: int) -> tuple[Hashes, Hashes]:
-    """Return the keys (see `TokenEntries`) in all index prefixes, and the keys in all probe prefixes.
+def _prefix_keys(shared: SharedHashes, prefixes: tuple[Numbers, Numbers], member_bits: int) -> tuple[Hashes, Hashes]:
+    """Return the keys (see `HashEntries`) in all index prefixes, and the keys in all probe prefixes.
 
     `prefixes` has the lengths of each member's index prefix and probe prefix.
     """
-    keys, frequency, is_indexable = tokens.entries
+    keys, frequency, is_indexable = shared.entries
     if is_compiled_faster(keys.size):
         from whorl.duplicates import compiled_prefix_filter
 
         is_indexed, is_probed = np.empty(keys.size, np.bool_), np.empty(keys.size, np.bool_)
         slots = np.empty(keys.size, np.uint32 if keys.size < 1 << 32 else np.int64)
-        scratch = np.cumsum(tokens.counts) - tokens.counts, slots, np.empty(tokens.counts.max(initial=0), np.uint64)
-        compiled_prefix_filter.mark_prefixes(*tokens.entries, member_bits, *prefixes, *scratch, is_indexed, is_probed)
+        scratch = np.cumsum(shared.counts) - shared.counts, slots, np.empty(shared.counts.max(initial=0), np.uint64)
+        compiled_prefix_filter.mark_prefixes(*shared.entries, member_bits, *prefixes, *scratch, is_indexed, is_probed)
     else:
         is_indexed, is_probed = mark_prefixes(members_of_keys(keys, member_bits), frequency, is_indexable, *prefixes)
     return keys[is_indexed], keys[is_probed]
@@ -290,7 +290,7 @@ class LevelMembers:
         return cls(indices[chosen], lengths, is_home[chosen], np.searchsorted(sizes, first))
 
 
-class TokenEntries(NamedTuple):
+class HashEntries(NamedTuple):
     """Entries of the index, one for each hash of a member.
 
     Attributes:
@@ -304,7 +304,7 @@ class TokenEntries(NamedTuple):
     is_indexable: Bools
 
 
-class IndexedTokens(NamedTuple):
+class SharedHashes(NamedTuple):
     """The entries (a hash and a member) of all hashes that can lead to a pair, without entries of pruned members.
 
     Args:
@@ -312,14 +312,14 @@ class IndexedTokens(NamedTuple):
         indexable: Number of each member's entries that the index may contain (`is_indexable`).
     """
 
-    entries: TokenEntries
+    entries: HashEntries
     counts: Numbers
     indexable: Numbers
 
 
-def index_tokens(
+def collect_shared_hashes(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
-) -> IndexedTokens:
+) -> SharedHashes:
     """Index the hashes of members that can lead to a pair; leave out the entries of pruned members.
 
     A hash can lead to a pair if at least two members have it, one of them may have it in its index prefix, and one of
@@ -327,8 +327,8 @@ def index_tokens(
     """
     total = int(members.lengths.count_used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // HASHES_AT_ONCE)))
-    sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_compiled_faster(total))
-    portions: list[TokenEntries] = []
+    sweep = _HashSweep(sketches, members, level, member_bits, workers, fast=is_compiled_faster(total))
+    portions: list[HashEntries] = []
     for number in range(1, ranges + 1):
         require_time()
         portions += sweep.read_upto(np.uint64(sketches.scheme.bound(level) * number // ranges - 1))
@@ -336,11 +336,11 @@ def index_tokens(
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
                 is_left = is_open[members_of_keys(portion.keys, member_bits)]
-                portions[at] = TokenEntries._make(column[is_left] for column in portion)
-    return IndexedTokens(_join_entries(portions), sweep.shared, sweep.shared_indexable)
+                portions[at] = HashEntries._make(column[is_left] for column in portion)
+    return SharedHashes(_join_entries(portions), sweep.shared, sweep.shared_indexable)
 
 
-class _TokenSweep:
+class _HashSweep:
     """Reads the members' hashes range by range, and counts the hashes that each member shares with others."""
 
     def __init__(
@@ -375,7 +375,7 @@ class _TokenSweep:
             last[numbers[part]] = self._hashes[ends[part]]
         return last
 
-    def read_upto(self, last: np.uint64) -> list[TokenEntries]:
+    def read_upto(self, last: np.uint64) -> list[HashEntries]:
         portions = self._read_compiled(last) if self._is_fast else [self._read_with_numpy(last)]
         for entries in portions:
             owners = members_of_keys(entries.keys, self._member_bits)
@@ -406,7 +406,7 @@ class _TokenSweep:
             self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
             self._is_in_file = False
 
-    def _read_with_numpy(self, last: np.uint64) -> TokenEntries:
+    def _read_with_numpy(self, last: np.uint64) -> HashEntries:
         indices = self._members.indices[self._numbers]
         starts = self._sketches.starts[indices]
         upto = np.minimum(self._ends, starts + self._sketches.count_upto(indices, np.full(indices.shape, last)))
@@ -417,7 +417,7 @@ class _TokenSweep:
         keys.sort()
         return _select_with_numpy(keys, self._members, self._last_indexable, self._member_bits)
 
-    def _read_compiled(self, last: np.uint64) -> list[TokenEntries]:
+    def _read_compiled(self, last: np.uint64) -> list[HashEntries]:
         ranges = split_evenly(np.cumsum(self._ends - self._cursors), self._workers)
         taken, parts = zip(*run_in_threads(partial(self._read_range, last), ranges), strict=True)
         counts = np.stack(parts)
@@ -430,7 +430,7 @@ class _TokenSweep:
         run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
         del taken
         ends = np.append(ends[1:], 0)
-        columns = TokenEntries(np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total, np.bool_))
+        columns = HashEntries(np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total, np.bool_))
         return run_in_threads(
             partial(self._select_compiled, entries, ends, columns), split_evenly(ends[:-1], self._workers)
         )
@@ -463,8 +463,8 @@ class _TokenSweep:
             distribute_entries(block, self._bits, begins, entries)
 
     def _select_compiled(
-        self, entries: Hashes, ends: Numbers, columns: TokenEntries, first: int, upto: int
-    ) -> TokenEntries:
+        self, entries: Hashes, ends: Numbers, columns: HashEntries, first: int, upto: int
+    ) -> HashEntries:
         from whorl.duplicates.compiled_prefix_filter import select_shared
 
         heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
@@ -472,37 +472,37 @@ class _TokenSweep:
         is_larger = self._members.is_larger
         count = select_shared(entries, self._bits, ends, first, upto, self._last_indexable, is_larger, heads, *columns)
         # Copy, to release the larger buffers.
-        return TokenEntries._make(column[begin : begin + count].copy() for column in columns)
+        return HashEntries._make(column[begin : begin + count].copy() for column in columns)
 
 
-def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
-    """Select the entries of hashes that can lead to a pair, as `index_tokens` describes; `keys` must ascend."""
-    tokens = keys >> np.uint64(member_bits)
-    frequency = np.diff(run_starts(tokens), append=keys.size)
+def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> HashEntries:
+    """Select the entries of hashes that can lead to a pair (see `collect_shared_hashes`); `keys` must ascend."""
+    hashes = keys >> np.uint64(member_bits)
+    frequency = np.diff(run_starts(hashes), append=keys.size)
     is_several = np.repeat(frequency > 1, frequency)
-    keys, tokens = keys[is_several], tokens[is_several]
+    keys, hashes = keys[is_several], hashes[is_several]
     frequency = frequency[frequency > 1]
     owners = members_of_keys(keys, member_bits)
-    is_indexable = tokens <= last_indexable[owners]
+    is_indexable = hashes <= last_indexable[owners]
     starts = np.cumsum(frequency) - frequency
     # A pair needs a member whose index prefix may contain the hash, and a member that may be the larger document.
     can_pair = (np.add.reduceat(is_indexable, starts, dtype=np.int64) > 0) & (
         np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
     )
     is_selected = np.repeat(can_pair, frequency)
-    return TokenEntries(
+    return HashEntries(
         keys[is_selected], np.repeat(frequency, frequency)[is_selected].astype(np.int32), is_indexable[is_selected]
     )
 
 
-def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
+def _join_entries(portions: list[HashEntries]) -> HashEntries:
     """Concatenate the entries of at least one batch.
 
     The function empties the list `portions`, so that the memory of each array is free as soon as it has been copied.
     """
     columns = [list(column) for column in zip(*portions, strict=True)]
     portions.clear()
-    return TokenEntries._make(map(_concatenate, columns))
+    return HashEntries._make(map(_concatenate, columns))
 
 
 def _concatenate(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.detect_encoding import decode
 from whorl.ingest.extraction.file_formats import format_of
-from whorl.ingest.redaction import public_address
+from whorl.ingest.redact_addresses import public_address
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.protocol import (
     File,

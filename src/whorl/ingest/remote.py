@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 from whorl.errors import ParameterError, WhorlError
-from whorl.ingest.redaction import public_address, public_text
+from whorl.ingest.redact_addresses import public_address, public_text
 from whorl.ingest.rows.protocol import ReadableStream
 
 #: Characters that turn an address or a path into a pattern.

@@ -130,7 +130,7 @@ def _look_ups(plan: SketchPlan) -> Iterator[str]:
             f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_format_average(near)} of 100 that "
             f"are 10 points below, {_format_average(far)} that are 20"
         )
-    yield f"{plural(plan.look_ups, 'look-up')} in all"
+    yield f"{plural(plan.look_up_count, 'look-up')} in all"
     if plan.second_recall is not None:
         yield "then each candidate's whole sketch is compared, and those below the threshold are dropped"
 

@@ -13,7 +13,7 @@ from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.prepared_search import QueryReader
 from whorl.search.similar.compare_hit_texts import compare_without_common
 from whorl.search.similar.fetch_query_sources import Sources
-from whorl.search.similar.find_similar import ChangedSourceError, find_similar, look_ups, search_without
+from whorl.search.similar.find_similar import ChangedSourceError, candidate_plan, find_similar, make_search_ignoring
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import Similar, SimilarPlan
 
@@ -36,7 +36,9 @@ class PreparedSimilar:
         self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
         self._length = len(only or "")
         self._sources = sources
-        self._search_again = partial(search_without, detector if ignore_common else None, sources, reference, criteria)
+        self._search_again = partial(
+            make_search_ignoring, detector if ignore_common else None, sources, reference, criteria
+        )
         self._search = self._search_again()
         self._detector, self._ignores_common = detector, ignore_common
 
@@ -72,5 +74,5 @@ class PreparedSimilar:
 
     def request(self) -> Mapping[str, object]:
         """Return the engine's request for candidates as JSON values, without sending it."""
-        plan = look_ups(self._search, self._filter.root)
+        plan = candidate_plan(self._search, self._filter.root)
         return self._engine.explain(plan, start=0, rows=self._search.batch_size(plan))

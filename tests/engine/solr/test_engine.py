@@ -123,7 +123,7 @@ def test_no_calibrated_search_has_too_many_clauses(store: Store, metric: Metric)
 @cache
 def _look_ups(size: int) -> int:
     sketch = text_sketch(_words(size), Scheme(), SketchScheme())
-    return make_plan(sketch, SimilarCriteria(Metric.B_IN_A, Fraction(20, 100), Fraction(95, 100))).look_ups
+    return make_plan(sketch, SimilarCriteria(Metric.B_IN_A, Fraction(20, 100), Fraction(95, 100))).look_up_count
 
 
 def _words(size: int) -> str:

@@ -13,7 +13,7 @@ from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.search.similar.fetch_query_sources import Sources
-from whorl.search.similar.find_similar import MinHashSearch, search_for, verify
+from whorl.search.similar.find_similar import MinHashSearch, make_search, verify
 from whorl.search.similar.options import SimilarCriteria
 
 
@@ -35,7 +35,7 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
 def search(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> MinHashSearch:
     """The search for the text "whole"."""
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    made = search_for(Sources(engine, {}), "whole", SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
+    made = make_search(Sources(engine, {}), "whole", SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
     assert isinstance(made, MinHashSearch)
     return made
 
@@ -44,7 +44,7 @@ def test_the_tokens_of_the_plan_are_looked_up(search: MinHashSearch, engine: Wat
     """
     The look-up has the tokens of exactly the buckets in the plan, each once.
     """
-    root = search.look_ups()
+    root = search.candidate_query()
     assert isinstance(root, SharedTokens)
     signature = sign(TEXTS["whole"], engine.scheme)
     assert len(root.tokens) == len(set(root.tokens)) == len(search.plan.buckets)
@@ -58,7 +58,7 @@ def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
     Hits well above the threshold are all found, those well below are not; the source and documents already seen are
     left out.
     """
-    root = search.look_ups()
+    root = search.candidate_query()
     assert root is not None
     batch = search.batch(BoundPlan(root), 0, {"copy 29"})
     ids = {hit.hit.id for hit in batch.hits}
@@ -80,7 +80,7 @@ def test_a_text_without_shingles_asks_nothing(engine: Watched, monkeypatch: pyte
     A source without shingles finds nothing, and makes no request.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    made = search_for(Sources(engine, {"given": "one two"}), "given", SimilarCriteria())
-    assert made.look_ups() is None
+    made = make_search(Sources(engine, {"given": "one two"}), "given", SimilarCriteria())
+    assert made.candidate_query() is None
     assert not verify(made).hits
     assert "candidates" not in engine.requests

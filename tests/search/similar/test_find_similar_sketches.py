@@ -26,8 +26,8 @@ from whorl.search.similar.find_similar import (
     MOST_OF_FIRST_QUERY,
     MOST_VERIFIED,
     SketchSearch,
+    make_search,
     phrases_of,
-    search_for,
     verify,
 )
 from whorl.search.similar.options import SimilarCriteria
@@ -54,7 +54,7 @@ def engine(folder: Path) -> Iterator[EmbeddedEngine]:
 
 
 def search(engine: EmbeddedEngine, reference: str, question: SimilarCriteria) -> SketchSearch:
-    made = search_for(Sources(engine, {"given": "one two"}), reference, question)
+    made = make_search(Sources(engine, {"given": "one two"}), reference, question)
     assert isinstance(made, SketchSearch)
     return made
 
@@ -92,7 +92,7 @@ def test_look_ups_cover_all_sizes(engine: EmbeddedEngine, metric: Metric) -> Non
     last one is open only if hits may have any size, since larger documents may have been added.
     """
     name = max(SHINGLES, key=lambda reference: len(SHINGLES[reference]))
-    root = search(engine, name, SimilarCriteria(metric)).look_ups()
+    root = search(engine, name, SimilarCriteria(metric)).candidate_query()
     clauses = root.should if isinstance(root, Bool) else (root,)
     assert not isinstance(root, Bool) or root.min_should_match == 1
     branches = [clause for clause in clauses if isinstance(clause, SketchTokens)]
@@ -110,10 +110,10 @@ def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:
     """
     A source without shingles makes no look-up, nor does one too large to be contained in any document.
     """
-    assert search(engine, "given", SimilarCriteria()).look_ups() is None
+    assert search(engine, "given", SimilarCriteria()).candidate_query() is None
     huge = Sources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
-    made = search_for(huge, "huge", SimilarCriteria(Metric.A_IN_B, Fraction(1, 2)))
-    assert made.look_ups() is None
+    made = make_search(huge, "huge", SimilarCriteria(Metric.A_IN_B, Fraction(1, 2)))
+    assert made.candidate_query() is None
     assert not verify(made).hits
 
 
@@ -126,7 +126,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     """
     monkeypatch.setattr(embedded_search, "FEW_CANDIDATES", 99)
     made = search(engine, SOURCES[0], SimilarCriteria())
-    root = made.look_ups()
+    root = made.candidate_query()
     assert root is not None
     whole = made.batch(BoundPlan(root), 0, set())
     assert whole is not None
@@ -177,11 +177,11 @@ def test_boilerplate_needs_more_tokens(tmp_path: Path) -> None:
         for name in sources:
             engine.rows = []
             made = search(engine, name, SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
-            few, verified = made.plan.look_ups, verify(made)
+            few, verified = made.plan.look_up_count, verify(made)
             assert [hit.hit.id for hit in verified.hits] == [f"copy of {name}"]
             is_common = int(name) < 150
             assert engine.rows == ([MOST_OF_FIRST_QUERY, MOST_VERIFIED] if is_common else [MOST_OF_FIRST_QUERY])
-            assert (made.plan.look_ups > few) == is_common
+            assert (made.plan.look_up_count > few) == is_common
             assert verified.candidates <= MOST_OF_FIRST_QUERY
 
 
@@ -208,14 +208,14 @@ def test_short_sources_are_looked_up_as_phrases(tmp_path: Path) -> None:
 
         def run_search(reference: str, percent: int) -> tuple[list[str], SketchSearch]:
             criteria = SimilarCriteria(Metric.A_IN_B, Fraction(percent, 100))
-            made = search_for(Sources(engine, given), reference, criteria)
+            made = make_search(Sources(engine, given), reference, criteria)
             assert isinstance(made, SketchSearch)
             return sorted(similar.hit.id for similar in verify(made).hits), made
 
         assert run_search("short", 50)[0] == ["book", "part"]
         hits, made = run_search("short", 30)
         assert hits == ["book", "half", "part"]
-        root = made.look_ups()
+        root = made.candidate_query()
         assert isinstance(root, Bool)
         phrases = root.should[-1]
         assert isinstance(phrases, Bool)

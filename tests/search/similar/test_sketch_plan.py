@@ -117,7 +117,7 @@ def test_costs_change_no_promise(size: int, metric: Metric) -> None:
                 cheap.promised
                 == make_plan(source, SimilarCriteria(metric, threshold, recall), largest_size=30_000).promised
             )
-            look_ups = [look_ups[0] + cheap.look_ups, look_ups[1] + precise.look_ups]
+            look_ups = [look_ups[0] + cheap.look_up_count, look_ups[1] + precise.look_up_count]
             for plan in (cheap, precise):
                 for branch in (candidate for candidate in plan.branches if candidate.recall >= plan.first_recall):
                     held += 1
@@ -333,7 +333,7 @@ def test_a_text_without_shingles_has_no_plan() -> None:
     """
     plan = make_plan(source_of(0), SimilarCriteria(Metric.JACCARD, Fraction(1, 2), Fraction(9, 10)))
     assert plan.branches == ()
-    assert plan.look_ups == 0
+    assert plan.look_up_count == 0
     assert not is_candidate(plan, 5, np.array([1])).any()
 
 

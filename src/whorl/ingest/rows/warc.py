@@ -15,7 +15,7 @@ from warcio.bufferedreaders import ChunkedDataReader, DecompressingBufferedReade
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
 from whorl.errors import DocumentError
-from whorl.ingest.redaction import public_address
+from whorl.ingest.redact_addresses import public_address
 from whorl.ingest.rows.compression import ExpansionLimit
 from whorl.ingest.rows.protocol import (
     MOST_BYTES,

@@ -40,7 +40,7 @@ from whorl.search.attribution.candidate_reader import Candidate
 from whorl.search.attribution.cover import NO_RANGES, Numbers, ranges_by_owner
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.fetch_query_sources import Sources
-from whorl.search.similar.find_similar import look_ups, search_for
+from whorl.search.similar.find_similar import candidate_plan, make_search
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.sketch_plan import SketchPlan, smallest_promised_share
@@ -133,14 +133,14 @@ def find_candidates(
         require_time()
         report_progress("looking for candidates", done, len(places))
         part = text[of_text.spans[start, 0] : of_text.spans[end + size - 2, 1]]
-        search = search_for(Sources(engine, {_WINDOW: part}), _WINDOW, criteria)
-        plan = look_ups(search, others)
+        search = make_search(Sources(engine, {_WINDOW: part}), _WINDOW, criteria)
+        plan = candidate_plan(search, others)
         if isinstance(plan.root, Nothing):
             # Skip a window without tokens to look up: all documents are too short, or its text alone, without the words
             # around it, is split into too few words.
             continue
         while (batch := search.batch(plan, 0, frozenset())) is None:
-            plan = look_ups(search, others)
+            plan = candidate_plan(search, others)
         trace().verified += len(batch.candidates)
         crowded += batch.candidates.total > len(batch.candidates)
         longest = max(longest, _least_promised_overlap(search.plan, shared))

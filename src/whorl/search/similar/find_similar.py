@@ -135,13 +135,13 @@ class SketchSearch:
     def _narrow(self) -> None:
         """Switch to the plan with more tokens, which finds fewer candidates, and to large batches."""
         precise = self._make_plan(None)
-        self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_ups), None
+        self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_up_count), None
 
-    def batch_size(self, look_ups: BoundPlan) -> int:
+    def batch_size(self, query: BoundPlan) -> int:
         """Return the number of candidates to fetch in one request."""
-        return MOST_VERIFIED if self.engine.has_lazy_candidates(look_ups) else CANDIDATES_AT_ONCE
+        return MOST_VERIFIED if self.engine.has_lazy_candidates(query) else CANDIDATES_AT_ONCE
 
-    def look_ups(self) -> BoundNode | None:
+    def candidate_query(self) -> BoundNode | None:
         """Return the query that joins all branches, or None if the plan has no tokens to look up."""
         plan = self.plan
         branches = tuple(
@@ -174,16 +174,16 @@ class SketchSearch:
             is_whole,
         )
 
-    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
+    def batch(self, query: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
         """Fetch up to `rows` candidates (by default `CANDIDATES_AT_ONCE`) from `start`, and verify those not in `seen`.
 
-        If the first plan matches too many candidates, return None; after that, `look_ups` returns another query.
+        If the first plan matches too many candidates, return None; after that, `candidate_query` returns another query.
         """
         # The first query fetches up to `MOST_OF_FIRST_QUERY` candidates. If it matches more documents, another query
         # replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
-            look_ups,
+            query,
             start=start,
             rows=MOST_OF_FIRST_QUERY if is_cheap else rows or CANDIDATES_AT_ONCE,
             in_order=not is_cheap,
@@ -264,10 +264,10 @@ class MinHashSearch:
         metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
         self.plan: MinHashPlan = make_minhash_plan(self._buckets, metric, threshold, recall, source_size=size)
 
-    def batch_size(self, look_ups: BoundPlan) -> int:
+    def batch_size(self, query: BoundPlan) -> int:
         return MINHASH_AT_ONCE
 
-    def look_ups(self) -> BoundNode | None:
+    def candidate_query(self) -> BoundNode | None:
         """Return the query for documents with enough of the tokens, or None if there are no tokens to look up."""
         if not self.plan.buckets:
             return None
@@ -275,8 +275,8 @@ class MinHashSearch:
         tokens = tuple(dict.fromkeys(integers(self._signature.hashes[is_planned])))
         return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
 
-    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch:
-        page = self.engine.search(look_ups, start=start, rows=rows or MINHASH_AT_ONCE)
+    def batch(self, query: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch:
+        page = self.engine.search(query, start=start, rows=rows or MINHASH_AT_ONCE)
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
         candidates = CandidatePage(page.total, tuple((hit, None) for hit in page.hits), page.warnings)
         return Batch(candidates, RankedHits.from_hits(self._judge_hits(fresh), self.criteria.metric))
@@ -336,7 +336,11 @@ class ResidualSearch:
             SimilarCriteria(Metric.A_IN_B, part, criteria.recall),
             budget=_BUDGET_WITHIN if criteria.metric.allows_smaller else BUDGET_OF_TWO_PHASES,
         )
-        self.look_ups, self.batch, self.batch_size = by_sketch.look_ups, by_sketch.batch, by_sketch.batch_size
+        self.candidate_query, self.batch, self.batch_size = (
+            by_sketch.candidate_query,
+            by_sketch.batch,
+            by_sketch.batch_size,
+        )
         self.most_verified, self.warnings = by_sketch.most_verified, by_sketch.warnings
         if self._size and not uncommon.size:
             self.warnings = (f"all of {source.name!r} is common, so nothing is left to look for",)
@@ -385,7 +389,7 @@ class ChangedSourceError(Exception):
 SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
 
 
-def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
+def make_search(sources: Sources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
     """Return the search of a source: by sketches, or by MinHash tokens in a store without sketches.
 
     Raise UnknownDocumentError if the reference names no document or text; ParameterError if it names a document without
@@ -397,7 +401,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
         search.cached_sketch = cached_sketch
         # Use the cached sketch only if the engine must look up candidates: its response then also shows whether the
         # sketch is current.
-        if search.look_ups() is not None:
+        if search.candidate_query() is not None:
             return search
     source = sources.source(reference, with_sketch=scheme is not None)
     if scheme is None:
@@ -412,18 +416,18 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     return SketchSearch(engine, source, sketch, criteria)
 
 
-def search_without(
+def make_search_ignoring(
     ignored: BoilerplateDetector | None, sources: Sources, reference: str, criteria: SimilarCriteria
 ) -> SimilarSearch:
     """Return the search for one source; it ignores the common text that `ignored` detects, if given."""
     if ignored is None:
-        return search_for(sources, reference, criteria)
+        return make_search(sources, reference, criteria)
     return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)
 
 
-def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
+def candidate_plan(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
     """Return the query for the candidates of a search; only documents that match `only` are candidates."""
-    plan = search.look_ups()
+    plan = search.candidate_query()
     if plan is None:
         return BoundPlan(Nothing("the source has no tokens to look for"))
     return BoundPlan(plan if isinstance(only, MatchAll) else Bool(must=(plan, only)))
@@ -431,7 +435,7 @@ def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan: 
 
 def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
     """Fetch the candidates of a search in batches, verify them by sketches, tokens or texts, and return the hits."""
-    plan = look_ups(search, only)
+    plan = candidate_plan(search, only)
     if isinstance(plan.root, Nothing):
         return Verified(RankedHits(), 0, 0, search.warnings)
     groups = list[HitGroup]()
@@ -443,7 +447,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         require_time()
         batch = search.batch(plan, start, seen, search.batch_size(plan))
         if batch is None:
-            plan = look_ups(search, only)
+            plan = candidate_plan(search, only)
             continue
         candidates, hits = batch
         total, count = candidates.total, len(candidates)
@@ -547,7 +551,7 @@ class CalibratedFingerprints:
                 continue
             warnings += [*search.warnings, *_best_effort_warnings(search)]
             plans.append((clause.reference, search.plan))
-            plan = look_ups(search)
+            plan = candidate_plan(search)
             request = search.engine.explain(plan, start=0, rows=search.batch_size(plan))
             requests.append({"source": clause.reference, "request": request})
         return tuple(plans), {"candidates": requests}, warnings
@@ -592,7 +596,7 @@ class CalibratedFingerprints:
         key = (clause.reference, criteria)
         if key not in self._searches:
             try:
-                self._searches[key] = search_without(self._ignored, self._sources, clause.reference, criteria)
+                self._searches[key] = make_search_ignoring(self._ignored, self._sources, clause.reference, criteria)
             except UnknownDocumentError as error:
                 self._searches[key] = unknown_document_message(error)
             except ParameterError as error:

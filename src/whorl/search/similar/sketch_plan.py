@@ -142,7 +142,7 @@ class SketchPlan:
         return self.source.size
 
     @property
-    def look_ups(self) -> int:
+    def look_up_count(self) -> int:
         """Number of tokens and phrases to look up. A token or phrase counts once for each branch that uses it."""
         return sum(self.source_size if branch.by_phrases else len(branch.tokens) for branch in self.branches)
 

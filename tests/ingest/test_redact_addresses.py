@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from whorl.ingest.redaction import public_address, public_text
+from whorl.ingest.redact_addresses import public_address, public_text
 
 SHOWN = {
     "https://ann:s3cr3t@host/doc.txt": "https://host/doc.txt",
