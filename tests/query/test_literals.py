@@ -42,18 +42,18 @@ UNQUOTED = [
 ]
 
 QUOTED = [
-    ('FINGERPRINT:"1234_20_80"', Fingerprint("1234", F20, F80, whole="1234_20_80")),
-    ("FINGERPRINT:'1234_20_80'", Fingerprint("1234", F20, F80, whole="1234_20_80")),
-    ('FINGERPRINT:("1234_20")', Fingerprint("1234", F20, whole="1234_20")),
+    ('FINGERPRINT:"1234_20_80"', Fingerprint("1234", F20, F80, whole_reference="1234_20_80")),
+    ("FINGERPRINT:'1234_20_80'", Fingerprint("1234", F20, F80, whole_reference="1234_20_80")),
+    ('FINGERPRINT:("1234_20")', Fingerprint("1234", F20, whole_reference="1234_20")),
     ('FINGERPRINT:"load_test_pkg_err.txt"', Fingerprint("load_test_pkg_err.txt")),
     ("FINGERPRINT:'my_doc'", Fingerprint("my_doc")),
     ('FINGERPRINT:"report_140"', Fingerprint("report_140")),
     ('FINGERPRINT:"_50"', Fingerprint("_50")),
     ('FINGERPRINT:"a_1_2_3"', Fingerprint("a_1_2_3")),
     (r'FINGERPRINT:"my\_doc_20"', Fingerprint("my_doc", F20)),
-    (r'FINGERPRINT:"say \"no\"_20"', Fingerprint('say "no"', F20, whole='say "no"_20')),
+    (r'FINGERPRINT:"say \"no\"_20"', Fingerprint('say "no"', F20, whole_reference='say "no"_20')),
     ('FINGERPRINT:"report (1).pdf"', Fingerprint("report (1).pdf")),
-    ('FINGERPRINT:"report (1).pdf_20"', Fingerprint("report (1).pdf", F20, whole="report (1).pdf_20")),
+    ('FINGERPRINT:"report (1).pdf_20"', Fingerprint("report (1).pdf", F20, whole_reference="report (1).pdf_20")),
     (r'FINGERPRINT:"my\_doc\_1"', Fingerprint("my_doc_1")),
     (r'FINGERPRINT:"a\"b\\c\u0041"', Fingerprint('a"b\\cA')),
     ('FINGERPRINT:"it\'s"', Fingerprint("it's")),

@@ -131,14 +131,14 @@ class Fingerprint:
     """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`.
 
     The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2"). Numbers inside the quotes, as in
-    `"my_50"`, may belong to the id. In this case, `whole` is the id with these numbers. If a document with this id
-    exists, the clause refers to it, and has no numbers.
+    `"my_50"`, may belong to the id. In this case, `whole_reference` is the id with these numbers. If a document with
+    this id exists, the clause refers to it, and has no numbers.
     """
 
     reference: str
     overlap: Decimal | None = None
     probability: Decimal | None = None
-    whole: str | None = None
+    whole_reference: str | None = None
     span: Span = _span()
 
 

@@ -225,7 +225,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
         return read_fingerprint(parts, typed)
     whole = unescape(*quoted)
     try:
-        return replace(read_fingerprint(parts, typed), whole=whole)
+        return replace(read_fingerprint(parts, typed), whole_reference=whole)
     except Mistake:
         return ast.Fingerprint(whole)
 

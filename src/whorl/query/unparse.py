@@ -303,10 +303,10 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     check_text(node.reference, "the id of a fingerprint search")
     if node.overlap is None and node.probability is not None:
         raise ParameterError("a fingerprint search with a probability needs an overlap")
-    if node.whole is not None:
-        written = write_quoted(node.whole, special="")
+    if node.whole_reference is not None:
+        written = write_quoted(node.whole_reference, special="")
         if read_quoted_fingerprint(Typed(written[1:-1], 0), "") != node:
-            raise ParameterError(f"the id {node.whole!r:.80} does not have the parts of {node}")
+            raise ParameterError(f"the id {node.whole_reference!r:.80} does not have the parts of {node}")
         return PREFIX + written
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):

@@ -217,11 +217,13 @@ class QueryReader:
             return resolved, warnings
         existing = {*possible.intersection(self._texts), *self._engine.resolve(possible.difference(self._texts))}
         taken = dict.fromkeys(
-            f"{write_quoted(leaf.whole, special='')} is the id of a document, and so means all of it; the document "
-            f"{leaf.reference!r} with an overlap is FINGERPRINT:{write_quoted(leaf.reference, special='')}"
-            f"{leaf.whole.removeprefix(leaf.reference)}"
+            f"{write_quoted(leaf.whole_reference, special='')} is the id of a document, and so means all of it; the "
+            f"document {leaf.reference!r} with an overlap is FINGERPRINT:{write_quoted(leaf.reference, special='')}"
+            f"{leaf.whole_reference.removeprefix(leaf.reference)}"
             for leaf in leaves(resolved)
-            if isinstance(leaf, FingerprintClause) and leaf.whole is not None and leaf.whole in existing
+            if isinstance(leaf, FingerprintClause)
+            and leaf.whole_reference is not None
+            and leaf.whole_reference in existing
         )
         return with_ids(resolved, existing), (*warnings, *taken)
 

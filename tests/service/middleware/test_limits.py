@@ -103,7 +103,7 @@ def test_bodies_that_are_too_long(store: Store) -> None:
     store.delete(["short"])
 
 
-def received(parts: list[tuple[float, int]], silence: float, whole: float) -> str:
+def received(parts: list[tuple[float, int]], silence: float, total: float) -> str:
     """Return the error, or the size, of a body that arrives in parts of (seconds before it, bytes)."""
 
     async def read() -> str:
@@ -114,7 +114,7 @@ def received(parts: list[tuple[float, int]], silence: float, whole: float) -> st
             await asyncio.sleep(seconds)
             return {"type": "http.request", "body": b"x" * size, "more_body": True}
 
-        paced, size = BodySpeedLimit(receive, silence, whole), 0
+        paced, size = BodySpeedLimit(receive, silence, total), 0
         try:
             for _ in parts:
                 size += len((await paced())["body"])
@@ -141,7 +141,7 @@ def test_slow_bodies_are_refused(parts: list[tuple[float, int]], response: str) 
     A body may pause up to a limit, needs a minimum pace, and has a maximum time.
     """
     assert LEAST_BYTES_A_SECOND == 1_000
-    assert received(parts, silence=30.0, whole=60.0).partition(";")[0] == response
+    assert received(parts, silence=30.0, total=60.0).partition(";")[0] == response
 
 
 def test_a_client_does_not_pay_for_a_busy_service() -> None:

@@ -157,15 +157,15 @@ class FieldClause:
 class FingerprintClause:
     """A FINGERPRINT without its source's tokens, which `bind` adds. Overlap and probability are fractions in (0, 1].
 
-    `whole` is the reference with trailing numbers that may belong to the id. `with_ids` decides whether they do, and
-    sets `whole` to None.
+    `whole_reference` is the reference with trailing numbers that may belong to the id. `with_ids` decides whether they
+    do, and sets `whole_reference` to None.
     """
 
     reference: str
     overlap: Fraction | None = None
     probability: Fraction | None = None
     weight: float = 1.0
-    whole: str | None = None
+    whole_reference: str | None = None
     span: Span = field(default=Span(0, 0), compare=False, repr=False)
 
 
@@ -299,7 +299,11 @@ def map_leaves(plan: Leaf | Bool[Leaf], change: Callable[[Leaf], Other | Bool[Ot
 
 def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
     """Return the references whose trailing numbers may be an overlap or a part of the document's id."""
-    return {leaf.whole for leaf in leaves(plan) if isinstance(leaf, FingerprintClause) and leaf.whole is not None}
+    return {
+        leaf.whole_reference
+        for leaf in leaves(plan)
+        if isinstance(leaf, FingerprintClause) and leaf.whole_reference is not None
+    }
 
 
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
@@ -309,11 +313,11 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
     """
 
     def read(leaf: ResolvedLeaf) -> ResolvedLeaf:
-        if not isinstance(leaf, FingerprintClause) or leaf.whole is None:
+        if not isinstance(leaf, FingerprintClause) or leaf.whole_reference is None:
             return leaf
-        if leaf.whole in existing:
-            return FingerprintClause(leaf.whole, weight=leaf.weight, span=leaf.span)
-        return replace(leaf, whole=None)
+        if leaf.whole_reference in existing:
+            return FingerprintClause(leaf.whole_reference, weight=leaf.weight, span=leaf.span)
+        return replace(leaf, whole_reference=None)
 
     return map_leaves(plan, read)
 

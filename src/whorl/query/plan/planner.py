@@ -229,7 +229,7 @@ class _Planner:
                     None if number is None else Fraction(number) for number in (node.overlap, node.probability)
                 )
                 weight = self.scale * (1.0 if boost is None else boost)
-                return FingerprintClause(node.reference, overlap, probability, weight, node.whole, node.span)
+                return FingerprintClause(node.reference, overlap, probability, weight, node.whole_reference, node.span)
             case ast.Boost(child=child, factor=factor):
                 product = float(factor) * (1.0 if boost is None else boost)
                 if not _SMALLEST_BOOST <= product <= _LARGEST_BOOST:
