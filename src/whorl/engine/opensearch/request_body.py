@@ -133,7 +133,7 @@ def leaf_clauses(node: BoundLeaf) -> int:
         case DocumentIds(groups=groups):
             return len(groups)
         case Words(any_apostrophe=True):
-            return leaf_clauses(node.with_wildcards())
+            return len(clause_fields(node.field)) * len(node.spellings())
         case Words() | FuzzyWord():
             return len(clause_fields(node.field))
         case InOrder(words=words):
@@ -323,7 +323,7 @@ def clause(test: Test, profile: str) -> Json:
         case Words(text=text, field="id"):
             return _term(ID, text)
         case Words(any_apostrophe=True):
-            return clause(test.with_wildcards(), profile)
+            return _any([clause(own, profile) for own in test.spellings()])
         case Words(text=text, slop=slop):
             words = tokens(well_formed(text), profile)
             return _any([_phrase(field, words, slop) for field in clause_fields(test.field)])

@@ -254,7 +254,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case DocumentIds(groups=groups):
             return len(groups)
         case Words(any_apostrophe=True):
-            return _leaves(node.with_wildcards(), names)
+            return _field_count(node, names) * len(node.spellings()) + 1
         case Words() | WildcardValue():
             return _field_count(node, names) + 1
         case InOrder(words=words):
@@ -529,7 +529,8 @@ def exists(field: str) -> Json:
 def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Json:
     match test:
         case Words(any_apostrophe=True):
-            return _field_query(test.with_wildcards(), field, has_fuzzy_parser=has_fuzzy_parser)
+            spelled = [_field_query(own, field, has_fuzzy_parser=has_fuzzy_parser) for own in test.spellings()]
+            return {"bool": {"should": spelled}}
         case Words(text=text, slop=slop):
             # Do not use {!field}: for a text without words, it returns null, which is an error in a clause.
             return {"lucene": {"df": field, "query": f'"{_encode_characters(text)}"' + (f"~{slop}" if slop else "")}}

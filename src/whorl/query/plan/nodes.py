@@ -20,8 +20,9 @@ from typing import Generic, TypeAlias, TypeVar
 from whorl.errors import Span
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.fingerprint.words.tokenizer import apostrophe_spellings
 from whorl.query import ast
-from whorl.query.ast import Pattern, WildcardCharacter
+from whorl.query.ast import Pattern
 
 
 class Kind(Enum):
@@ -45,7 +46,7 @@ class Words:
 
     `slop` is the maximum total number of moves; a move shifts one word by one position. So swapping two words takes two
     moves. If `any_apostrophe`, `text` has folded words with one blank between them, and their apostrophes match
-    apostrophes of all kinds.
+    apostrophes of all kinds (on a server, of one kind in a phrase).
     """
 
     text: str
@@ -54,11 +55,12 @@ class Words:
     slop: int = 0
     any_apostrophe: bool = False
 
-    def with_wildcards(self) -> InOrder:
-        """Return a clause with a wildcard in place of each apostrophe, for a server."""
-        pieces = (word.replace("'", "\0'\0").split("\0") for word in self.text.split(" "))
-        patterns = (tuple(WildcardCharacter.ONE if piece == "'" else piece for piece in word) for word in pieces)
-        return InOrder(tuple(patterns), self.slop, self.field, self.weight)
+    def spellings(self) -> list[Words]:
+        """Return a clause for each kind of apostrophe, for a server; they match no phrase that mixes two kinds.
+
+        Patterns would match these, too, but a query for a short text would have more clauses than a server takes.
+        """
+        return [replace(self, text=text, any_apostrophe=False) for text in apostrophe_spellings(self.text)]
 
 
 @dataclass(frozen=True, slots=True)
