@@ -17,7 +17,6 @@ from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.winnowing import mix_bits
-from whorl.fingerprint.words.tokenizer import fold_apostrophes
 from whorl.model import Document
 
 #: Multiplier from the golden ratio. Products modulo 2**64 are spread evenly, and differ for different numbers, because
@@ -103,10 +102,7 @@ class Sketching:
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         distinct = (_distinct_texts(batch, self.options.within) for batch in portions)
         read = zip_with_results(
-            distinct,
-            lambda ahead: hash_in_batches(
-                (list(map(fold_apostrophes, batch.texts)) for batch in ahead), self.options.scheme
-            ),
+            distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.options.scheme)
         )
         for batch, together in read:
             _separate_groups(together, batch.groups)

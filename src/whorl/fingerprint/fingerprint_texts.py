@@ -240,10 +240,10 @@ def hash_texts(
 def hash_in_batches(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False, half: int = 0
 ) -> Iterator[HashBatch]:
-    """Yield the shingle hashes of each portion of texts, whose apostrophes the caller may have folded.
+    """Yield the shingle hashes of each portion of texts.
 
-    Without `in_order`, these are the distinct high halves of the hashes, ascending. With `in_order`, they are the high
-    (0) or low (1) `half` of all hashes, in text order.
+    Without `in_order`, these are the distinct high halves of the hashes of the texts with folded apostrophes,
+    ascending. With `in_order`, they are the high (0) or low (1) `half` of all hashes of the texts, in text order.
 
     A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read ahead.
     """
@@ -253,7 +253,11 @@ def hash_in_batches(
         portions,
         scheme,
         lambda kernel, texts: HashBatch(
-            *(kernel.ordered_hashes(texts, half) if in_order else kernel.distinct_hashes(texts)[:2])
+            *(
+                kernel.ordered_hashes(texts, half)
+                if in_order
+                else kernel.distinct_hashes([*map(fold_apostrophes, texts)])[:2]
+            )
         ),
         lambda texts: _hash_batch_plainly(texts, scheme, half if in_order else None),
     )
@@ -287,6 +291,8 @@ def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[n
 def _hash_plainly(text: str, scheme: Scheme, outputs: Outputs) -> TextHashes:
     if outputs == Outputs.MINIMA:  # piece by piece, to save memory on a long text
         return TextHashes(text_minima(text, scheme), _NO_HASHES, _NO_WORDS)
+    if outputs == Outputs.HASHES:
+        text = fold_apostrophes(text)
     words = list(pieces(text, scheme.profile))
     halves = [] if outputs == Outputs.WORDS else list(murmur_pieces(words, scheme.shingle_size))
     minima = minima_of(halves, scheme) if outputs & Outputs.MINIMA else _NO_MINIMA
@@ -451,7 +457,7 @@ def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketc
 
 
 def text_sketches(texts: Sequence[str], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch]:
-    (together,) = hash_in_batches([list(map(fold_apostrophes, texts))], scheme)
+    (together,) = hash_in_batches([texts], scheme)
     return [sketch_of_distinct(own, sketch_scheme) for own in _split(*together)]
 
 
