@@ -104,6 +104,7 @@ def create_app(
     """
     settings = settings or Settings()
     shared = state or SharedState(Tickets(), DuplicateSearches(store))
+    is_read_only = settings.is_read_only or store.engine.is_read_only
     authenticator, gauge = Authenticator(credentials, shared.tickets), RequestGauge()
     metrics = Metrics(gauge, shared.metrics)
     requests, writes = (
@@ -140,11 +141,11 @@ def create_app(
         health_routes(store, metrics),
         search_routes(store),
         similar_routes(store),
-        store_routes(store, is_read_only=settings.is_read_only),
-        documents_routes(store, Uploads(store, settings, writes, memory), files, is_read_only=settings.is_read_only),
-        duplicates_routes(shared.searches, is_read_only=settings.is_read_only),
+        store_routes(store, is_read_only=is_read_only),
+        documents_routes(store, Uploads(store, settings, writes, memory), files, is_read_only=is_read_only),
+        duplicates_routes(shared.searches, is_read_only=is_read_only),
         page_routes(),
-        alfresco_routes(store, authenticator, is_read_only=settings.is_read_only),
+        alfresco_routes(store, authenticator, is_read_only=is_read_only),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     for route in routes:

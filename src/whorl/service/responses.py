@@ -274,4 +274,4 @@ def _describe_mistake(error: Mapping[str, Any]) -> str:
 def require_writable(*, is_read_only: bool) -> None:
     """Raise HTTPException 403 if the store is read-only."""
     if is_read_only:
-        raise HTTPException(403, "this service changes nothing: WHORL_READ_ONLY is set")
+        raise HTTPException(403, "this service changes nothing: WHORL_READ_ONLY is set, or its store is read-only")

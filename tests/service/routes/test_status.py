@@ -10,8 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.service.limited import LINES
-from whorl import open_store
-from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl import Document, open_store
 from whorl.service.app import create_app
 from whorl.settings.settings import Settings
 
@@ -98,9 +97,14 @@ def test_a_store_whose_folder_is_replaced(tmp_path: Path) -> None:
         assert client.get("/healthz").status_code == 200
 
 
-def test_a_folder_that_may_not_be_written_to(embedded_service: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The store is described as read-only, so that the page offers no changes.
+    The store is described as read-only, so that the page offers no changes, and changes are refused.
     """
-    monkeypatch.setattr(EmbeddedEngine, "is_read_only", True)
-    assert embedded_service.get("/api/v1/store").json()["is_read_only"] is True
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", "some words of a text")])
+    monkeypatch.setattr("whorl.engine.embedded.engine.is_read_only", lambda _: True)
+    with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as client:
+        assert client.get("/api/v1/store").json()["is_read_only"] is True
+        assert client.delete("/api/v1/documents/a").status_code == 403
+        assert client.get("/api/v1/documents/a").status_code == 200

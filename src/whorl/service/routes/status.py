@@ -107,7 +107,7 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
         return {
             "documents": store.count(),
             "index_lag": lag.changes if lag else 0,
-            "is_read_only": is_read_only or engine.is_read_only,
+            "is_read_only": is_read_only,
             "keeps_passages": engine.passage_scheme is not None,
             "has_sketches": engine.sketch_scheme is not None,
             "minhash": engine.minhash,
