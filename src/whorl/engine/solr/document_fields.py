@@ -14,7 +14,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from whorl.arrays_and_batches import batches
@@ -36,14 +36,13 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue, text_of_value
 from whorl.query.plan.fields_and_values import (
-    LARGEST_INTEGER,
     Fields,
     FieldsByKind,
     date_of,
     encode_keyword,
     format_date,
 )
-from whorl.query.plan.nodes import Between, BoundLeaf, Equal, Kind, Nothing, Value
+from whorl.query.plan.nodes import Kind, Value
 
 _KINDS = {
     "TextField": Kind.TEXT,
@@ -72,35 +71,6 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
     if properties.get("indexed") is False and not properties.get("docValues"):
         return None
     return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])
-
-
-def largest_integer(field: str, schema: Schema) -> int | None:
-    """Return the largest value that an integer field can hold; None if the field has no integers."""
-    described = schema.describe(field) or {}
-    kind = str(schema.types.get(str(described.get("type")), {}).get("class", "")).rpartition(".")[2]
-    if kind in ("IntPointField", "TrieIntField"):
-        return (1 << 31) - 1
-    return LARGEST_INTEGER if kind in ("LongPointField", "TrieLongField") else None
-
-
-def fit_integers(node: BoundLeaf, schema: Schema) -> BoundLeaf:
-    """Return a clause without integers that the field cannot hold, because Solr refuses them."""
-    if not isinstance(node, Equal | Between) or node.kind is not Kind.INTEGER:
-        return node
-    largest = largest_integer(node.field, schema)
-    if largest is None:
-        return node
-    smallest, nothing = -largest - 1, Nothing(f"field {node.field!r} holds no number as large")
-    if isinstance(node, Equal):
-        return node if smallest <= int(node.value) <= largest else nothing
-    low, high = (None if end is None else int(end) for end in (node.low, node.high))
-    if (low is not None and low > largest) or (high is not None and high < smallest):
-        return nothing
-    if low is not None and low < smallest:
-        node = replace(node, low=None, includes_low=True)
-    if high is not None and high > largest:
-        node = replace(node, high=None, includes_high=True)
-    return node
 
 
 def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:

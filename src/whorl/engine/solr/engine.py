@@ -62,8 +62,6 @@ from whorl.engine.solr.document_fields import (
     fields_of_types,
     find_partial_properties,
     find_used_names,
-    fit_integers,
-    largest_integer,
     original_values,
     read_sketches,
     sketch_fields,
@@ -78,6 +76,7 @@ from whorl.engine.solr.request_body import (
     documents_request,
     exists,
     facets_request,
+    fit_integers,
     lacks_passages,
     read_facets,
     realtime_get_request,
@@ -785,7 +784,7 @@ class SolrEngine(ServerEngine):
                 f"similar to {node.word!r}, and leaves out others; Solr 9.9 and newer finds all"
             )
         if not isinstance(node, WordClause) or node.field is not None:
-            return fit_integers(node, self.collection.schema)
+            return fit_integers(node, self.collection.schema.largest_integer)
         if self.collection.names.text:
             warnings += [] if self.collection.words else self._phrase_warnings()
             return node
@@ -819,5 +818,5 @@ def _can_hold(field: str, value: str, collection: SolrCollection) -> bool:
     """Check whether a field can hold a value. In an integer field, Solr refuses to search for anything but a number."""
     if collection.schema.describe(field) is None:
         return False
-    largest = largest_integer(field, collection.schema)
+    largest = collection.schema.largest_integer(field)
     return largest is None or (value.isascii() and value.isdigit() and int(value) <= largest)

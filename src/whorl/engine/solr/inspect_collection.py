@@ -27,6 +27,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
+from whorl.query.plan.fields_and_values import LARGEST_INTEGER
 
 #: Names of three filters in schemas. Each tuple has the short name in Solr 9, then the class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
@@ -83,6 +84,14 @@ class Schema:
         # If several patterns match, Solr takes the longest.
         fitting = [pattern for pattern in self.dynamic if pattern != without and fnmatch.fnmatchcase(name, pattern)]
         return self.dynamic[max(fitting, key=len)] if fitting else None
+
+    def largest_integer(self, name: str) -> int | None:
+        """Return the largest value that an integer field can hold; None if the field has no integers."""
+        described = self.describe(name) or {}
+        kind = str(self.types.get(str(described.get("type")), {}).get("class", "")).rpartition(".")[2]
+        if kind in ("IntPointField", "TrieIntField"):
+            return (1 << 31) - 1
+        return LARGEST_INTEGER if kind in ("LongPointField", "TrieLongField") else None
 
     def is_text(self, name: str) -> bool:
         """Check whether a field's values are split into words."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from itertools import chain
@@ -519,6 +519,29 @@ def clause(test: Test, names: SolrFields) -> Json:
             return exists(field)
         case _:
             raise TypeError(f"no clause: {test!r}")
+
+
+def fit_integers(node: BoundLeaf, largest_in: Callable[[str], int | None]) -> BoundLeaf:
+    """Return a clause without integers that the field cannot hold, because Solr refuses them.
+
+    `largest_in` returns the largest value that a field can hold; None if the field has no integers.
+    """
+    if not isinstance(node, Equal | Between) or node.kind is not Kind.INTEGER:
+        return node
+    largest = largest_in(node.field)
+    if largest is None:
+        return node
+    smallest, nothing = -largest - 1, Nothing(f"field {node.field!r} holds no number as large")
+    if isinstance(node, Equal):
+        return node if smallest <= int(node.value) <= largest else nothing
+    low, high = (None if end is None else int(end) for end in (node.low, node.high))
+    if (low is not None and low > largest) or (high is not None and high < smallest):
+        return nothing
+    if low is not None and low < smallest:
+        node = replace(node, low=None, includes_low=True)
+    if high is not None and high > largest:
+        node = replace(node, high=None, includes_high=True)
+    return node
 
 
 def exists(field: str) -> Json:
