@@ -17,6 +17,7 @@ DOCUMENTS = [
     Document("spelled prefix", TEXT, "x", {"cm:name": "lease 5", "cm:subject": "new lease"}),
     Document("spelled underscore", TEXT, "y", {"cm_subject": "third lease"}),
     Document("spelled elsewhere", TEXT, "z", {"st:subject": "site lease"}),
+    Document("spelled twice", TEXT, "z", {"description": "old deed", "cm:description": "new lease"}),
 ]
 CONTENT_MODEL = "{http://www.alfresco.org/model/content/1.0}"
 
@@ -43,7 +44,7 @@ def test_every_spelling_finds_all_documents(spelled: Store, field: str) -> None:
     assert found(spelled, f"{field}:*ease") == everywhere
     assert found(spelled, f'={field}:"new lease"') == {"prefix"}
     assert found(spelled, f"{field}:[new TO third]") == {"bare", "prefix"}
-    assert found(spelled, f"NOT {field}:lease") == {"elsewhere"}
+    assert found(spelled, f"NOT {field}:lease") == {"elsewhere", "twice"}
     assert found(spelled, f"{field}:*") == everywhere
 
 
@@ -84,3 +85,15 @@ def test_words_are_marked_in_every_spelling(spelled: Store) -> None:
         "spelled bare": ["<lease>_2024.txt"],
         "spelled prefix": ["x\n<lease> 5"],
     }
+
+
+@pytest.mark.parametrize("field", ["description", "cm:description", "cm_description"])
+def test_words_are_marked_in_all_spellings_of_one_document(spelled: Store, field: str) -> None:
+    """
+    A document with a property under two names has highlights in both values.
+    """
+    documents = spelled.documents(["spelled twice"])
+    marking = Marking("<", ">", fragment_size=0)
+    highlights = highlight_hits(spelled.prepare(f"{field}:(lease OR deed)"), documents, {field: marking})
+    ((_, (fragment,)),) = highlights.by_id["spelled twice"]
+    assert sorted(fragment.split("\n")) == ["new <lease>", "old <deed>"]

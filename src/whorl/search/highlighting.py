@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import ClassVar, TypeAlias
 
 from whorl.arrays_and_batches import batches
@@ -177,7 +178,8 @@ def highlights(
     content, name = (next(iter(fields_of(own).values()), None) for own in ("content", "name"))
 
     def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
-        found = fields_of(field).values()
+        by_name = fields_of(field)
+        found = by_name.values()
         if not found:
             warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
             return lambda _: ""
@@ -192,7 +194,8 @@ def highlights(
         def values(stored: Stored) -> Iterator[str]:
             if name in found:
                 yield stored.name
-            yield from map(str, value_named(field, names, stored.properties) or ())
+            spellings = [stored.properties.get(own, ()) for own in by_name]
+            yield from map(str, chain(value_named(field, names, stored.properties) or (), *spellings))
 
         return lambda document_id: "\n".join(dict.fromkeys(values(batch[document_id])))
 
