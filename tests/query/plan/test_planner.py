@@ -503,3 +503,12 @@ def test_distances(one: str, other: str) -> None:
     The edit distance is that of the reference implementation, which tries every edit.
     """
     assert edit_distance(one, other) == plain_clauses.distance(one, other)
+
+
+@pytest.mark.parametrize("path", ["//cm:lease", "/app:company_home//cm:lease", "/app:company_home/cm:lease"])
+def test_paths_of_words_are_compared_as_words(path: str) -> None:
+    """
+    In a field with only words, which a collection of another program may have, a path is a phrase.
+    """
+    clause = FieldClause(ast.Phrase(path, "PATH"))
+    assert resolve(clause, Fields({"PATH": {T: "PATH"}}), "", NOW)[0] == Words(path, "PATH", 1.0)

@@ -326,7 +326,8 @@ class _Resolver:
         fields = self._find_fields(name, clause.span)
         if not fields:
             return Nothing(_missing_field_message(name))
-        clauses = self._path_clauses(clause) if name == "PATH" else [clause]
+        has_whole_values = any(Kind.KEYWORD in by_kind for by_kind in fields)
+        clauses = self._path_clauses(clause) if name == "PATH" and has_whole_values else [clause]
         tests = [test for own in clauses for test in self._valid_field_tests(own, fields)]
         return self._combine_tests([*tests, *self._other_form_tests(clause, fields)], weight)
 
