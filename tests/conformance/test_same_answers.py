@@ -214,7 +214,14 @@ def test_texts_that_must_not_be_replaced(store: Store) -> None:
     assert store.engine.names(["same"]) == {"same": name}
     with pytest.raises(DocumentError, match="with a different text"):
         store.index([Document("kept", new)], replace=False)
-    assert store.delete(["kept", "same", "new"]) == 3
+    # The first text of an id is kept, whatever the size of the batches.
+    twice = [Document("twice", old), Document("once", old), Document("twice", old, name), Document("twice", new)]
+    refused.clear()
+    indexed = store.index(twice, replace=False, on_refused=lambda document, error: refused.append(document.text))
+    assert (indexed.stored, indexed.repeated, refused) == (2, 2, [new])
+    assert store.texts(["once", "twice"]) == {"once": old, "twice": old}
+    assert store.engine.names(["twice"]) == {"twice": name}
+    assert store.delete(["kept", "same", "new", "once", "twice"]) == 5
 
 
 @pytest.mark.parametrize("is_searchable", [False, True])

@@ -34,7 +34,7 @@ class IndexOptions(TypedDict, total=False):
             safely stored before the next is read.
         again: Whether unchanged documents are stored again.
         replace: Whether documents replace stored documents with the same id and a different text; by default, they do.
-            Otherwise, the engine refuses them.
+            Otherwise, they are refused. This includes documents that the same call has stored.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and with the error; by default, the error ends
             the run.
@@ -91,7 +91,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
     remaining = documents_only(documents)
     sent: list[Document] = []
     try:
-        while group := _group(remaining, batch):
+        for group in _groups(remaining, batch, replaces=replaces):
             new = {document.id for document in group if not seen.add(document.id)}
             # If documents in a batch share an id, only the last one is stored.
             last = {document.id: document for document in group}
@@ -195,6 +195,22 @@ def _count_stored(engine: Engine, documents: list[Document]) -> int:
 
 def _count_among(ids: Set[str], documents: Iterable[Document]) -> int:
     return sum(document.id in ids for document in documents)
+
+
+def _groups(documents: Iterator[Document], most: int, *, replaces: bool) -> Iterator[list[Document]]:
+    """Yield the documents in batches; see `_group`.
+
+    Unless documents replace others, end a batch before an id that is in it with a different text. So the first text is
+    stored, and the engine refuses the second.
+    """
+    while group := _group(documents, most):
+        texts: dict[str, str] = {}
+        start = 0
+        for position, document in enumerate(group):
+            if not replaces and texts.setdefault(document.id, document.text) != document.text:
+                yield group[start:position]
+                start, texts = position, {document.id: document.text}
+        yield group[start:]
 
 
 def _group(documents: Iterator[Document], most: int) -> list[Document]:
