@@ -255,7 +255,9 @@ def test_options_from_arguments() -> None:
     """
     assert parse_boilerplate_options(None) is None
     assert parse_boilerplate_options(None, ignore_common=True) == BoilerplateOptions("1%", (), is_ignored=True)
-    assert parse_boilerplate_options(None, ("a",)) == BoilerplateOptions(None, ("a",))
+    for texts in (("a",), ["a"], np.array(["a"]), iter(["a"])):
+        assert parse_boilerplate_options(None, texts) == BoilerplateOptions(None, ("a",))
+    assert parse_boilerplate_options(boilerplate=np.array([], str)) is None
     for above in ("", "0", "101%", "-1"):
         with pytest.raises(ParameterError, match="common text is set by"):
             parse_boilerplate_options(above)

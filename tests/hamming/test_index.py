@@ -211,6 +211,25 @@ def test_saved_and_loaded(codes: list[int], distance: int) -> None:
         assert [other.find_all(code) for code in codes] == [index.find_all(code) for code in codes]
 
 
+class _NamedIndex(HammingIndex):
+    def __init__(self, name: str) -> None:
+        super().__init__(3, [1, 2])
+        self.name = name
+
+
+def test_copies_keep_attributes() -> None:
+    """
+    Copies of an index keep the attributes of a subclass, and do not change with the index.
+    """
+    index = _NamedIndex("recent")
+    index.insert(9)
+    copies = [copy.copy(index), copy.deepcopy(index), *(pickle.loads(pickle.dumps(index, p)) for p in range(6))]
+    index.remove(1)
+    index.insert(100)
+    for other in copies:
+        assert (other.name, other.distance, other.codes().tolist()) == ("recent", 3, [1, 2, 9])
+
+
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
     """
     The error names a missing, cut, empty or foreign file; a failed save is an error, too.

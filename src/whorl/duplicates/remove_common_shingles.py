@@ -7,7 +7,7 @@ Equal documents are counted as one document, so that a text with many copies doe
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +56,7 @@ class BoilerplateOptions:
 
 
 def parse_boilerplate_options(
-    above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
+    above: str | None = None, boilerplate: Iterable[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateOptions | None:
     """Return the boilerplate options for a user's arguments, or None if no argument is given.
 
@@ -65,6 +65,9 @@ def parse_boilerplate_options(
     Raises:
         ParameterError: The frequency is invalid, or `boilerplate` is not a list of texts.
     """
+    if isinstance(boilerplate, Iterable) and not isinstance(boilerplate, str):
+        # Generators have no length, and numpy's arrays no truth value.
+        boilerplate = tuple(boilerplate)
     require_texts("boilerplate", boilerplate)
     if above is None and not boilerplate and not ignore_common:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ _FEWEST_RECENT, _RECENT_PART = 4096, 8
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number in the hash chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16
+#: Attributes of an index that its codes determine (`HammingIndex._rebuild`).
+_MADE_OF_CODES = frozenset({"_tables", "_recent", "_removed"})
 _NO_CODES, _NO_PLACES = np.empty(0, np.uint64), np.empty((0, 0), np.int32)
 
 
@@ -55,9 +57,16 @@ class HammingIndex:
         self._distance = as_distance(distance)
         self._rebuild(sort_distinct([as_codes(codes)]))
 
-    def __reduce__(self) -> tuple[type[Self], tuple[int, Codes]]:
-        # Pickle the codes alone: the tables have memoryviews, and are larger.
-        return type(self), (self._distance, self.codes())
+    def __getstate__(self) -> dict[str, Any]:
+        # Pickle the codes instead of the tables, which have memoryviews, and are larger.
+        attributes = {name: value for name, value in vars(self).items() if name not in _MADE_OF_CODES}
+        return {**attributes, "codes": self.codes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        attributes = dict(state)
+        codes = attributes.pop("codes")
+        vars(self).update(attributes)
+        self._rebuild(codes)
 
     def _rebuild(self, codes: Codes) -> None:
         """Replace the tables by tables of these sorted distinct codes; clear the recent and removed codes."""
