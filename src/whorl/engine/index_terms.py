@@ -135,11 +135,12 @@ def property_words(
             yield from ((name, value) for value in values)
 
     texts_of_documents = [[(name, text) for name, text in texts(document) if text] for document in documents]
-    flat = (text for named in texts_of_documents for _, text in named)
-    # Split all texts in one call, because each call of the compiled loops has a fixed cost.
-    hashed = hash_texts(flat, scheme, Outputs.WORDS, workers=1)
+    # Split all distinct texts in one call, because each call of the compiled loops has a fixed cost.
+    distinct = list(dict.fromkeys(text for named in texts_of_documents for _, text in named))
+    hashed = hash_texts(distinct, scheme, Outputs.WORDS, workers=1)
+    words = {text: hashes.words for text, hashes in zip(distinct, hashed, strict=True)}
     for named in texts_of_documents:
-        yield [(name, next(hashed).words) for name, _ in named]
+        yield [(name, words[text]) for name, text in named]
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
