@@ -172,20 +172,28 @@ def test_texts_scroll_together(page: Page, url: str) -> None:
                 page.wait_for_timeout(20)
         raise AssertionError(f"the passages are at {a} and {b}, not {top}")
 
+    def turn(distance: int, reached: str) -> None:
+        """Turn the wheel over a text until a condition of the page is true, again for the same reason."""
+        for _ in range(20):
+            page.mouse.wheel(0, distance)
+            for _ in range(100):
+                if page.evaluate(reached):
+                    return
+                page.wait_for_timeout(20)
+        raise AssertionError(f"never reached: {reached}")
+
     a, b = page.evaluate(tops, [lease.format(side) for side in "ab"])
     assert a - b > 1_000
     scroll("a", 200)
     scroll("b", 0)
-    page.mouse.wheel(0, 100_000)
     at_end = (
         "['a', 'b'].every((side) => { const box = document.getElementById(`text-${side}`);"
         " return box.scrollTop > 0 && box.scrollHeight - box.clientHeight - box.scrollTop < 2; })"
     )
-    until(lambda: bool(page.evaluate(at_end)))
+    turn(100_000, at_end)
     page.get_by_label("Scroll together").uncheck()
     page.locator("#text-b").hover()
-    page.mouse.wheel(0, -100_000)
-    until(lambda: page.locator("#text-b").evaluate("box => box.scrollTop") == 0)
+    turn(-100_000, "document.getElementById('text-b').scrollTop === 0")
     assert page.locator("#text-a").evaluate("box => box.scrollTop") > 0
 
 
