@@ -317,14 +317,11 @@ class Page:
 
 
 class DocumentCount(int):
-    """Number of documents that match a query.
+    """Number of documents that match a query."""
 
-    Attributes:
-        is_exact: False if there may be more, because the index lacks documents.
-        warnings: Says how many documents the index lacks, and why.
-    """
-
+    #: False if there may be more, because the index lacks documents.
     is_exact: bool
+    #: Number of documents that the index lacks, with the reason.
     warnings: tuple[str, ...]
 
     def __new__(cls, number: int, warnings: tuple[str, ...] = ()) -> Self:
