@@ -316,11 +316,11 @@ def _hash_in_loops(kernel: Kernel, texts: Sequence[str], outputs: Outputs) -> It
     if outputs & Outputs.MINIMA:
         rows, counts = kernel.bucket_minima(texts)
         minima = [row if count else _NO_MINIMA for row, count in zip(rows, counts.tolist(), strict=True)]
-    folded = list(map(fold_apostrophes, texts))
     if outputs & Outputs.WORDS:
         together, sizes, joined = kernel.distinct_hashes(texts, with_words=True)
         hashes, words = _split(together, sizes), joined or words
     if outputs & Outputs.HASHES:
+        folded = list(map(fold_apostrophes, texts))
         # One pass over a text yields both its words and its hashes, unless apostrophes were folded.
         unread = [at for at, text in enumerate(texts) if not outputs & Outputs.WORDS or folded[at] != text]
         together, sizes, _ = kernel.distinct_hashes([folded[at] for at in unread])
