@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import re
 from contextlib import closing
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from tests import opensearch_runtime
 from tests.candidate_pages import candidate_page
+from tests.engine.other_clients import assert_no_text_of_another_client_is_replaced
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.duplicates import duplicates_in, parse_pair_options
@@ -310,23 +310,4 @@ def test_a_text_that_another_client_stores_meanwhile_is_not_replaced(
     """
     With replace=False, a document is refused if another client has stored or changed it since its text was read.
     """
-    text, other_text = "a text of five words", "another text of five words"
-    store.index([Document("changed", text)])
-    names, client = ["new", "changed"], store.engine._client  # type: ignore[attr-defined]
-    send, refused = client.bulk, list[str]()
-
-    def send_later(documents: Any) -> Any:
-        if names:
-            with open_store(url) as other:
-                other.index([Document(names.pop(0), other_text)])
-        return send(documents)
-
-    monkeypatch.setattr(client, "bulk", send_later)
-    for document in (Document("new", text), Document("changed", text, "a name")):
-        indexed = store.index([document], replace=False, on_refused=lambda _, error: refused.append(str(error)))
-        assert indexed.stored == 0
-    reason = "another client has just stored a document of this name; try again"
-    assert refused == [f"new: {reason}", f"changed: {reason}"]
-    assert store.texts(["new", "changed"]) == {"new": other_text, "changed": other_text}
-    assert store.index([Document("new", other_text, "a name")], replace=False).stored == 1
-    assert store.delete(["new", "changed"]) == 2
+    assert_no_text_of_another_client_is_replaced(store, url, monkeypatch, sender="bulk")

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import pytest
 
 from tests import solr_runtime
+from tests.engine.other_clients import assert_no_text_of_another_client_is_replaced
 from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
 from whorl.engine.server_engine import json_bytes
@@ -288,23 +288,4 @@ def test_a_text_that_another_client_stores_meanwhile_is_not_replaced(
     """
     With replace=False, a document is refused if another client has stored or changed it since its text was read.
     """
-    text, other_text = "a text of five words", "another text of five words"
-    store.index([Document("changed", text)])
-    names, client = ["new", "changed"], store.engine._client  # type: ignore[attr-defined]
-    send, refused = client.add, list[str]()
-
-    def send_later(documents: Any) -> Any:
-        if names:
-            with open_store(url) as other:
-                other.index([Document(names.pop(0), other_text)])
-        return send(documents)
-
-    monkeypatch.setattr(client, "add", send_later)
-    for document in (Document("new", text), Document("changed", text, "a name")):
-        indexed = store.index([document], replace=False, on_refused=lambda _, error: refused.append(str(error)))
-        assert indexed.stored == 0
-    reason = "another client has just stored a document of this name; try again"
-    assert refused == [f"new: {reason}", f"changed: {reason}"]
-    assert store.texts(["new", "changed"]) == {"new": other_text, "changed": other_text}
-    assert store.index([Document("new", other_text, "a name")], replace=False).stored == 1
-    assert store.delete(["new", "changed"]) == 2
+    assert_no_text_of_another_client_is_replaced(store, url, monkeypatch, sender="add")

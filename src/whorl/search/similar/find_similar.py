@@ -336,11 +336,8 @@ class ResidualSearch:
             SimilarCriteria(Metric.A_IN_B, part, criteria.recall),
             budget=_BUDGET_WITHIN if criteria.metric.allows_smaller else BUDGET_OF_TWO_PHASES,
         )
-        self.candidate_query, self.batch, self.batch_size = (
-            by_sketch.candidate_query,
-            by_sketch.batch,
-            by_sketch.batch_size,
-        )
+        self.candidate_query, self.batch = by_sketch.candidate_query, by_sketch.batch
+        self.batch_size = by_sketch.batch_size
         self.most_verified, self.warnings = by_sketch.most_verified, by_sketch.warnings
         if self._size and not uncommon.size:
             self.warnings = (f"all of {source.name!r} is common, so nothing is left to look for",)
