@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from itertools import groupby, pairwise
 from numbers import Integral
-from operator import or_
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whorl.arrays_and_batches import find_sorted
 from whorl.errors import CodeRangeError, CodeTypeError, ParameterError
 
 BITS: int = 64
@@ -32,12 +31,8 @@ def as_distance(distance: int) -> int:
 
 def remove_codes(codes: Codes, removed: Codes) -> Codes:
     """Return the codes that are not in `removed`; both arrays are sorted."""
-    indices = np.searchsorted(codes, removed)
-    inside = indices < codes.size
-    indices = indices[inside]
-    is_kept = np.ones(codes.size, np.bool_)
-    is_kept[indices[codes[indices] == removed[inside]]] = False
-    return codes[is_kept]
+    positions, is_found = find_sorted(codes, removed)
+    return np.delete(codes, positions[is_found])
 
 
 def bits_of(mask: int) -> list[int]:
@@ -68,25 +63,12 @@ class Permutation:
             (sum(1 << source for _, source in moves), by) for by, moves in groupby(moved, key=lambda move: move[0])
         ]
 
-    @classmethod
-    def with_leading(cls, mask: int) -> Permutation:
-        """Return a permutation that moves the masked bits to the top.
-
-        The other bits keep their cyclic order, so that many of them move by the same distance.
-        """
-        top = bits_of(mask)
-        last = top[-1] if top else BITS
-        following = [bit % BITS for bit in range(last - 1, last - 1 - BITS, -1)]
-        return cls([*top, *(bit for bit in following if not mask >> bit & 1)])
-
     def apply(self, code: _Code) -> _Code:
-        moved: _Code = reduce(
-            or_, ((code & mask) << by if by >= 0 else (code & mask) >> -by for mask, by in self._moves)
-        )
+        moved: _Code = sum((code & mask) << by if by >= 0 else (code & mask) >> -by for mask, by in self._moves)
         return moved
 
     def undo(self, code: _Code) -> _Code:
-        moved: _Code = reduce(or_, (code >> by & mask if by >= 0 else code << -by & mask for mask, by in self._moves))
+        moved: _Code = sum(code >> by & mask if by >= 0 else code << -by & mask for mask, by in self._moves)
         return moved
 
 

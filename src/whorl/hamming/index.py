@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from whorl.arrays_and_batches import sort_distinct
 from whorl.errors import StoreError
-from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, as_code, as_codes, as_distance, remove_codes
+from whorl.hamming.codes import Codes, CodesLike, as_code, as_codes, as_distance, remove_codes
 from whorl.hamming.groups import Groups
 from whorl.hamming.lookup_tables import Layout, Tables
 
@@ -21,11 +22,10 @@ from whorl.hamming.lookup_tables import Layout, Tables
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32
-#: Maximum number of bits of a bucket number in the hash chains of recent codes (`_Recent`).
+#: Maximum number of bits of a bucket number in the chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16
 #: Attributes of an index that its codes determine (`HammingIndex._rebuild`).
 _MADE_OF_CODES = frozenset({"_tables", "_recent", "_removed"})
-_NO_CODES, _NO_PLACES = np.empty(0, np.uint64), np.empty((0, 0), np.int32)
 
 
 class FirstMatches(NamedTuple):
@@ -63,9 +63,8 @@ class HammingIndex:
         return {**attributes, "codes": self.codes()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        attributes = dict(state)
-        codes = attributes.pop("codes")
-        vars(self).update(attributes)
+        codes = state.pop("codes")
+        vars(self).update(state)
         self._rebuild(codes)
 
     def _rebuild(self, codes: Codes) -> None:
@@ -76,7 +75,7 @@ class HammingIndex:
 
     def _merge_recent(self) -> None:
         """Rebuild the tables if codes were inserted or removed one by one."""
-        if self._recent.size or self._removed:
+        if self._recent or self._removed:
             self._rebuild(self.codes())
 
     @property
@@ -89,7 +88,7 @@ class HammingIndex:
         return self._tables.nbytes + self._recent.nbytes
 
     def __len__(self) -> int:
-        return len(self._tables) + self._recent.size - len(self._removed)
+        return len(self._tables) + len(self._recent) - len(self._removed)
 
     def __contains__(self, code: int) -> bool:
         code = as_code(code)
@@ -98,7 +97,7 @@ class HammingIndex:
     def codes(self) -> Codes:
         """Return all codes, sorted; do not modify the array."""
         codes = self._tables.codes
-        if self._recent.size:
+        if self._recent:
             codes = sort_distinct([codes, self._recent.codes])
         if self._removed:
             codes = remove_codes(codes, sort_distinct([as_codes(self._removed)]))
@@ -126,7 +125,7 @@ class HammingIndex:
         """Return the codes near a query, in ascending order."""
         query = as_code(query)
         near = self._tables.find(query)
-        if self._recent.size and (recent := self._recent.find(query)):
+        if recent := self._recent.find(query):
             near = sorted(near + recent)
         return [code for code in near if code not in self._removed] if self._removed else near
 
@@ -159,7 +158,7 @@ class HammingIndex:
     def find_all_bulk(self, queries: CodesLike) -> Groups:
         """Return a group of codes for each query, in ascending order."""
         queries = as_codes(queries)
-        if (self._recent.size or self._removed) and self._is_small(queries):
+        if (self._recent or self._removed) and self._is_small(queries):
             answers = [self.find_all(query) for query in queries.tolist()]
             ends = np.cumsum([0, *map(len, answers)], dtype=np.int64)
             return Groups(as_codes([code for answer in answers for code in answer]), ends)
@@ -209,7 +208,7 @@ class HammingIndex:
 
 
 class _Recent:
-    """Codes inserted one by one since the tables were built, in hash chains: one set of chains for each table.
+    """Codes inserted one by one since the tables were built, in chains: one set of chains for each table.
 
     Insertions and queries move no data. For many thousand codes, `Tables` are faster and smaller.
     """
@@ -217,69 +216,47 @@ class _Recent:
     def __init__(self, layout: Layout, capacity: int) -> None:
         # If the radius is above 0, a search would visit too many chains. So do not build chains; a search then compares
         # all recent codes.
-        is_chained = layout.radius == 0 and layout.width > 0
-        self._distance, self._capacity, self.size = layout.distance, capacity if is_chained else _FEWEST_RECENT, 0
+        lows = layout.lows if layout.radius == 0 and layout.width > 0 else ()
+        self._distance, self._capacity = layout.distance, capacity if lows else _FEWEST_RECENT
         width = min(layout.width, _RECENT_WIDTH)
         self._last = (1 << width) - 1
-        lows = [low + layout.width - width for low in layout.lows] if is_chained else []
-        self._lows = np.array(lows, np.int64)
-        #: The codes, the index of the first code of each chain, and the index of the next code after each code; -1 ends
-        #: a chain. The last set of chains is for membership tests: its keys are hashes of whole codes.
-        self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
-
-    def _make_room(self) -> None:
-        tables, capacity = self._lows.size, self._capacity
-        self._codes = np.zeros(capacity, np.uint64)
-        self._heads = np.full((tables + 1, 1 << _RECENT_WIDTH), -1, np.int32)
-        self._nexts = np.zeros((tables + 1, capacity), np.int32)
-        self._view = self._codes.data
-        chains = [(heads.data, nexts.data) for heads, nexts in zip(self._heads, self._nexts, strict=True)]
-        self._chains = [(int(low), *chain) for low, chain in zip(self._lows, chains[:-1], strict=True)]
-        self._same_hash = chains[-1]
+        self._codes = array("Q")
+        self._known: set[int] = set()
+        #: For each table, the lowest bit of the bucket number, the index of each chain's first code, and the index of
+        #: the next code after each code; -1 ends a chain.
+        self._chains = [(low + layout.width - width, array("i", [-1]) * (self._last + 1), array("i")) for low in lows]
 
     @property
     def codes(self) -> Codes:
-        return self._codes[: self.size]
+        return np.frombuffer(self._codes, np.uint64)
 
     @property
     def nbytes(self) -> int:
-        return self._codes.nbytes + self._heads.nbytes + self._nexts.nbytes
+        return 8 * len(self._codes) + sum(4 * (len(heads) + len(nexts)) for _, heads, nexts in self._chains)
 
     @property
     def is_full(self) -> bool:
-        return self.size >= self._capacity
+        return len(self) >= self._capacity
 
     def add(self, code: int) -> None:
-        if not self._codes.size:
-            self._make_room()
-        last, index = self._last, self.size
-        self._view[index] = code
         for low, heads, nexts in self._chains:
-            bucket = code >> low & last
-            nexts[index] = heads[bucket]
-            heads[bucket] = index
-        heads, nexts = self._same_hash
-        bucket = _hash(code)
-        nexts[index] = heads[bucket]
-        heads[bucket] = index
-        self.size = index + 1
+            bucket = code >> low & self._last
+            nexts.append(heads[bucket])
+            heads[bucket] = len(self)
+        self._codes.append(code)
+        self._known.add(code)
 
     def __contains__(self, code: int) -> bool:
-        if not self.size:
-            return False
-        heads, nexts = self._same_hash
-        index = heads[_hash(code)]
-        while index >= 0:
-            if self._view[index] == code:
-                return True
-            index = nexts[index]
-        return False
+        return code in self._known
+
+    def __len__(self) -> int:
+        return len(self._codes)
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near a query, unordered; at least one code must have been added."""
+        """Return the codes near a query, unordered."""
         if not self._chains:
             return list(self.codes[np.bitwise_count(self.codes ^ np.uint64(query)) <= self._distance].tolist())
-        codes, distance, last = self._view, self._distance, self._last
+        codes, distance, last = self._codes, self._distance, self._last
         near: list[int] = []
         for low, heads, nexts in self._chains:
             index = heads[query >> low & last]
@@ -289,8 +266,3 @@ class _Recent:
                     near.append(code)
                 index = nexts[index]
         return near
-
-
-def _hash(code: int) -> int:
-    """Return a Fibonacci hash of _RECENT_WIDTH bits. Codes that share many bits rarely collide."""
-    return (code * 0x9E3779B97F4A7C15 & LARGEST) >> BITS - _RECENT_WIDTH

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.arrays_and_batches import expand_ranges, ranges_of
-from whorl.hamming.codes import BITS, Codes, Permutation
+from whorl.hamming.codes import BITS, LARGEST, Codes, Permutation, bits_of
 from whorl.hamming.groups import Groups
 from whorl.hamming.load_loops import loops_if_worth_loading
 
@@ -86,11 +86,6 @@ class Layout:
             for changed in combinations(range(self.width), size)
         ]
 
-    @property
-    def expected_comparisons(self) -> float:
-        """Average number of codes to compare with a query, per 1000 uniformly distributed codes in the set."""
-        return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
-
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
     """Sort codes in place by the bits of a mask, so that codes that agree on these bits become adjacent."""
@@ -100,7 +95,7 @@ def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
         for low, width in _runs_of_bits(mask):
             compiled.radix_sort(codes, scratch, low, width, np.empty(1 << 11, np.int64))
     else:
-        permutation = Permutation.with_leading(mask)
+        permutation = Permutation([*bits_of(mask), *bits_of(LARGEST ^ mask)])
         permuted = permutation.apply(codes)
         permuted.sort()
         codes[:] = permutation.undo(permuted)
@@ -200,8 +195,7 @@ class Tables:
                     near = bucket_codes[np.bitwise_count(bucket_codes ^ np.uint64(query)) <= distance].tolist()
                 if near:
                     results += [code for code in near if self._is_new(code ^ query, earlier)]
-        results.sort()
-        return results
+        return sorted(results)
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
         """Check that the search in the earlier tables has not already found this code.
@@ -211,8 +205,9 @@ class Tables:
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:
-        looked_at = _PLAIN_CODE * self._size * self.layout.expected_comparisons / 1000
-        compiled = loops_if_worth_loading(queries.size * (_PLAIN_QUERY + looked_at) * 1e-9)
+        # Uniformly distributed codes are compared with a fraction of the buckets.
+        comparisons = self._size * len(self.layout.lows) * len(self._flips) / (self._last + 1)
+        compiled = loops_if_worth_loading(queries.size * (_PLAIN_QUERY + _PLAIN_CODE * comparisons) * 1e-9)
         if compiled is None:
             return self._find_all_plainly(queries)
         results, counts = np.empty(queries.size + 1024, np.uint64), np.zeros(queries.size + 1, np.int64)

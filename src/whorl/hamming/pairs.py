@@ -19,9 +19,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.arrays_and_batches import expand_ranges, sort_distinct
+from whorl.arrays_and_batches import expand_ranges, run_starts, sort_distinct
 from whorl.connected_components import stars_of
-from whorl.hamming.codes import LARGEST, Codes, CodesLike, as_codes, as_distance, blocks_of
+from whorl.hamming.codes import Codes, CodesLike, as_codes, as_distance, blocks_of
 from whorl.hamming.groups import Groups
 from whorl.hamming.load_loops import loops_if_worth_loading
 from whorl.hamming.lookup_tables import PADDING, order_by
@@ -161,18 +161,9 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
             yield from _pairs_of(codes[start : end + PADDING].copy(), must, distance, depth - 1)
 
 
-def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
-    """Return the index where each run starts, followed by the number of codes.
-
-    A run is a series of adjacent codes that agree on the bits of the mask `lead`.
-    """
-    changes = np.flatnonzero((codes[1:] ^ codes[:-1]) & np.uint64(lead)) + 1
-    return np.concatenate(([0], changes, [codes.size])) if codes.size else np.zeros(1, np.int64)
-
-
-def _long_runs(starts: NDArray[np.int64], longest: int) -> list[tuple[int, int]]:
-    long = np.flatnonzero(np.diff(starts) > longest)
-    return list(zip(starts[long].tolist(), starts[long + 1].tolist(), strict=True))
+def _run_bounds(numbers: Codes) -> NDArray[np.int64]:
+    """Return the start of each run of equal numbers, followed by the number of elements."""
+    return np.append(run_starts(numbers), numbers.size)
 
 
 def _pairs_in_runs(
@@ -192,14 +183,16 @@ def _pairs_in_runs(
         while begin < count:
             begin = compiled.pairs(codes, begin, numbers, differing, output, state)
             yield begin, output[: state[0]].copy()
-        if state[1]:
-            long += _long_runs(_run_starts(codes[:count], lead), longest)
+        if not state[1]:
+            return
+    bounds = _run_bounds(codes[:count] & np.uint64(lead))
+    sizes = np.diff(bounds)
+    is_long = sizes > longest
+    long += zip(bounds[:-1][is_long].tolist(), bounds[1:][is_long].tolist(), strict=True)
+    if compiled:
         return
-    starts = _run_starts(codes[:count], lead)
-    long += _long_runs(starts, longest)
-    sizes = np.diff(starts)
     # The end of each code's run, or 0 in long runs.
-    ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
+    ends = np.repeat(np.where(is_long, 0, bounds[1:]), sizes)
     for first, second in expand_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]
         change = one ^ other
@@ -226,4 +219,4 @@ def clusters_of(pairs: Iterable[Pairs]) -> Groups:
     roots = sort_distinct([smallest])
     owners, members = np.concatenate((roots, smallest)), np.concatenate((roots, others))
     order = np.lexsort((members, owners))
-    return Groups(members[order], _run_starts(owners[order], LARGEST))
+    return Groups(members[order], _run_bounds(owners[order]))
