@@ -20,7 +20,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.service import bulk_upload
 from whorl.service.app import create_app
-from whorl.service.bulk_upload import Line, LineSplitter, Report, Uploads
+from whorl.service.bulk_upload import Line, LineSplitter, Report, Upload
 from whorl.service.middleware.limits import BodyMemory, RequestGauge, RequestSemaphore
 from whorl.settings.settings import Settings
 
@@ -78,8 +78,9 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
 
     async def take() -> Report:
         semaphore = RequestSemaphore(1, RequestGauge(), 0)
-        made = Uploads(Store(cast(Engine, Counting(store.engine))), Settings(), semaphore, memory)
-        return await made.process(chunks())
+        made = Upload(Store(cast(Engine, Counting(store.engine))), Settings(), semaphore, memory)
+        await made.process(chunks())
+        return made.report
 
     monkeypatch.setattr(bulk_upload, "PART_LINES", 256)
     report = run(take)

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 
 from whorl.ingest.extraction.reader_pool import ReaderPool
 from whorl.service.alfresco.routes import alfresco_routes
-from whorl.service.bulk_upload import Uploads
+from whorl.service.bulk_upload import Upload
 from whorl.service.credentials import Authenticator, Credentials, Tickets
 from whorl.service.middleware.limits import (
     AdmissionControl,
@@ -142,7 +142,7 @@ def create_app(
         search_routes(store),
         similar_routes(store),
         store_routes(store, is_read_only=is_read_only),
-        documents_routes(store, Uploads(store, settings, writes, memory), files, is_read_only=is_read_only),
+        documents_routes(store, partial(Upload, store, settings, writes, memory), files, is_read_only=is_read_only),
         duplicates_routes(shared.searches, is_read_only=is_read_only),
         page_routes(),
         alfresco_routes(store, authenticator, is_read_only=is_read_only),

@@ -7,17 +7,15 @@ client must wait, a slow client blocks no slot, and an upload of any length need
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from operator import attrgetter
 from typing import ClassVar, TypeAlias
 
 from anyio import to_thread
-from starlette.exceptions import HTTPException
 
 from whorl.engine.protocol import read_changed_texts, replacement_error
-from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
+from whorl.errors import DocumentError, ParameterError, StoppedError
 from whorl.ingest.rows.text_rows import json_document
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
@@ -101,14 +99,6 @@ class Report:
             insort(self.errors, LineError(line, reason), key=attrgetter("line"))
 
 
-class BrokenOffError(Exception):
-    """An upload has ended early, because of an error; `report` counts the documents stored before the error."""
-
-    def __init__(self, report: Report, cause: WhorlError | HTTPException) -> None:
-        super().__init__(str(cause))
-        self.report, self.cause = report, cause
-
-
 class LineSplitter:
     """Splits a body into lines while it arrives; drops lines of more than `most` bytes."""
 
@@ -143,39 +133,41 @@ class LineSplitter:
         self._pieces = [*self._pieces, piece] if self._size <= self._most else []
 
 
-class Uploads:
-    """Stores uploaded documents in parts.
+class Upload:
+    """Stores the documents of one request in parts; if `is_stored` is false, only checks them for repeats.
+
+    Unless `replaces`, a document is refused if its id has another text in the store or in an earlier line. `report` has
+    the result so far, also after an error.
 
     Args:
         semaphore: Gives each part a slot while it is stored.
         memory: Counts and limits the bytes of all request bodies in memory.
     """
 
-    def __init__(self, store: Store, settings: Settings, semaphore: RequestSemaphore, memory: BodyMemory) -> None:
-        self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
-
-    async def process(
+    def __init__(
         self,
-        chunks: AsyncIterator[bytes],
+        store: Store,
+        settings: Settings,
+        semaphore: RequestSemaphore,
+        memory: BodyMemory,
         repeats: RepeatSearch | None = None,
         *,
         is_stored: bool = True,
         replaces: bool = True,
-    ) -> Report:
-        """Store the documents of one request; if `is_stored` is false, only check them for repeats.
+    ) -> None:
+        self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
+        self._repeats, self._is_stored, self._replaces = repeats, is_stored, replaces
+        self.report = Report(repeats=None if repeats is None else [])
 
-        Unless `replaces`, a document is refused if its id has another text in the store or in an earlier line.
+    async def process(self, chunks: AsyncIterator[bytes]) -> None:
+        """Process the body.
 
         Raises:
-            BrokenOffError: The store failed, the client was too slow, or no slot became free.
+            WhorlError: The store failed.
+            HTTPException: The client was too slow, or no slot became free.
             ClientDisconnect: The client has disconnected.
         """
-        report, lines = Report(repeats=None if repeats is None else []), LineSplitter(self._settings.max_line_bytes)
-        if repeats is None or is_stored:
-            work = partial(self._store_part, report=report, repeats=repeats, replaces=replaces)
-        else:
-            work = partial(self._check_part, report=report, repeats=repeats)
-        part, size, counted = list[Line](), 0, 0
+        lines, part, size, counted = LineSplitter(self._settings.max_line_bytes), list[Line](), 0, 0
         try:
             async for chunk in chunks:
                 ended = list(lines.split(chunk))
@@ -184,46 +176,41 @@ class Uploads:
                 self._memory.reserve(size + lines.unfinished_bytes - counted)
                 counted = size + lines.unfinished_bytes
                 if size >= PART_BYTES or len(part) >= PART_LINES:
-                    await self._run_in_slot(part, work)
+                    await self._run_in_slot(part)
                     part, size = [], 0
-            await self._run_in_slot([*part, *lines.remainder()], work)
-        except (WhorlError, HTTPException) as error:
-            raise BrokenOffError(report, error) from error
+            await self._run_in_slot([*part, *lines.remainder()])
         finally:
             self._memory.release(counted)
-        return report
 
-    async def _run_in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
+    async def _run_in_slot(self, part: list[Line]) -> None:
         """Process the lines of a part in a thread that holds a slot of the semaphore."""
         if part:
             async with self._semaphore.slot(self._settings.request_timeout_seconds):
-                await to_thread.run_sync(work, part)
+                await to_thread.run_sync(self._store_part if self._is_stored else self._check_part, part)
 
-    def _documents(self, part: Iterable[Line], report: Report) -> Iterator[tuple[int, Document]]:
+    def _documents(self, part: Iterable[Line]) -> Iterator[tuple[int, Document]]:
         """Yield the line number and the document of each valid line; record invalid lines in the report."""
-        most = self._settings.max_line_bytes
         for number, line in part:
-            report.lines = number
+            self.report.lines = number
             try:
                 if line is None:
-                    raise DocumentError(f"a line has at most {most:,} bytes")
+                    raise DocumentError(f"a line has at most {self._settings.max_line_bytes:,} bytes")
                 if line.strip():
                     _require_few_values(line)
                     yield number, _require_addressable(json_document(line))
             except DocumentError as error:
-                report.refuse(number, str(error))
+                self.report.refuse(number, str(error))
 
-    def _check_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch) -> None:
-        for number, document in self._documents(part, report):
+    def _check_part(self, part: Iterable[Line]) -> None:
+        assert self._repeats is not None
+        for number, document in self._documents(part):
             require_time()
-            repeated = repeats.find_for_new(document)
-            report.checked += 1
+            repeated = self._repeats.find_for_new(document)
+            self.report.checked += 1
             if repeated is not None:
-                report.repeat(number, repeated)
+                self.report.repeat(number, repeated)
 
-    def _without_replacements(
-        self, documents: Iterable[tuple[int, Document]], report: Report
-    ) -> Iterator[tuple[int, Document]]:
+    def _without_replacements(self, documents: Iterable[tuple[int, Document]]) -> Iterator[tuple[int, Document]]:
         """Yield the documents that would not replace a different text; record the others as refused.
 
         The engine checks this again when it stores a batch, but then stores the documents of the batch one by one.
@@ -234,19 +221,18 @@ class Uploads:
             if stored.setdefault(document.id, document.text) == document.text:
                 yield number, document
             else:
-                report.refuse(number, str(replacement_error(document.id)))
+                self.report.refuse(number, str(replacement_error(document.id)))
 
-    def _store_part(
-        self, part: Iterable[Line], report: Report, repeats: RepeatSearch | None, *, replaces: bool
-    ) -> None:
+    def _store_part(self, part: Iterable[Line]) -> None:
+        report, repeats = self.report, self._repeats
         numbers: dict[str, int] = {}
         stored: dict[str, None] = {}
         before = Indexed(report.stored, report.unchanged, report.repeated)
         disconnected = cancellation()
 
         def documents() -> Iterator[Document]:
-            valid = self._documents(part, report)
-            for number, document in valid if replaces else self._without_replacements(valid, report):
+            valid = self._documents(part)
+            for number, document in valid if self._replaces else self._without_replacements(valid):
                 # A write must not be interrupted, so check between documents whether the client has disconnected.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")
@@ -260,7 +246,7 @@ class Uploads:
         with uninterrupted():
             self._store.index(
                 documents(),
-                replace=replaces,
+                replace=self._replaces,
                 progress=note,
                 on_refused=lambda document, error: report.refuse(numbers[document.id], str(error)),
                 on_stored=(lambda document: stored.setdefault(document.id)) if repeats else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, NotRequired, TypeAlias
@@ -13,7 +13,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
+from whorl.errors import DocumentError, ParameterError, UnknownDocumentError, WhorlError
 from whorl.ingest.extraction.reader_pool import BusyError, ReaderPool
 from whorl.ingest.files import file_text
 from whorl.ingest.rows.detect_row_format import has_rows
@@ -27,7 +27,7 @@ from whorl.query.plan.planner import words_of
 from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
 from whorl.search.repeats_of_new_documents import RepeatSearch
-from whorl.service.bulk_upload import BrokenOffError, Report, Uploads
+from whorl.service.bulk_upload import Report, Upload
 from whorl.service.responses import Failure, Json, failure_of, require_writable, response_type
 from whorl.service.route_paths import DOCUMENTS
 from whorl.service.routes.api_router import api_router
@@ -159,8 +159,13 @@ class FileText(TypedDict):
     text: str
 
 
-def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_read_only: bool = False) -> APIRouter:
-    """Return the routes; `reader` must stay open as long as the service runs."""
+def documents_routes(
+    store: Store, new_upload: Callable[..., Upload], reader: ReaderPool, *, is_read_only: bool = False
+) -> APIRouter:
+    """Return the routes; `reader` must stay open as long as the service runs.
+
+    `new_upload` gets the last three arguments of `Upload`.
+    """
     router = api_router()
 
     @router.get(_PATH, summary="List documents", response_model=response_type(DocumentsPage))
@@ -214,12 +219,12 @@ def documents_routes(store: Store, uploads: Uploads, reader: ReaderPool, *, is_r
             require_writable(is_read_only=is_read_only)
         threshold = options.check if options.warn is None else options.warn
         repeats = None if threshold is None else RepeatSearch(store, threshold, options.metric)
+        upload = new_upload(repeats, is_stored=options.check is None, replaces=options.replace)
+        report = upload.report
         try:
-            report = await uploads.process(
-                request.stream(), repeats, is_stored=options.check is None, replaces=options.replace
-            )
-        except BrokenOffError as stopped:
-            return failure_of(DOCUMENTS, stopped.cause, {"so_far": values(stopped.report)})
+            await upload.process(request.stream())
+        except (WhorlError, HTTPException) as error:
+            return failure_of(DOCUMENTS, error, {"so_far": values(report)})
         # If no document was accepted, the whole request has failed.
         is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
         if repeats is not None and repeats.notes:
