@@ -65,7 +65,8 @@ class RemoteFile:
         """Open the file; copy it first if it is not seekable."""
         with self._convert_errors():
             opened = self._system.open(self._path, mode)
-            if _is_seekable(opened):
+            # fsspec calls a web page seekable even if its server does not support ranges, but such a page has no size.
+            if opened.seekable() and getattr(opened, "size", 0) is not None:
                 return io.BufferedReader(_Stream(opened, self), _BUFFER)
             copied: IO[bytes] = tempfile.TemporaryFile(prefix="whorl-")  # noqa: SIM115 - the caller closes it
             with opened:
@@ -123,7 +124,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
     except OSError as error:
         raise ParameterError(f"{shown} cannot be reached: {error}") from None
     with convert_errors(word):
-        base = "/".join(fixed_parts(path.split("/"), "*[" if _is_web(system) else PATTERN))
+        base = "/".join(fixed_parts(path.split("/"), "*[" if "http" in system.protocol else PATTERN))
         if base != path:
             listed = system.glob(path, detail=True)
         else:
@@ -131,15 +132,10 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
         return {
-            _path_inside(str(name), base): RemoteFile(system, str(name), word, about.get("size") or 0)
+            _path_inside(name, base): RemoteFile(system, name, word, about.get("size") or 0)
             for name, about in listed.items()
             if about.get("type", "file") == "file"
         }
-
-
-def _is_web(system: Any) -> bool:
-    protocols = [system.protocol] if isinstance(system.protocol, str) else system.protocol
-    return "http" in protocols
 
 
 def fixed_parts(parts: Iterable[str], wildcards: str = PATTERN) -> list[str]:
@@ -164,8 +160,3 @@ def convert_errors(*addresses: str) -> Iterator[None]:
         # part.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(public_text(text, *addresses)) from None
-
-
-def _is_seekable(opened: Any) -> bool:
-    # fsspec calls a web page seekable even if its server does not support ranges, but such a page has no size.
-    return bool(opened.seekable()) and getattr(opened, "size", 0) is not None

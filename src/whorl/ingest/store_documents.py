@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import TypedDict, Unpack
 
 from whorl.engine.protocol import Engine
@@ -82,16 +81,13 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
     if unknown := options.keys() - IndexOptions.__optional_keys__:
         raise TypeError(f"index() has no option {min(unknown)!r}")
     batch, again = options.get("batch", DEFAULT_BATCH), options.get("again", False)
-    replaces = options.get("replace", True)
-    progress, on_refused, on_stored = options.get("progress"), options.get("on_refused"), options.get("on_stored")
-    seen, takes_reserved = options.get("seen") or SeenIds(), options.get("takes_reserved", False)
+    progress, on_stored, seen = options.get("progress"), options.get("on_stored"), options.get("seen") or SeenIds()
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = Indexed()
-    remaining = documents_only(documents)
     sent: list[Document] = []
     try:
-        for group in _groups(remaining, batch, replaces=replaces):
+        for group in _groups(documents_only(documents), batch, replaces=options.get("replace", True)):
             new = {document.id for document in group if not seen.add(document.id)}
             # If documents in a batch share an id, only the last one is stored.
             last = {document.id: document for document in group}
@@ -101,13 +97,13 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             sent = [
                 document
                 for document in last.values()
-                if not document.has_digest(digests.get(document.id))
-                or (not takes_reserved and _reserved_name(document))
+                if not document.has_digest(digests.get(document.id)) or _reserved_name(document, options)
             ]
-            stored = _store(engine, sent, on_refused, replaces=replaces, takes_reserved=takes_reserved)
+            stored = _store(engine, sent, options)
+            new_stored, new_sent = (sum(document.id in new for document in some) for some in (stored, sent))
             done = Indexed(
-                done.stored + _count_among(new, stored),
-                done.unchanged + len(new) - _count_among(new, sent),
+                done.stored + new_stored,
+                done.unchanged + len(new) - new_sent,
                 done.repeated + len(group) - len(new),
             )
             trace().stored += len(stored)
@@ -133,14 +129,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
     return done
 
 
-def _store(
-    engine: Engine,
-    documents: list[Document],
-    on_refused: Callable[[Document, DocumentError], None] | None,
-    *,
-    replaces: bool,
-    takes_reserved: bool,
-) -> list[Document]:
+def _store(engine: Engine, documents: list[Document], options: IndexOptions) -> list[Document]:
     """Store documents, and return the stored documents.
 
     If the engine refuses a document, store all documents one by one.
@@ -148,28 +137,26 @@ def _store(
     try:
         for document in documents:
             _require_bounded_folding(document)
-            if not takes_reserved and (name := _reserved_name(document)):
+            if name := _reserved_name(document, options):
                 raise DocumentError(
                     f"a property cannot be called {name!r:.80} (document {document.id!r:.80}); names that begin with "
                     f"{RESERVED_PREFIX} are whorl's own: choose another name, or leave it out"
                 )
-        engine.index(documents, replace=replaces)
+        engine.index(documents, replace=options.get("replace", True))
     except DocumentError as error:
-        if on_refused is None:
+        if (on_refused := options.get("on_refused")) is None:
             raise
         if len(documents) > 1:
-            return [
-                stored
-                for document in documents
-                for stored in _store(engine, [document], on_refused, replaces=replaces, takes_reserved=takes_reserved)
-            ]
+            return [stored for document in documents for stored in _store(engine, [document], options)]
         on_refused(documents[0], error)
         return []
     return documents
 
 
-def _reserved_name(document: Document) -> str | None:
-    return next((name for name in document.properties if name.startswith(RESERVED_PREFIX)), None)
+def _reserved_name(document: Document, options: IndexOptions) -> str | None:
+    """Return the name of a property that only whorl's own fields may have; None if there is none."""
+    names = () if options.get("takes_reserved") else document.properties
+    return next((name for name in names if name.startswith(RESERVED_PREFIX)), None)
 
 
 def _require_bounded_folding(document: Document) -> None:
@@ -193,37 +180,22 @@ def _count_stored(engine: Engine, documents: list[Document]) -> int:
     return sum(document.has_digest(digests.get(document.id)) for document in documents)
 
 
-def _count_among(ids: Set[str], documents: Iterable[Document]) -> int:
-    return sum(document.id in ids for document in documents)
-
-
 def _groups(documents: Iterator[Document], most: int, *, replaces: bool) -> Iterator[list[Document]]:
-    """Yield the documents in batches; see `_group`.
+    """Yield the documents in batches of `most`, or fewer if they are long.
 
     Unless documents replace others, end a batch before an id that is in it with a different text. So the first text is
-    stored, and the engine refuses the second.
+    stored, and the engine refuses the second. Unlike `arrays_and_batches.chunks`, this function reads no document
+    ahead, because the sender of the next document may wait until this batch is stored.
     """
-    while group := _group(documents, most):
-        texts: dict[str, str] = {}
-        start = 0
-        for position, document in enumerate(group):
-            if not replaces and texts.setdefault(document.id, document.text) != document.text:
-                yield group[start:position]
-                start, texts = position, {document.id: document.text}
-        yield group[start:]
-
-
-def _group(documents: Iterator[Document], most: int) -> list[Document]:
-    """Return the next documents: `most` of them, or fewer if they are long.
-
-    Unlike `arrays_and_batches.chunks`, this function reads no document ahead, because the sender of the next document
-    may wait until this batch is stored.
-    """
-    group: list[Document] = []
-    characters = 0
-    for document in islice(documents, most):
+    group, characters, texts = list[Document](), 0, dict[str, str]()
+    for document in documents:
+        if not replaces and texts.setdefault(document.id, document.text) != document.text:
+            yield group
+            group, characters, texts = [], 0, {document.id: document.text}
         group.append(document)
         characters += len(document.text)
-        if characters >= BATCH_CHARACTERS:
-            break
-    return group
+        if len(group) == most or characters >= BATCH_CHARACTERS:
+            yield group
+            group, characters, texts = [], 0, {}
+    if group:
+        yield group

@@ -39,18 +39,15 @@ _ESCAPED = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_ext"))
 def decode(raw: bytes) -> str:
     """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding."""
     marked = encoding_of_mark(raw)
-    encoding = marked or _escaped_encoding(raw)
-    if encoding is None:
-        try:
-            text, encoding = raw.decode("utf-8"), "utf-8"
-        except UnicodeDecodeError as error:
-            # If only the last character is broken, the file was truncated.
-            is_truncated = error.reason == "unexpected end of data"
-            encoding = "utf-8" if is_truncated else probable_encoding(raw)
-            if encoding is None:
+    encoding = marked or _escaped_encoding(raw) or "utf-8"
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        # If only the last character of UTF-8 is broken, the file was truncated.
+        if encoding == "utf-8" and error.reason != "unexpected end of data":
+            if (probable := probable_encoding(raw)) is None:
                 raise DocumentError("this is not text in any recognisable encoding") from None
-            text = raw.decode(encoding, errors="replace")
-    else:
+            encoding = probable
         text = raw.decode(encoding, errors="replace")
     broken = 0 if encoding.startswith("utf-8") else len(_BROKEN.findall(text))
     # If many characters are null or broken, this is UTF-16, or a binary file that begins like a text.

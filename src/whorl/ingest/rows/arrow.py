@@ -31,6 +31,8 @@ from whorl.ingest.rows.protocol import (
 
 _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
+#: Types of columns of strings, and the types of their bytes.
+_AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _ROW_GROUP_BYTES = 64_000_000
 #: A dictionary of up to this size, in bytes, keeps its unused values: programs may use the positions of categories.
 _SMALL_DICTIONARY_BYTES = 1 << 16
@@ -315,9 +317,9 @@ def _validate(batch: pa.RecordBatch) -> None:
             column.validate(full=True)
         except pa.ArrowInvalid:
             # Invalid UTF-8 makes only single values unreadable. So validate a column of strings again as bytes.
-            if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            if column.type not in _AS_BYTES:
                 raise
-            column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).validate(full=True)
+            column.view(_AS_BYTES[column.type]).validate(full=True)
 
 
 def _portions(batches: Iterable[pa.RecordBatch], size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
@@ -339,14 +341,11 @@ def rows_of(group: Group) -> Iterator[Row]:
 
 
 def _is_flat(kind: pa.DataType) -> bool:
-    types = pa.types
-    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(is_type(kind) for is_type in (types.is_primitive, *texts))
+    return pa.types.is_primitive(kind) or kind in (*_AS_BYTES, *_AS_BYTES.values())
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    types = pa.types
-    return any(is_type(kind) for is_type in (types.is_list, types.is_large_list, types.is_fixed_size_list))
+    return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
 
 
 def _count_nested_values(column: pa.Array) -> int:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from whorl.model import Document
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NO_DOCUMENT = 'a line is an object with at least "id" and "text"'
 _LINE_END = ord("\n")
 #: White space between the values of JSON.
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -104,7 +105,7 @@ def json_document(line: bytes) -> Document:
     """Return the document of one JSON line, with other keys as properties; raise DocumentError for any other line."""
     values = _object(_json(line))
     if "id" not in values or "text" not in values:
-        raise DocumentError('a line is an object with at least "id" and "text"')
+        raise DocumentError(_NO_DOCUMENT)
     if row_id(values["id"]) is None:
         raise DocumentError(f"id must be text, got {values['id']!r}")
     return RowColumns(id="id").document(values, "", 0)
@@ -191,14 +192,10 @@ def _array(opened: IO[bytes]) -> tuple[str, list[tuple[Row, slice]]]:
         raise UnreadRowsError(f"this is not JSON: {error}") from None
     if not elements or not isinstance(elements[0][0], dict):
         raise UnreadRowsError('a JSON array has documents in it, objects with at least "id" and "text"')
-    return text, [(_element_row(number, value), span) for number, (value, span) in enumerate(elements, start=1)]
-
-
-def _element_row(number: int, value: object) -> Row:
-    try:
-        return Row(number, "document", _object(value))
-    except DocumentError as error:
-        return Row(number, "document", error)
+    return text, [
+        (Row(number, "document", value if isinstance(value, dict) else DocumentError(_NO_DOCUMENT)), span)
+        for number, (value, span) in enumerate(elements, start=1)
+    ]
 
 
 def _elements(text: str) -> Iterator[tuple[object, slice]]:
@@ -317,7 +314,7 @@ def _parse_with_python(line: bytes) -> object:
 def _object(value: object) -> dict[str, object]:
     if isinstance(value, dict):
         return value
-    raise DocumentError('a line is an object with at least "id" and "text"')
+    raise DocumentError(_NO_DOCUMENT)
 
 
 def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, object]) -> bytes:
@@ -450,11 +447,6 @@ class _Lines:
         self._left = self._most
         self.of_row.clear()
 
-    @property
-    def characters_read(self) -> int:
-        """Number of characters read so far in the current row."""
-        return self._most - self._left
-
     def __iter__(self) -> Self:
         return self
 
@@ -524,7 +516,7 @@ class _Cells:
             if cells is None:
                 return
             if not cells:
-                blank += self._lines.characters_read
+                blank += sum(map(len, self._lines.of_row))
                 _require_few_blanks(blank)
                 continue
             yield self._row(number, cells, "".join(self._lines.of_row))
