@@ -47,18 +47,11 @@ _COMMANDS: Mapping[str, str] = {
 }
 #: Names of modules, for commands whose module is not named after the command.
 _MODULES = {
-    "delete": "status_list_delete_upgrade",
-    "explain": "search_and_explain",
-    "fingerprint": "fingerprint_and_simhash",
-    "list": "status_list_delete_upgrade",
-    "mcp": "serve_and_mcp",
-    "opensearch": "solr_and_opensearch",
-    "search": "search_and_explain",
-    "serve": "serve_and_mcp",
-    "simhash": "fingerprint_and_simhash",
-    "solr": "solr_and_opensearch",
-    "status": "status_list_delete_upgrade",
-    "upgrade": "status_list_delete_upgrade",
+    **dict.fromkeys(("fingerprint", "simhash"), "fingerprint_and_simhash"),
+    **dict.fromkeys(("search", "explain"), "search_and_explain"),
+    **dict.fromkeys(("serve", "mcp"), "serve_and_mcp"),
+    **dict.fromkeys(("solr", "opensearch"), "solr_and_opensearch"),
+    **dict.fromkeys(("status", "list", "delete", "upgrade"), "status_list_delete_upgrade"),
 }
 #: Function names of commands whose own name is a keyword or builtin function of Python.
 _FUNCTIONS = {"list": "list_documents"}

@@ -21,7 +21,7 @@ from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation
 from whorl.output.checked_quotations import (
-    COLOURS,
+    colour_of,
     difference_text,
     look_up_line,
     quotations_report,
@@ -128,7 +128,7 @@ def _print(verification: Verification, options: VerifyOperation) -> None:
 
 def _quotation_lines(number: int, quotation: VerifiedQuotation, *, printer: Console) -> Iterator[Text]:
     """Yield the lines of a quotation, wrapped to the width of the printer, then an empty line."""
-    verdict = (f"{number}. {quotation.verdict.value}", f"bold {COLOURS[quotation.verdict]}")
+    verdict = (f"{number}. {quotation.verdict.value}", f"bold {colour_of(quotation.verdict)}")
     source = quotation.quotation.source
     named = f", source named: {printable(source)}" if source else ""
     yield Text.assemble(verdict, (f"  {plural(quotation.words, 'word')}{named}", "dim"))

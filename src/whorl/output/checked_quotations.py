@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
 from whorl.output.compare_documents import LinedRange, Lines, ReadText
-from whorl.output.formatting import cell, plural
+from whorl.output.formatting import plural, write_csv
 from whorl.output.html_pages import html_in_context, html_list, html_name, html_text, lines_named, report_page
 from whorl.output.json_conversion import values
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
@@ -16,19 +15,13 @@ from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Ver
 #: Columns of the CSV file. A row has a quotation, its verdict, and the first place in a document where the quotation
 #: occurs.
 COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
-MEANINGS: Mapping[Verdict, str] = {
-    Verdict.EXACT: "is there word for word",
-    Verdict.EDITED: "is there with changes",
-    Verdict.STITCHED: "is put together from several places",
-    Verdict.MISATTRIBUTED: "is in another document than the named one",
-    Verdict.ABSENT: "is in no document",
-}
-COLOURS: Mapping[Verdict, str] = {
-    Verdict.EXACT: "green",
-    Verdict.EDITED: "yellow",
-    Verdict.STITCHED: "yellow",
-    Verdict.MISATTRIBUTED: "red",
-    Verdict.ABSENT: "red",
+#: The meaning of each verdict, and its colour.
+MEANINGS: Mapping[Verdict, tuple[str, str]] = {
+    Verdict.EXACT: ("is there word for word", "green"),
+    Verdict.EDITED: ("is there with changes", "yellow"),
+    Verdict.STITCHED: ("is put together from several places", "yellow"),
+    Verdict.MISATTRIBUTED: ("is in another document than the named one", "red"),
+    Verdict.ABSENT: ("is in no document", "red"),
 }
 #: Class of each colour in the report's style sheet.
 _CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
@@ -96,12 +89,12 @@ def verification_values(read: ReadText, verification: Verification) -> dict[str,
 
 def write_quotations(read: ReadText, verification: Verification, out: IO[str]) -> None:
     """Write quotations as CSV, one row per quotation, with its first place."""
-    rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    rows.writeheader()
-    for quotation in verification_values(read, verification)["quotations"]:
+
+    def row(quotation: dict[str, Any]) -> dict[str, Any]:
         place: dict[str, Any] = next(iter(quotation["places"]), {})
-        row = {**place, **quotation, "differences": len(place.get("differences", ()))}
-        rows.writerow({name: cell(row.get(name, "")) for name in COLUMNS})
+        return {**place, **quotation, "differences": len(place.get("differences", ()))}
+
+    write_csv(COLUMNS, map(row, verification_values(read, verification)["quotations"]), out)
 
 
 def totals_line(verification: Verification) -> str:
@@ -118,6 +111,10 @@ def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     none = "none has it" if look_up.is_complete else "none of these has it"
     return f"{line}: {none}" if verdict is Verdict.ABSENT else line
+
+
+def colour_of(verdict: Verdict) -> str:
+    return MEANINGS[verdict][1]
 
 
 def difference_text(difference: Difference) -> str:
@@ -185,7 +182,7 @@ def _article(number: int, quotation: VerifiedQuotation) -> str:
     parts = [
         f'<article id="q{number}" aria-labelledby="h{number}">',
         f'<h2 id="h{number}"><span class="{_colour(quotation)}"><b>{number}</b> {quotation.verdict.value}</span></h2>',
-        f"<p>{plural(quotation.words, 'word')}, {MEANINGS[quotation.verdict]}.</p>",
+        f"<p>{plural(quotation.words, 'word')}, {MEANINGS[quotation.verdict][0]}.</p>",
         f'<blockquote dir="auto">{html_text(quotation.quotation.quote)}</blockquote>',
         f"<p>Named source: {html_name(named)}</p>" if named else "",
         *(f"<p>{html_text(note)}</p>" for note in quotation.notes),
@@ -212,4 +209,4 @@ def _beginning(quotation: VerifiedQuotation) -> str:
 
 
 def _colour(quotation: VerifiedQuotation) -> str:
-    return _CLASSES[COLOURS[quotation.verdict]]
+    return _CLASSES[colour_of(quotation.verdict)]

@@ -7,10 +7,13 @@ shrinks: its lower end down, and its upper end up.
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO
 
 from whorl.fingerprint.statistics.metric import SLACK
 
@@ -99,3 +102,10 @@ def cell(value: object) -> object:
         return value
     shown = _C1.sub("\N{REPLACEMENT CHARACTER}", value)
     return f"'{shown}" if shown.startswith(_FORMULAS) else shown
+
+
+def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]], out: IO[str]) -> None:
+    """Write the named columns of rows as CSV; a missing value gives an empty cell."""
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)

@@ -7,7 +7,6 @@ about documents that were not read or compared, and about the promised recall.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Literal, NamedTuple
@@ -17,7 +16,7 @@ import numpy as np
 from whorl.fingerprint.compare_texts import Passage
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.compare_documents import LinedRange, Lines, ReadText
-from whorl.output.formatting import cell, percent, plural
+from whorl.output.formatting import percent, plural, write_csv
 from whorl.output.html_pages import (
     html_in_context,
     html_list,
@@ -170,11 +169,11 @@ def excluded_line(attribution: Attribution) -> str:
 
 
 def write_sources(attribution: Attribution, out: IO[str]) -> None:
-    rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    rows.writeheader()
-    for source in attribution.sources:
-        row = values(LinedSource(source, attribution.counted_words, ())) | {"passages": len(source.passages)}
-        rows.writerow({name: cell(row[name]) for name in COLUMNS})
+    rows = (
+        values(LinedSource(source, attribution.counted_words, ())) | {"passages": len(source.passages)}
+        for source in attribution.sources
+    )
+    write_csv(COLUMNS, rows, out)
 
 
 def notes(attribution: Attribution) -> list[str]:

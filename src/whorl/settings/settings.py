@@ -107,16 +107,11 @@ def integer(least: int, most: int) -> ValueType:
 
 
 def _seconds(given: object) -> float:
+    seconds = float(given) if isinstance(given, str) else given
     # In TOML, true is not a number of seconds, but Python's bool is an int.
-    if not isinstance(given, str | int | float) or isinstance(given, bool):
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < _DAY_SECONDS:
         raise ValueError
-    try:
-        seconds = float(given)
-    except OverflowError as error:
-        raise ValueError from error
-    if not 0 < seconds < _DAY_SECONDS:
-        raise ValueError
-    return seconds
+    return float(seconds)
 
 
 def _flag(given: object) -> bool:
@@ -196,15 +191,8 @@ class Setting(NamedTuple):
             raise ParameterError(f"{source} must be {self.type.allowed}{shown}") from None
 
 
-STORE, SOLR, OPENSEARCH, FILES, SERVICE, REQUEST, TOGETHER = (
-    "The store",
-    "Solr",
-    "OpenSearch",
-    "Files",
-    "The HTTP service",
-    "Limits of one request",
-    "Limits of all requests together",
-)
+STORE, SOLR, OPENSEARCH, FILES = "The store", "Solr", "OpenSearch", "Files"
+SERVICE, REQUEST, TOGETHER = "The HTTP service", "Limits of one request", "Limits of all requests together"
 
 
 def setting(
@@ -222,10 +210,9 @@ def setting(
     If a default depends on the environment, it is a function; `shown` describes it in the documentation.
     """
     about = Setting(key, value_type, meaning, _format_default(default) if shown is None else shown, is_secret, section)
-    metadata = {"setting": about}
     if callable(default):
-        return field(default_factory=default, repr=not is_secret, metadata=metadata)
-    return field(default=default, repr=not is_secret, metadata=metadata)
+        return field(default_factory=default, metadata={"setting": about})
+    return field(default=default, metadata={"setting": about})
 
 
 def _format_default(default: object) -> str:
@@ -418,24 +405,18 @@ class Settings:
         "again, then 408. For documents being sent, this only limits the wait for each part",
     )  # fmt: skip
     body_timeout_seconds: float = setting(
-        REQUEST,
-        "body_timeout",
-        SECONDS,
-        30.0,
+        REQUEST, "body_timeout", SECONDS, 30.0,
         "how long a client may be silent in the middle of a body, and how far the body may fall behind 1,000 bytes a "
         "second; then 408",
-    )
+    )  # fmt: skip
 
     max_concurrent: int = setting(
         TOGETHER, "max_concurrent", integer(1, 1_000), 32, "requests that are worked on at the same time; others wait"
     )
     max_uploads: int = setting(
-        TOGETHER,
-        "max_uploads",
-        integer(1, 1_000),
-        8,
+        TOGETHER, "max_uploads", integer(1, 1_000), 8,
         "requests whose documents are stored at the same time; others wait, but not for those still being sent",
-    )
+    )  # fmt: skip
     max_waiting: int = setting(TOGETHER, "max_waiting", integer(0, 100_000), 256, "requests that wait; more get 503")
     max_per_client: int = setting(
         TOGETHER, "max_per_client", integer(1, 100_000), 128,

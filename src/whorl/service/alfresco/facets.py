@@ -201,12 +201,7 @@ def value_query(field: str, kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return unparse(ast.Term(text, field))
         case _:
-            return range_query(field, ast.Bound(text), ast.Bound(text))
-
-
-def range_query(field: str, low: ast.Bound | None, high: ast.Bound | None) -> str:
-    """Return the query for documents with a value in a range. If a bound is None, the range is open."""
-    return unparse(ast.Range(low, high, field))
+            return unparse(ast.Range(ast.Bound(text), ast.Bound(text), field))
 
 
 def _text(kind: Kind, value: Value) -> str:
@@ -324,13 +319,12 @@ def _bounds(facet: FacetRange) -> Iterator[str]:
     """Yield the bounds of a range's steps, in order; there are at least two."""
     described = f"the range of {facet.field!r:.60}"
     following = _numbers(facet) if _NUMBER.fullmatch(facet.gap) else _dates(facet)
-    count = 0
-    for end in following:
-        if count > MOST_STEPS:
+    number = 0
+    for number, end in enumerate(following):
+        if number > MOST_STEPS:
             raise ParameterError(f"{described} has more than {MOST_STEPS:,} steps; ask for a larger gap")
-        count += 1
         yield end
-    if count < 2:
+    if number == 0:
         raise ParameterError(f"{described} is empty: its end, {facet.end!r:.40}, is not after {facet.start!r:.40}")
 
 
@@ -461,7 +455,7 @@ def _interval_bucket(field: str, interval: IntervalSet) -> _RangeBucket:
         None if text in _OPEN else Bound(text, is_in)
         for text, is_in in ((interval.start, interval.start_inclusive), (interval.end, interval.end_inclusive))
     )
-    query = range_query(field, low, high)
+    query = unparse(ast.Range(low, high, field))
     return interval.label or query, query, interval.model_dump(by_alias=True, exclude={"label"})
 
 
@@ -470,7 +464,7 @@ def _step_bucket(field: str, step: Step) -> _RangeBucket:
     for name, end in (("start", step.low), ("end", step.high)):
         if end is not None:
             about |= {name: end.text, f"{name}Inclusive": end.is_inclusive}
-    return step.label, range_query(field, step.low, step.high), about
+    return step.label, unparse(ast.Range(step.low, step.high, field)), about
 
 
 def _pivot(path: Sequence[FacetField | Stats], buckets: Sequence[Bucket]) -> _Json:

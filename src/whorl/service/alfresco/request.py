@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
@@ -74,39 +76,40 @@ def _require_empty(value: Any) -> Any:
     raise ValueError("whorl does not do this; leave it out")
 
 
-def _require_false(value: bool) -> bool:
-    if value:
-        raise ValueError("whorl does not do this; leave it out")
-    return value
+def _require(is_valid: Callable[[Any], bool], message: str) -> AfterValidator:
+    """Return a validator that refuses other values; the message may show the value as `{!r}`."""
+
+    def check(value: Any) -> Any:
+        if not is_valid(value):
+            raise ValueError(message.format(value))
+        return value
+
+    return AfterValidator(check)
 
 
 #: An option of Alfresco that whorl does not support. Only an empty value is accepted.
 UnsupportedKey: TypeAlias = Annotated[Any, BeforeValidator(_require_empty)]
 #: A flag of Alfresco that whorl does not support; only false is accepted.
-UnsupportedFlag: TypeAlias = Annotated[bool, AfterValidator(_require_false)]
+UnsupportedFlag: TypeAlias = Annotated[bool, _require(operator.not_, "whorl does not do this; leave it out")]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
 #: Maximum number of facets in one request, and of values of one field.
 MOST_FACETS, MOST_VALUES = 100, 10_000
-
-
-def _require_nonzero(limit: int) -> int:
-    if limit == 0:
-        raise ValueError("a limit is 1 or more, or -1 for as many as can be told")
-    return limit
+_NONZERO = _require(bool, "a limit is 1 or more, or -1 for as many as can be told")
 
 
 def _number_to_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _require_no_parameters(query: str) -> str:
-    if query.lstrip().startswith("{!"):
-        raise ValueError("write the query itself, without parameters of Solr in {! }")
-    return query
-
-
+_PlainQuery: TypeAlias = Annotated[
+    str,
+    _require(
+        lambda query: not query.lstrip().startswith("{!"),
+        "write the query itself, without parameters of Solr in {{! }}",
+    ),
+]
 #: Bounds of a range, written as a number or as text.
 _Bound: TypeAlias = Annotated[str, BeforeValidator(_number_to_text, json_schema_input_type=str | float)]
 _Step: TypeAlias = Annotated[Text, BeforeValidator(_number_to_text, json_schema_input_type=Text | float)]
@@ -117,7 +120,7 @@ RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
 class FacetQuery(AlfrescoModel):
     """Count of the hits that match a query."""
 
-    query: Annotated[str, AfterValidator(_require_no_parameters)]
+    query: _PlainQuery
     label: str = ""
     group: str | None = None
 
@@ -147,7 +150,7 @@ class FacetField(NamedFacet):
     sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(to_upper_case)] = "COUNT"
     method: Annotated[Literal["ENUM", "FC"], BeforeValidator(to_upper_case)] | None = None
     missing: bool = False
-    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_require_nonzero)] = 100
+    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), _NONZERO] = 100
     offset: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
     mincount: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1
     facet_enum_cache_min_df: int | None = None
@@ -244,12 +247,6 @@ def _require_afts(language: str) -> str:
     return "afts"
 
 
-def _require_utc(zone: str) -> str:
-    if zone.lower() not in _UTC:
-        raise ValueError(f"whorl reads dates in UTC only, got {zone!r:.40}")
-    return zone
-
-
 def _require_nodes(locations: list[str]) -> list[str]:
     for location in locations:
         if location not in ("nodes", "versions", "deleted-nodes"):
@@ -257,12 +254,6 @@ def _require_nodes(locations: list[str]) -> list[str]:
         if location != "nodes":
             raise ValueError(f"whorl holds no {location}, only nodes")
     return locations
-
-
-def _require_prefix(name: str) -> str:
-    if not name.isidentifier():
-        raise ValueError(f"a namespace is a prefix such as cm, got {name!r:.40}")
-    return name
 
 
 SnippetCount: TypeAlias = Annotated[int, Field(ge=1, le=100)]
@@ -329,7 +320,7 @@ class Defaults(AlfrescoModel):
     text_attributes: Annotated[list[Text], Field(max_length=20)] = []
     default_fts_operator: Annotated[OperatorName, Field(alias="defaultFTSOperator")] = "OR"
     default_fts_field_operator: Annotated[OperatorName, Field(alias="defaultFTSFieldOperator")] = "OR"
-    namespace: Annotated[str, AfterValidator(_require_prefix)] = "cm"
+    namespace: Annotated[str, _require(str.isidentifier, "a namespace is a prefix such as cm, got {!r:.40}")] = "cm"
     default_field_name: Text = "TEXT"
 
 
@@ -394,7 +385,9 @@ class Localization(AlfrescoModel):
     It has no effect: words are split in the same way for all languages, and dates are in UTC.
     """
 
-    timezone: Annotated[str, AfterValidator(_require_utc)] = "UTC"
+    timezone: Annotated[
+        str, _require(lambda zone: zone.lower() in _UTC, "whorl reads dates in UTC only, got {!r:.40}")
+    ] = "UTC"
     locales: UnsupportedKey = None
 
 

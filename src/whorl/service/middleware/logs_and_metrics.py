@@ -122,15 +122,15 @@ class Metrics:
                 collector(registry=self._registry)
         kinds = ("method", "route")
         counter = partial(Counter, registry=self._registry)
+        histogram = partial(Histogram, buckets=_BUCKETS, registry=self._registry)
+        gauge_of = partial(Gauge, multiprocess_mode="livesum", registry=self._registry)
         self._requests = counter("whorl_requests", "Requests that were answered.", (*kinds, "status"))
-        self._seconds = Histogram(
-            "whorl_request_seconds", "From a request to the end of its answer.", kinds, buckets=_BUCKETS,
-            registry=self._registry,
-        )  # fmt: skip
-        self._engine_seconds = Histogram(
-            "whorl_engine_seconds", "Time that one request waited for Solr or a cluster, of those that asked.",
-            ("route",), buckets=_BUCKETS, registry=self._registry,
-        )  # fmt: skip
+        self._seconds = histogram("whorl_request_seconds", "From a request to the end of its answer.", kinds)
+        self._engine_seconds = histogram(
+            "whorl_engine_seconds",
+            "Time that one request waited for Solr or a cluster, of those that asked.",
+            ("route",),
+        )
         #: Counters. Each key is the attribute of a request's trace that is added to the counter.
         self._totals = {
             "engine_requests": counter(
@@ -143,13 +143,8 @@ class Metrics:
             "stored": counter("whorl_documents_stored", "Documents stored."),
         }
         self._errors = counter("whorl_errors", "Requests that ended with an error, by its class.", ("error",))
-        working, waiting = (
-            Gauge(name, meaning, registry=self._registry, multiprocess_mode="livesum")
-            for name, meaning in (
-                ("whorl_requests_working", "Requests that are being worked on."),
-                ("whorl_requests_waiting", "Requests that wait for room."),
-            )
-        )
+        working = gauge_of("whorl_requests_working", "Requests that are being worked on.")
+        waiting = gauge_of("whorl_requests_waiting", "Requests that wait for room.")
 
         def set_gauges() -> None:
             working.set(gauge.working)

@@ -28,46 +28,33 @@ from whorl.settings.settings import LOOPBACK
 _log = logging.getLogger(LOGGER)
 
 
-class MountPrefix:
-    """Removes the path prefix under which another application has mounted this one.
-
-    All checks compare whole paths without this prefix.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (prefix := scope.get("root_path")):
-            scope = {**scope, "path": scope["path"].removeprefix(prefix), "root_path": ""}
-        await self._app(scope, receive, send)
-
-
 class RequestSmugglingGuard:
     """Answers 400 to a request whose end is ambiguous, and closes the connection.
 
-    Otherwise, a server could read a part of this request's body as another request (request smuggling).
+    Otherwise, a server could read a part of this request's body as another request (request smuggling). The guard also
+    removes the path prefix under which another application has mounted this one: all checks compare whole paths.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (reason := _ambiguity(scope)):
-            _log.warning("refused", extra={"fields": {"reason": reason}})
-            await failure(scope["path"], 400, reason, headers={"Connection": "close"})(scope, receive, send)
-            return
+        if scope["type"] == "http":
+            if prefix := scope.get("root_path"):
+                scope = {**scope, "path": scope["path"].removeprefix(prefix), "root_path": ""}
+            if reason := _ambiguity(scope):
+                _log.warning("refused", extra={"fields": {"reason": reason}})
+                await failure(scope["path"], 400, reason, headers={"Connection": "close"})(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 
 def _ambiguity(scope: Scope) -> str:
     """Return the reason why the end of a request is ambiguous; "" if it is clear."""
     names = [name.lower() for name, _ in scope["headers"]]
-    if b"transfer-encoding" not in names:
-        return ""
-    if b"content-length" in names:
+    if b"transfer-encoding" in names and b"content-length" in names:
         return "a request has Transfer-Encoding or Content-Length, not both"
-    if scope.get("http_version", "1.1") in ("0.9", "1.0"):
+    if b"transfer-encoding" in names and scope.get("http_version", "1.1") in ("0.9", "1.0"):
         return "Transfer-Encoding needs HTTP/1.1"
     return ""
 
@@ -123,7 +110,10 @@ class AllowedHosts:
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
-        page = _plain(_host_of(origin))
+        try:
+            page = _plain(urlsplit(origin).hostname or "")
+        except ValueError:
+            return False
         # Compare the hosts only if Sec-Fetch-Site is missing: browsers that send this header compare them themselves.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
@@ -139,13 +129,6 @@ def check_host(hosts: AllowedHosts, scope: Scope) -> None:
     if not hosts.admit_page(host, origin, site):
         reason = f"a page of another site asked for this ({origin or site:.80})"
         raise HTTPException(403, f"{reason}; WHORL_ALLOWED_HOSTS may name its host")
-
-
-def _host_of(origin: str) -> str:
-    try:
-        return urlsplit(origin).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _without_port(header: str) -> str:
