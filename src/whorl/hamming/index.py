@@ -75,7 +75,7 @@ class HammingIndex:
 
     def _merge_recent(self) -> None:
         """Rebuild the tables if codes were inserted or removed one by one."""
-        if self._recent or self._removed:
+        if self._recent.known or self._removed:
             self._rebuild(self.codes())
 
     @property
@@ -88,16 +88,16 @@ class HammingIndex:
         return self._tables.nbytes + self._recent.nbytes
 
     def __len__(self) -> int:
-        return len(self._tables) + len(self._recent) - len(self._removed)
+        return len(self._tables) + len(self._recent.known) - len(self._removed)
 
     def __contains__(self, code: int) -> bool:
         code = as_code(code)
-        return code not in self._removed and (code in self._tables or code in self._recent)
+        return code not in self._removed and (code in self._tables or code in self._recent.known)
 
     def codes(self) -> Codes:
         """Return all codes, sorted; do not modify the array."""
         codes = self._tables.codes
-        if self._recent:
+        if self._recent.known:
             codes = sort_distinct([codes, self._recent.codes])
         if self._removed:
             codes = remove_codes(codes, sort_distinct([as_codes(self._removed)]))
@@ -108,15 +108,15 @@ class HammingIndex:
         code = as_code(code)
         if code in self._removed:
             self._removed.discard(code)
-        elif code not in self._tables and code not in self._recent:
-            if self._recent.is_full:
+        elif code not in self._tables and code not in self._recent.known:
+            if len(self._recent.known) >= self._recent.capacity:
                 self._merge_recent()
             self._recent.add(code)
 
     def remove(self, code: int) -> None:
         """Remove a code if it is present."""
         code = as_code(code)
-        if code not in self._removed and (code in self._tables or code in self._recent):
+        if code in self:
             self._removed.add(code)
             if len(self._removed) > max(_FEWEST_RECENT, len(self._tables) // _RECENT_PART):
                 self._merge_recent()
@@ -125,7 +125,7 @@ class HammingIndex:
         """Return the codes near a query, in ascending order."""
         query = as_code(query)
         near = self._tables.find(query)
-        if recent := self._recent.find(query):
+        if self._recent.known and (recent := self._recent.find(query)):
             near = sorted(near + recent)
         return [code for code in near if code not in self._removed] if self._removed else near
 
@@ -158,7 +158,7 @@ class HammingIndex:
     def find_all_bulk(self, queries: CodesLike) -> Groups:
         """Return a group of codes for each query, in ascending order."""
         queries = as_codes(queries)
-        if (self._recent or self._removed) and self._is_small(queries):
+        if (self._recent.known or self._removed) and self._is_small(queries):
             answers = [self.find_all(query) for query in queries.tolist()]
             ends = np.cumsum([0, *map(len, answers)], dtype=np.int64)
             return Groups(as_codes([code for answer in answers for code in answer]), ends)
@@ -217,11 +217,11 @@ class _Recent:
         # If the radius is above 0, a search would visit too many chains. So do not build chains; a search then compares
         # all recent codes.
         lows = layout.lows if layout.radius == 0 and layout.width > 0 else ()
-        self._distance, self._capacity = layout.distance, capacity if lows else _FEWEST_RECENT
+        self._distance, self.capacity = layout.distance, capacity if lows else _FEWEST_RECENT
         width = min(layout.width, _RECENT_WIDTH)
         self._last = (1 << width) - 1
         self._codes = array("Q")
-        self._known: set[int] = set()
+        self.known: set[int] = set()
         #: For each table, the lowest bit of the bucket number, the index of each chain's first code, and the index of
         #: the next code after each code; -1 ends a chain.
         self._chains = [(low + layout.width - width, array("i", [-1]) * (self._last + 1), array("i")) for low in lows]
@@ -234,23 +234,14 @@ class _Recent:
     def nbytes(self) -> int:
         return 8 * len(self._codes) + sum(4 * (len(heads) + len(nexts)) for _, heads, nexts in self._chains)
 
-    @property
-    def is_full(self) -> bool:
-        return len(self) >= self._capacity
-
     def add(self, code: int) -> None:
+        index = len(self._codes)
         for low, heads, nexts in self._chains:
             bucket = code >> low & self._last
             nexts.append(heads[bucket])
-            heads[bucket] = len(self)
+            heads[bucket] = index
         self._codes.append(code)
-        self._known.add(code)
-
-    def __contains__(self, code: int) -> bool:
-        return code in self._known
-
-    def __len__(self) -> int:
-        return len(self._codes)
+        self.known.add(code)
 
     def find(self, query: int) -> list[int]:
         """Return the codes near a query, unordered."""
