@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from lark import Token, Tree
@@ -62,14 +62,6 @@ class Language(NamedTuple):
     unfinished_query_error: Callable[[str, Sequence[Token]], Mistake]
 
 
-class _Lead(NamedTuple):
-    """A leaf of the syntax tree, split into its form, its field and the other tokens: `=cm:name:word`."""
-
-    form: ast.Form
-    field: str | None
-    tokens: Sequence[Token]
-
-
 class Piece(NamedTuple):
     """A node of the unfinished tree, with its range in the query and its sign (+, -, |).
 
@@ -102,15 +94,9 @@ def _join_operands(pieces: Sequence[Piece]) -> Sequence[Piece]:
 
 
 def _make_clause(piece: Piece) -> ast.Clause:
-    match piece:
-        case Piece(sign="BAR"):
-            return ast.Clause(ast.Occur.SHOULD, piece.node)
-        case Piece(sign="MINUS"):
-            return ast.Clause(ast.Occur.MUST_NOT, piece.node)
-        case Piece(sign="", node=ast.Not(child=child)):
-            return ast.Clause(ast.Occur.MUST_NOT, child)
-        case _:
-            return ast.Clause(ast.Occur.MUST, piece.node)
+    if not piece.sign and isinstance(piece.node, ast.Not):
+        return ast.Clause(ast.Occur.MUST_NOT, piece.node.child)
+    return ast.Clause(_OCCURS[piece.sign or "PLUS"], piece.node)
 
 
 def _make_clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
@@ -157,10 +143,6 @@ class Builder:
         node: ast.Node = built[0].node
         return node
 
-    def query(self, whole: Piece) -> Piece:
-        """`query: disjunction`."""
-        return whole
-
     def disjunction(self, *sequences: Sequence[Piece]) -> Piece:
         """`disjunction: OR? sequence (OR sequence)*`."""
         members = [piece for sequence in sequences for piece in sequence]
@@ -191,11 +173,6 @@ class Builder:
         in_field = bool(self._fields) and self._fields[-1] is not None
         return self._options.field_operator if in_field else self._options.default_operator
 
-    def idle_or(self, *_operator: Token) -> None:
-        """`idle_or: OR`, which has no effect."""
-
-    idle_and = idle_or
-
     def signed(self, sign: Token, piece: Piece) -> Piece:
         """`operand: ("+" | "-" | "|") negation`."""
         return Piece(piece.node, Span(span_of(sign).start, piece.span.end), sign.type)
@@ -213,7 +190,7 @@ class Builder:
 
     def open(self, *tokens: Token) -> Token:
         """`open: field? "("`. The field of a group applies to all members of the group."""
-        self._fields.append(self._lead(tokens).field)
+        self._fields.append(self._lead(tokens)[1])
         return tokens[0]
 
     def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
@@ -264,29 +241,26 @@ class Builder:
         return self._leaf(node)
 
     def range(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? "[" BOUND TO BOUND "]"`."""
-        lead = self._lead(tokens, is_bare=True)
-        opening, low, _, high, closing = lead.tokens
-        low_end, high_end = self._bound(low, opening == "["), self._bound(high, closing == "]")
-        return self._leaf(ast.Range(low_end, high_end, lead.field, span_of(tokens[0], tokens[-1])))
-
-    def dotted_range(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? end ".." end`."""
-        lead = self._lead(tokens, is_bare=True)
-        low, _, high = lead.tokens
-        return self._leaf(ast.Range(self._bound(low), self._bound(high), lead.field, span_of(tokens[0], tokens[-1])))
-
-    def _bound(self, token: Token, is_inclusive: bool = True) -> ast.Bound | None:
-        text = self._language.bound(token)
-        return None if text is None else ast.Bound(text, is_inclusive)
+        """`primary: FORM? field? ("[" BOUND TO BOUND "]" | end ".." end)`."""
+        _, field, parts = self._lead(tokens, is_bare=True)
+        first, _, last = parts if len(parts) == 3 else parts[1:-1]
+        low, high = map(self._language.bound, (first, last))
+        return self._leaf(
+            ast.Range(
+                None if low is None else ast.Bound(low, parts[0].type != "RANGE_START" or parts[0] == "["),
+                None if high is None else ast.Bound(high, parts[-1].type != "RANGE_END" or parts[-1] == "]"),
+                field,
+                span_of(tokens[0], tokens[-1]),
+            )
+        )
 
     def proximity(self, *tokens: Token) -> Piece:
         """`primary: FORM? field? end (NEAR field? end)+`."""
-        lead = self._lead(tokens, is_bare=True)
-        for first, second in zip(lead.tokens, lead.tokens[1:], strict=False):
+        _, field, parts = self._lead(tokens, is_bare=True)
+        for first, second in pairwise(parts):
             if {first.type, second.type} & {"PHRASE", *FIELDS}:
                 raise proximity_error(first if first.type == "NEAR" else second)
-        words, stars = lead.tokens[::2], lead.tokens[1::2]
+        words, stars = parts[::2], parts[1::2]
         patterns = [self._language.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
         if self._options.strict:
@@ -295,7 +269,7 @@ class Builder:
         else:
             _check_proximity(words, patterns, stars, slops)
         span = span_of(tokens[0], tokens[-1])
-        return self._leaf(ast.Proximity(tuple(map(as_typed, patterns)), slops[0], lead.field, span))
+        return self._leaf(ast.Proximity(tuple(map(as_typed, patterns)), slops[0], field, span))
 
     def _distance(self, star: Token) -> int:
         digits = re.search(r"\d+", star)
@@ -350,8 +324,11 @@ class Builder:
             raise Mistake(f"{shorten(self._text(span))} has a meaning in templates only", span, hint)
         return Piece(ast.Template(names, span), span)
 
-    def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> _Lead:
-        """Split a leaf into form, field and tokens. If `is_bare`, a form or the field FINGERPRINT is an error."""
+    def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> tuple[ast.Form, str | None, Sequence[Token]]:
+        """Split a leaf such as `=cm:name:word` into its form, its field and the other tokens.
+
+        If `is_bare`, a form or the field FINGERPRINT is an error.
+        """
         field = self._fields[-1] if self._fields else None
         at = int(tokens[0].type in ("FORM", "TILDE"))
         # Alfresco ignores a ~ before a word, unless the word is in the group of a field.
@@ -365,7 +342,7 @@ class Builder:
             raise form_error(tokens[0], span) if at == 1 else missing_value_error(tokens[1], span)
         if is_bare and field == FINGERPRINT:
             raise self._no_id(tokens[at:])
-        return _Lead(form, field, tokens[at:])
+        return form, field, tokens[at:]
 
     def _field(self, token: Token, last: Token) -> str:
         self._check_not_nested(token)
@@ -389,23 +366,18 @@ class Builder:
 
     def _leaf(self, node: ast.Leaf) -> Piece:
         """Build a leaf. If its field is the name of a template, insert the leaf into the template."""
-        self._leaves += 1
-        most, template = self._options.limits.clauses, None
+        options, template = self._options, None
         if not isinstance(node, ast.Everything | ast.Fingerprint | ast.Template):
-            template = (
-                self._options.default_template
-                if node.field is None
-                else self._options.templates.get(node.field.lower())
-            )
-        if template is None and self._leaves <= most:
-            return Piece(node, node.span)
-        if template is None:
-            raise too_many_clauses_error(node.span, most)
-        whole = fill_template(template, node)
-        self._leaves += sum(not ast.children(part) for part in ast.walk(whole)) - 1
-        if self._leaves > most:
-            raise too_many_clauses_error(node.span, most)
+            template = options.default_template if node.field is None else options.templates.get(node.field.lower())
+        whole = node if template is None else fill_template(template, node)
+        self._leaves += _count_leaves(whole)
+        if self._leaves > options.limits.clauses:
+            raise too_many_clauses_error(node.span, options.limits.clauses)
         return Piece(whole, node.span)
+
+
+def _count_leaves(tree: ast.Node) -> int:
+    return sum(not ast.children(node) for node in ast.walk(tree))
 
 
 def _check_proximity(
@@ -447,7 +419,7 @@ def _insert_templates(name: str, tree: ast.Node, done: Mapping[str, ast.Node], l
 
     # The inserted templates are already expanded, and within the limits. So the result cannot become huge.
     whole = _map_leaves(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
-    leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
+    leaves = _count_leaves(whole)
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:
         raise ParameterError(f"template {name!r:.80} has {leaves:,} parts, more than a query can have")
     return whole
