@@ -37,7 +37,8 @@ DICTIONARIES = Dictionaries(TABLES, segmenter_of("icu74").default.fold.compose)
 
 
 def divided(text: str, engine: int) -> list[str]:
-    breaks = [0, *DICTIONARIES.engine(engine).breaks(text), len(text)]
+    assert {*TABLES.engine[[*map(ord, text)]].tolist()} == {engine}
+    breaks = [0, *DICTIONARIES.divide(text, lambda _: True), len(text)]
     return [text[start:end] for start, end in pairwise(breaks)]
 
 

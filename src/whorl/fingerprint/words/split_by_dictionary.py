@@ -11,9 +11,8 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import takewhile
-from typing import Protocol
 
 from whorl.fingerprint.words.wordbreak import TABLES, WordBreakTables
 
@@ -35,12 +34,6 @@ ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
 #: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words to consider at one position.
 POSSIBLE_WORDS = 20
 PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
-
-
-class BreakEngine(Protocol):
-    """Splits a span of characters into words by one dictionary: Thai, Lao, Khmer, Burmese, or Chinese and Japanese."""
-
-    def breaks(self, span: str) -> list[int]: ...
 
 
 class Dictionaries:
@@ -76,7 +69,9 @@ class Dictionaries:
             if number[start]:
                 while end < limit and number[end] == number[start]:
                     end += 1
-                breaks.extend(start + place for place in self.engine(number[start]).breaks(segment[start:end]))
+                # Hangul stays undivided, as in ICU: its dictionary has no Hangul words.
+                if number[start] != HANGUL:
+                    breaks.extend(start + place for place in self.engine(number[start]).breaks(segment[start:end]))
             else:
                 script = self.tables.script
                 while end < limit and script[ord(segment[end])] == script[ord(segment[start])]:
@@ -84,22 +79,13 @@ class Dictionaries:
             start = end
         return breaks
 
-    def _make_engine(self, number: int) -> BreakEngine:
-        if number == HANGUL:
-            return _UndividedHangul()
+    def _make_engine(self, number: int) -> LeastCost | LookAhead:
         name = {THAI: "thaidict", LAO: "laodict", KHMER: "khmerdict", BURMESE: "burmesedict", CJK: "cjdict"}[number]
         trie = load_trie(self.tables.about["dictionaries"][name])
         if number == CJK:
             return LeastCost(trie, self.tables, self.compose)
         # Thai and Khmer divide only spans with room for two words of two characters, Lao and Burmese with room for one.
         return LookAhead(trie, self.tables, shortest=4 if number in (THAI, KHMER) else 2)
-
-
-class _UndividedHangul:
-    """Engine for Hangul, which stays undivided, as in ICU: its dictionary has no Hangul words."""
-
-    def breaks(self, span: str) -> list[int]:
-        return []
 
 
 class LeastCost:
@@ -322,8 +308,7 @@ def _read_chars_node(data: Sequence[int], place: int) -> _Node:
     lead, place, value = data[place], place + 1, None
     if lead >= 0x40:
         if lead & 0x8000:
-            value, _ = _number(data, place, lead & 0x7FFF, 0x4000, 0x7FFF)
-            return value, {}, 0, 0
+            return _chars_value(data, place - 1)[0], {}, 0, 0
         high, lead = lead & 0x7FC0, lead & 0x3F
         if high < 0x4040:
             value = (high >> 6) - 1
@@ -333,6 +318,30 @@ def _read_chars_node(data: Sequence[int], place: int) -> _Node:
             value, place = data[place] << 16 | data[place + 1], place + 2
     if lead >= 0x30:
         return value, {}, place, lead - 0x2F
+
+    def jump(place: int) -> tuple[int, int]:
+        return _number(data, place + 1, data[place], 0xFC00, 0xFFFF)
+
+    return value, _choices(data, place, lead, jump, partial(_chars_value, data), 0x8000), 0, 0
+
+
+def _chars_value(data: Sequence[int], place: int) -> tuple[int, int]:
+    return _number(data, place + 1, data[place] & 0x7FFF, 0x4000, 0x7FFF)
+
+
+def _choices(
+    data: Sequence[int],
+    place: int,
+    lead: int,
+    jump: Callable[[int], tuple[int, int]],
+    value: Callable[[int], tuple[int, int]],
+    is_final: int,
+) -> dict[int, int]:
+    """Return the position of the child of each unit of a branch node.
+
+    `jump` and `value` decode the number at a position, and return it and the position after it. `is_final` is the bit
+    of a value that ends a word.
+    """
     choices: dict[int, int] = {}
     if lead == 0:
         lead, place = data[place], place + 1
@@ -340,16 +349,15 @@ def _read_chars_node(data: Sequence[int], place: int) -> _Node:
     while waiting:
         place, size = waiting.pop()
         while size > 5:
-            delta, after = _number(data, place + 2, data[place + 1], 0xFC00, 0xFFFF)
+            delta, after = jump(place + 1)
             waiting.append((after + delta, size >> 1))
             place, size = after, size - (size >> 1)
         for _ in range(size - 1):
-            unit, lead = data[place], data[place + 1]
-            delta, after = _number(data, place + 2, lead & 0x7FFF, 0x4000, 0x7FFF)
-            choices[unit] = place + 1 if lead & 0x8000 else after + delta
+            delta, after = value(place + 1)
+            choices[data[place]] = place + 1 if data[place + 1] & is_final else after + delta
             place = after
         choices[data[place]] = place + 1
-    return value, choices, 0, 0
+    return choices
 
 
 def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) -> tuple[int, int]:
@@ -364,29 +372,21 @@ def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) ->
 def _read_bytes_node(data: Sequence[int], place: int) -> _Node:
     lead, place, value = data[place], place + 1, None
     if lead >= 0x20:
-        value, place = _compact(data, place, lead >> 1, 0x10, (0x51, 0x6C, 0x7E))
+        value, place = _bytes_value(data, place - 1)
         if lead & 1:
             return value, {}, 0, 0
         lead, place = data[place], place + 1
     if lead >= 0x10:
         return value, {}, place, lead - 0x0F
-    choices: dict[int, int] = {}
-    if lead == 0:
-        lead, place = data[place], place + 1
-    waiting = [(place, lead + 1)]
-    while waiting:
-        place, size = waiting.pop()
-        while size > 5:
-            delta, after = _compact(data, place + 2, data[place + 1], 0, (0xC0, 0xF0, 0xFE))
-            waiting.append((after + delta, size >> 1))
-            place, size = after, size - (size >> 1)
-        for _ in range(size - 1):
-            unit, lead = data[place], data[place + 1]
-            delta, after = _compact(data, place + 2, lead >> 1, 0x10, (0x51, 0x6C, 0x7E))
-            choices[unit] = place + 1 if lead & 1 else after + delta
-            place = after
-        choices[data[place]] = place + 1
-    return value, choices, 0, 0
+
+    def jump(place: int) -> tuple[int, int]:
+        return _compact(data, place + 1, data[place], 0, (0xC0, 0xF0, 0xFE))
+
+    return value, _choices(data, place, lead, jump, partial(_bytes_value, data), 1), 0, 0
+
+
+def _bytes_value(data: Sequence[int], place: int) -> tuple[int, int]:
+    return _compact(data, place + 1, data[place] >> 1, 0x10, (0x51, 0x6C, 0x7E))
 
 
 def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]) -> tuple[int, int]:
