@@ -249,6 +249,14 @@ def hash_in_batches(
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
+
+    def plainly(texts: Sequence[str]) -> HashBatch:
+        hashes = [
+            _hash_in_order(text, scheme, half) if in_order else _hash_plainly(text, scheme, Outputs.HASHES).hashes
+            for text in texts
+        ]
+        return HashBatch(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
+
     return _process(
         portions,
         scheme,
@@ -259,17 +267,8 @@ def hash_in_batches(
                 else kernel.distinct_hashes([*map(fold_apostrophes, texts)])[:2]
             )
         ),
-        lambda texts: _hash_batch_plainly(texts, scheme, half if in_order else None),
+        plainly,
     )
-
-
-def _hash_batch_plainly(texts: Sequence[str], scheme: Scheme, half: int | None) -> HashBatch:
-    """Return one `half` of all hashes in text order; if `half` is None, return the distinct high halves instead."""
-    hashes = [
-        _hash_plainly(text, scheme, Outputs.HASHES).hashes if half is None else _hash_in_order(text, scheme, half)
-        for text in texts
-    ]
-    return HashBatch(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
@@ -449,7 +448,7 @@ def least_stored_size(scheme: Scheme) -> int:
 
     The compiled loops compute the sketch of a smaller text as fast as they decode a stored one.
     """
-    return _LEAST_STORED_SIZE if kernel.supports(scheme) else 0
+    return _LEAST_STORED_SIZE if kernel.is_available() and kernel.has_loops(scheme) else 0
 
 
 def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:

@@ -183,34 +183,28 @@ class Kernel:
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         texts_words: list[JoinedWords] = []
         sizes = np.zeros(len(texts), np.int64)
-        # Hashes and words of the current text from the windows read so far; a long text takes several windows.
+        # Hashes of the current text from the windows read so far; a long text takes several windows.
         parts: list[npt.NDArray[np.uint64]] = []
-        read: list[JoinedWords] = []
         first = overlap = 0
         for window, words, starts, before in self._scan_windows(texts):
             words_here = max(1, int(before[-1] - before[0]))
             if with_words:
                 own_words = _split_words(words, starts, before, overlap)
-                read = [read[0].append(*own_words)] if read else own_words
+                texts_words += [texts_words.pop().append(*own_words)] if parts else own_words
                 overlap = 0 if window.finished else min(int(before[-1]), self.scheme.shingle_size - 1)
-                if window.finished:
-                    texts_words += read
-                    read = []
             highs, aside = np.empty(words_here, np.uint64), np.empty(int(before[-1]) + 1, np.uint64)
             heads, own = np.empty(words_here + 1, np.int64), sizes[first : first + window.texts]
             count = self._loops.shingle_hashes.distinct(
                 words, starts, before, *self._hashing, highs, aside, heads, own, self._scratch
             )
-            if parts or not window.finished:
-                parts.append(highs[:count])
+            parts.append(highs[:count])
             if not window.finished:
                 continue
-            if parts:
-                hashes.append(sort_distinct(parts))
-                own[0] = hashes[-1].size
-                parts = []
-            else:
-                hashes.append(highs[:count])
+            if len(parts) > 1:
+                parts = [sort_distinct(parts)]
+                own[0] = parts[0].size
+            hashes += parts
+            parts = []
             first += window.finished
         return np.concatenate(hashes), sizes, texts_words
 
@@ -350,15 +344,11 @@ def _windows(texts: Sequence[str], window: int) -> Iterator[_Window]:
 
 
 def _window_of(texts: Sequence[str]) -> _Window:
-    raw = _utf_16("".join(texts))
-    ends = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
-    if 2 * ends[-1] != len(raw):
+    raw, lengths = _utf_16("".join(texts)), np.fromiter(map(len, texts), np.int64, len(texts))
+    if 2 * lengths.sum() != len(raw):
         # Some characters take two units, so encode each text separately to get its length.
-        encoded = [_utf_16(text) for text in texts]
-        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(texts)), out=ends[1:])
-        ends >>= 1
-    return _Window(raw, ends, len(texts))
+        lengths = np.fromiter((len(_utf_16(text)) // 2 for text in texts), np.int64, len(texts))
+    return _Window(raw, np.concatenate(([0], np.cumsum(lengths))), len(texts))
 
 
 def _utf_16(text: str) -> bytes:
@@ -429,12 +419,8 @@ def is_available() -> bool:
     return find_spec("numba") is not None
 
 
-def supports(scheme: Scheme) -> bool:
-    """Check whether numba is installed and its loops support the scheme."""
-    return is_available() and _has_loops(scheme)
-
-
-def _has_loops(scheme: Scheme) -> bool:
+def has_loops(scheme: Scheme) -> bool:
+    """Check whether the loops support a scheme."""
     return scheme.fills_every_bucket and scheme.unit == "words"
 
 
@@ -515,7 +501,7 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
     If the compiled code cannot be stored, the caller waits for the compilation, or gets None if `is_worth_compiling` is
     False.
     """
-    if not _has_loops(scheme):
+    if not has_loops(scheme):
         return None
     with suppress(KeyError, IndexError):
         return _idle[scheme].pop()

@@ -269,7 +269,9 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
     misread. The error is detected if another token has the same bucket. Undetected errors do little harm, because a
     token is misread in the same way in every document. Later units are read as if no zero were missing.
     """
-    count, letters = signature.scheme.bucket_count, _letters(signature)
+    count = signature.scheme.bucket_count
+    # ASCII letters, padded with 0.
+    letters = signature.hashes.astype(">u8").view(np.uint8).reshape(len(signature), -1)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
     is_token = (lengths >= ALFRESCO_LENGTHS[0]) & (digits < _BASE).all(axis=1)
     words = (np.minimum(digits, _BASE - 1)[:, : _WORD.size].astype(np.uint64) << _WORD).sum(axis=1, dtype=np.uint64)
@@ -327,11 +329,6 @@ def _words(signature: Signature) -> npt.NDArray[np.uint64]:
     return signature.hashes if signature.hashes.ndim == 1 else signature.hashes[:, 0]
 
 
-def _letters(signature: Signature) -> npt.NDArray[np.uint8]:
-    """Return the ASCII letters of Alfresco's tokens, padded with 0."""
-    return signature.hashes.astype(">u8").view(np.uint8).reshape(len(signature), -1)
-
-
 def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return the values of letters as digits: 0 to 9, then 10 and more for a, b and so on; 0 for padding."""
     is_letter = letters >= ord("a")
@@ -355,7 +352,12 @@ def _sort_by_bucket(
     buckets = known | _guess_buckets(unsure, set(known.values()), scheme.bucket_count)
     ordered_tokens = sorted(repeats, key=lambda token: (buckets[token], token))
     if not counts_known:
-        repeats = _count_repeats([buckets[token] for token in ordered_tokens], ordered_tokens, scheme.bucket_count)
+        # A token is in its own bucket, and in the empty buckets before it.
+        own = [buckets[token] for token in ordered_tokens]
+        borders = pairwise([own[-1] - scheme.bucket_count, *own])
+        repeats = {
+            token: max(1, after - before) for token, (before, after) in zip(ordered_tokens, borders, strict=True)
+        }
     # A field with several values has a signature for each value, so its buckets contain several tokens.
     is_one_signature = len(set(buckets.values())) == len(buckets)
     is_whole = len(repeats) == scheme.bucket_count and not order_matters
@@ -442,12 +444,6 @@ def _possible_buckets(token: str, bucket_count: int) -> list[int]:
     bits = first << 16
     is_lost = second == _LOST
     return [*_buckets_between(bits + (lowest if is_lost else second), bits + second, bucket_count)]
-
-
-def _count_repeats(buckets: list[int], ordered_tokens: list[str], bucket_count: int) -> dict[str, int]:
-    """Count how often each token is in the signature: in its own bucket, and in empty buckets before it."""
-    borders = pairwise([buckets[-1] - bucket_count, *buckets])
-    return {token: max(1, after - before) for token, (before, after) in zip(ordered_tokens, borders, strict=True)}
 
 
 _LARGEST = np.iinfo(np.uint64).max

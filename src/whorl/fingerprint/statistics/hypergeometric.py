@@ -78,7 +78,7 @@ class Tails:
         sizes, marked, taken = (part.ravel() for part in _counts(population, good, drawn))
         self._lowest = np.maximum(0, taken + marked - sizes)
         n, k, m = (part.astype(np.float64) for part in (sizes, marked, taken))
-        middle = _likeliest(n, k, m)
+        middle = np.floor((k + 1) * (m + 1) / (n + 2))  # the likeliest value
         terms = np.arange(_terms(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)), dtype=np.float64)
         tails = _around(n, k, m, middle, terms)
         self._tails = tails / tails[:, -1:]
@@ -210,10 +210,6 @@ def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     for rows in (slice(at, at + at_once) for at in range(0, first.size, at_once)):
         result[rows] = first[rows] * (1.0 + _falling(n[rows], k[rows], m[rows], x[rows], terms).sum(axis=1))
     return result
-
-
-def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
-    return np.asarray(np.floor((k + 1) * (m + 1) / (n + 2)))
 
 
 def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> Floats:

@@ -352,13 +352,11 @@ class _Fold:
 
     def sort_marks(self, text: str) -> list[str]:
         """Return the characters in canonical order: marks between two starters are sorted by combining class."""
-        classes = self.tables.classes
-        keys, starters = [], 0
-        for character in text:
-            combining_class = classes.get(character, 0)
-            starters += not combining_class
-            keys.append((starters, combining_class))
-        return [text[i] for i in sorted(range(len(text)), key=keys.__getitem__)]
+        classes = [self.tables.classes.get(character, 0) for character in text]
+        starters = accumulate(not combining_class for combining_class in classes)
+        return [
+            character for _, _, character in sorted(zip(starters, classes, text, strict=True), key=itemgetter(0, 1))
+        ]
 
 
 def compose_hangul(first: str, second: str) -> str | None:
