@@ -19,7 +19,7 @@ from whorl.duplicates.options import (
     PairOptions,
     parse_pair_options,
 )
-from whorl.duplicates.pairs import Pairs
+from whorl.duplicates.pairs import ExactCopies, Pairs
 from whorl.duplicates.results import arrays_of
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.run import duplicates_among
@@ -34,6 +34,7 @@ from whorl.model import Document
 #: Names of the methods that convert a column to a list: `to_pylist` in pyarrow, `to_list` in pandas and polars.
 _TO_LIST = ("to_pylist", "to_list")
 _LISTED_COLUMNS = 20
+_PAIRS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +133,14 @@ class Deduplication:
         pandas, polars and pyarrow can convert the columns to a table. Two equal texts are also a pair, so many copies
         of a text give many pairs.
         """
-        order = np.argsort(self._firsts, kind="stable")
-        counts = np.bincount(self._firsts, minlength=self._sizes.size)
-        begins = np.cumsum(counts) - counts
+        copies = ExactCopies(self._firsts)
         # A pair of a text with itself represents the pairs among the copies of this text.
-        copied = np.flatnonzero(counts > 1)
-        one, other = np.concatenate([self._pairs.a, copied]), np.concatenate([self._pairs.b, copied])
-        shared = np.concatenate([self._pairs.shared, self._sizes[copied]])
-        totals = counts[one] * counts[other]
-        pair = np.repeat(np.arange(one.size), totals)
-        number = np.arange(pair.size) - (np.cumsum(totals) - totals)[pair]
-        rows_a = order[begins[one[pair]] + number // counts[other[pair]]]
-        rows_b = order[begins[other[pair]] + number % counts[other[pair]]]
-        is_once = (one[pair] != other[pair]) | (rows_a < rows_b)
-        rows_a, rows_b, common = rows_a[is_once], rows_b[is_once], shared[pair][is_once]
-        rows_a, rows_b = np.minimum(rows_a, rows_b), np.maximum(rows_a, rows_b)
-        sizes_a, sizes_b = self._sizes[rows_a], self._sizes[rows_b]
+        one, other = (np.concatenate([own, copies.copied]) for own in (self._pairs.a, self._pairs.b))
+        shared = np.concatenate([self._pairs.shared, self._sizes[copies.copied]])
+        nothing = (np.empty(0, np.int64),) * 3
+        expanded = [nothing, *copies.expand(one, other, _PAIRS_AT_ONCE)]
+        rows_a, rows_b, indices = (np.concatenate(parts) for parts in zip(*expanded, strict=True))
+        common, sizes_a, sizes_b = shared[indices], self._sizes[rows_a], self._sizes[rows_b]
         jaccard = common / (sizes_a + sizes_b - common)
         by_similarity = np.lexsort((rows_b, rows_a, -jaccard))
         columns = {"a": rows_a, "b": rows_b, "jaccard": jaccard, "a_in_b": common / sizes_a, "b_in_a": common / sizes_b}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,3 +62,40 @@ class Pairs:
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
         return joined.select(order[run_starts(joined.a[order], joined.b[order])])
+
+
+class ExactCopies:
+    """Expands pairs of texts to the pairs of all documents with these texts.
+
+    Args:
+        firsts: For each document, the first document with the same text; pairs have only such documents.
+
+    Attributes:
+        counts: For each first document, the number of documents with its text; 0 for other documents.
+        copied: First document of each text that several documents have, ascending.
+    """
+
+    def __init__(self, firsts: Numbers) -> None:
+        #: All documents grouped by text, and for each first document the start of its group.
+        self._grouped = np.argsort(firsts, kind="stable")
+        self.counts = np.bincount(firsts, minlength=firsts.size)
+        self._begins = np.cumsum(self.counts) - self.counts
+        self.copied = np.flatnonzero(self.counts > 1)
+
+    def expand(self, a: Numbers, b: Numbers, at_once: int) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+        """Yield the pairs of all exact copies of `a` and `b`, in batches of at most `at_once`.
+
+        A pair of a text with itself stands for the pairs among its copies. A batch has three arrays: the smaller and
+        the larger document of each pair, and its index in `a` and `b`.
+        """
+        counts_b = self.counts[b]
+        counts = self.counts[a] * counts_b
+        ends = np.cumsum(counts)
+        for begin in range(0, int(counts.sum()), at_once):
+            numbers = np.arange(begin, min(int(ends[-1]), begin + at_once))
+            rows = np.searchsorted(ends, numbers, side="right")
+            of_a, of_b = np.divmod(numbers - (ends - counts)[rows], counts_b[rows])
+            one, other = self._grouped[self._begins[a[rows]] + of_a], self._grouped[self._begins[b[rows]] + of_b]
+            is_once = (a[rows] != b[rows]) | (one < other)
+            one, other, rows = one[is_once], other[is_once], rows[is_once]
+            yield np.minimum(one, other), np.maximum(one, other), rows

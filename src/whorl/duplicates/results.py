@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, islice, repeat, zip_longest
 from typing import NamedTuple, TypeAlias
 
@@ -14,13 +15,8 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, chunks, ranges_of
 from whorl.connected_components import UnionFind
-from whorl.duplicates.clusters import (
-    complete_labels,
-    groups_by_label,
-    labels_around_earlier,
-    labels_around_kept,
-)
-from whorl.duplicates.pairs import Pairs
+from whorl.duplicates.clusters import groups_by_label, labels_around_earlier, labels_around_kept
+from whorl.duplicates.pairs import ExactCopies, Pairs
 from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.sketch_arrays import Numbers
@@ -198,12 +194,10 @@ class Duplicates:
         self.new_documents = int(np.count_nonzero(stored.is_new))
         #: Number of documents with fewer words than a shingle, which cannot be compared.
         self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
-        inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
-        #: All documents that have exact copies, grouped by text. The next two arrays have the first document of each
-        #: group, and the start of each group in `_copies`.
-        self._copies = inside[np.argsort(firsts[inside], kind="stable")]
-        self._copied, begins = np.unique(firsts[self._copies], return_index=True)
-        self._begins = np.append(begins, self._copies.size)
+
+    @cached_property
+    def _copies(self) -> ExactCopies:
+        return ExactCopies(self._firsts)
 
     def count_pairs(self) -> int:
         """Return the number of pairs, including pairs of equal documents."""
@@ -216,7 +210,7 @@ class Duplicates:
 
         With `new`, leave out pairs of two documents of an earlier run.
         """
-        yield from self._describe_pairs(self._pairs, self._copied, new=new)
+        yield from self._describe_pairs(self._pairs, self._copies.copied, new=new)
 
     @property
     def is_counted(self) -> bool:
@@ -226,7 +220,7 @@ class Duplicates:
 
     def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
         """Yield the pairs as columns, in batches; faster than `pairs`. `is_counted` must be true."""
-        for batch in self._sort_by_similarity(self._pairs, self._copied):
+        for batch in self._sort_by_similarity(self._pairs, self._copies.copied):
             for a, b, rows in self._expand_copies(batch, new=new):
                 yield self._make_columns(a, b, batch.shared[rows])
 
@@ -276,39 +270,10 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Expand each pair to the pairs of all exact copies of its two documents; yield batches of expanded pairs.
-
-        A batch has three arrays: the first and the second document of each expanded pair, and its original pair (an
-        index in `pairs`).
-        """
-        counts_b = self._copies_of(pairs.b)[1]
-        counts = self._copies_of(pairs.a)[1] * counts_b
-        ends = np.cumsum(counts)
-        for begin in range(0, int(ends[-1]), _PAIRS_AT_ONCE):
-            numbers = np.arange(begin, min(int(ends[-1]), begin + _PAIRS_AT_ONCE))
-            rows = np.searchsorted(ends, numbers, side="right")
-            of_a, of_b = np.divmod(numbers - (ends - counts)[rows], counts_b[rows])
-            one, other = self._copy(pairs.a[rows], of_a), self._copy(pairs.b[rows], of_b)
-            is_reported = (pairs.a[rows] != pairs.b[rows]) | (one < other)
-            if new:
-                is_reported &= self._is_new[one] | self._is_new[other]
-            one, other, rows = one[is_reported], other[is_reported], rows[is_reported]
-            yield np.minimum(one, other), np.maximum(one, other), rows
-
-    def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
-        """Return one exact copy of each document: the copy with the index `which` (from 0) among all of its copies."""
-        begins, counts = self._copies_of(indices)
-        copies = indices.copy()
-        copied = np.flatnonzero(counts > 1)
-        copies[copied] = self._copies[(begins + which)[copied]]
-        return copies
-
-    def _copies_of(self, indices: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the start and length of each document's range in `_copies`; length 1 for a document without copies."""
-        at = np.searchsorted(self._copied, indices)
-        is_copied = np.append(self._copied, -1)[at] == indices
-        counts = np.diff(self._begins, append=self._begins[-1])[at]
-        return self._begins[at], np.where(is_copied, counts, 1)
+        """Yield the pairs of all exact copies (see `ExactCopies.expand`); with `new`, only those of a new document."""
+        for one, other, rows in self._copies.expand(pairs.a, pairs.b, _PAIRS_AT_ONCE):
+            is_reported = self._is_new[one] | self._is_new[other] | (not new)
+            yield one[is_reported], other[is_reported], rows[is_reported]
 
     def clusters(
         self,
@@ -344,23 +309,22 @@ class Duplicates:
                 int(group[0 if keep is None else principal([members[index] for index in group.tolist()], keep)])
                 for group in batch
             ]
-            firsts = np.repeat(heads, [group.size for group in batch])
-            measured = measure_pairs(self._stored.sketches, firsts, indices)
-            # A document shares all shingles with itself, even if its sketch is a sample, so correct these pairs.
-            columns = measured.shared, measured.low, measured.high
-            shared = (np.where(firsts == indices, measured.sizes_a, column) for column in columns)
-            counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, indices), strict=True)
+            matches = self._compare(np.repeat(heads, [group.size for group in batch]), indices, members)
             in_order = self._versions(batch, members) if versions else repeat(())
-            for head, group, ordered in zip(heads, batch, in_order, strict=False):
-                member_indices = group.tolist()
+            for group, ordered in zip(batch, in_order, strict=False):
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
-                    begin, end = np.searchsorted(of_pairs, [labels[member_indices[0]], labels[member_indices[0]] + 1])
-                    copied = group[self._copies_of(group)[1] > 1]
+                    begin, end = np.searchsorted(of_pairs, [labels[group[0]], labels[group[0]] + 1])
+                    copied = group[self._copies.counts[group] > 1]
                     pairs = self._describe_pairs(self._pairs.select(inside[begin:end]), copied)
-                matches = zip(member_indices, islice(counts, len(member_indices)), strict=True)
-                of_head = (Pair.of_counts(members[head], members[index], *shared) for index, shared in matches)
-                yield Cluster(tuple(of_head), tuple(pairs), ordered)
+                yield Cluster(tuple(islice(matches, group.size)), tuple(pairs), ordered)
+
+    def _compare(self, a: Numbers, b: Numbers, members: Mapping[int, Member]) -> Iterator[Pair]:
+        measured = measure_pairs(self._stored.sketches, a, b)
+        # A document shares all shingles with itself, even if its sketch is a sample.
+        shared = (np.where(a == b, measured.sizes_a, own) for own in (measured.shared, measured.low, measured.high))
+        counts = zip(*(column.tolist() for column in (a, b, *shared)), self._residual_shares(a, b), strict=True)
+        return (Pair.of_counts(members[one], members[other], *own) for one, other, *own in counts)
 
     def clusters_in_columns(self, *, complete: bool = False, new: bool = False) -> Iterator[ClusterColumns]:
         """Yield the clusters as columns, in batches; faster than `clusters`. `is_counted` must be true."""
@@ -399,10 +363,7 @@ class Duplicates:
             dates, sizes = [member.date for member in documents], [member.size for member in documents]
             orders.append(group[version_order(dates, sizes)])
         before, after = (np.concatenate([order[part] for order in orders]) for part in (np.s_[:-1], np.s_[1:]))
-        measured = measure_pairs(self._stored.sketches, before, after)
-        parts = (part.tolist() for part in (before, after, measured.shared, measured.low, measured.high))
-        counts = zip(*parts, self._residual_shares(before, after), strict=True)
-        pairs = (Pair.of_counts(members[a], members[b], *shared) for a, b, *shared in counts)
+        pairs = self._compare(before, after, members)
         for order in orders:
             own = [None, *islice(pairs, order.size - 1)]
             yield tuple(map(Version, (members[index] for index in order.tolist()), own))
@@ -411,23 +372,22 @@ class Duplicates:
         """Return each document's cluster label: the index of the document that represents its group."""
         if complete and keep is not None:
             return self._labels_around_kept(keep, new=new)
-        if complete and new:
-            return labels_around_earlier(self.documents, self._pairs, self._is_old())[self._firsts]
         if complete:
-            return complete_labels(self.documents, self._pairs)[self._firsts]
+            return labels_around_earlier(self.documents, self._pairs, self._is_earlier(new=new))[self._firsts]
         components = UnionFind(self.documents)
         components.join(self._pairs.a, self._pairs.b)
         return components.labels()[self._firsts]
 
-    def _is_old(self) -> npt.NDArray[np.bool_]:
-        return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
+    def _is_earlier(self, *, new: bool) -> npt.NDArray[np.bool_]:
+        """Return a mask of the texts that earlier documents have; without `new`, an empty mask."""
+        return np.bincount(self._firsts, ~self._is_new & new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
         """Label each document with the document to keep in its place, according to the policy `keep`.
 
         The label of a kept document is its own index. With `new`, all documents of earlier runs are kept.
         """
-        stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
+        stays = self._is_earlier(new=new)
         is_paired = np.zeros(self.documents, np.bool_)
         is_paired[self._pairs.a] = is_paired[self._pairs.b] = True
         indices = np.flatnonzero(is_paired[self._firsts])
@@ -436,8 +396,7 @@ class Duplicates:
             for begin in range(0, indices.size, _MEMBERS_AT_ONCE):
                 portion = indices[begin : begin + _MEMBERS_AT_ONCE].tolist()
                 members = self.members(portion)
-                ranks = (_rank(members[index], keep) for index in portion)
-                losses[begin : begin + len(portion)] = [math.inf if rank is None else -rank for rank in ranks]
+                losses[begin : begin + len(portion)] = [-_rank(members[index], keep) for index in portion]
         if new:
             losses[~self._is_new[indices]] = -math.inf
         # Documents with equal texts all get the best rank among them.
@@ -560,20 +519,20 @@ def principal(members: Sequence[Member], keep: Keep) -> int:
     if staying is not None or keep.by == "first":
         return staying or 0
     ranks = [_rank(member, keep) for member in members]
-    if all(rank is None for rank in ranks):
+    if max(ranks) == -math.inf:
         raise ParameterError(
             f"the {keep.by} of {members[0].id!r} and {len(members) - 1} more is unknown; name another "
             f"column (--keep {keep.by}:COLUMN), or keep the first or the longest"
         )
-    known = [-math.inf if rank is None else rank for rank in ranks]
-    return known.index(max(known))
+    return ranks.index(max(ranks))
 
 
-def _rank(member: Member, keep: Keep) -> float | None:
-    """Return the rank of a document in a cluster (larger is better); None if it is unknown."""
+def _rank(member: Member, keep: Keep) -> float:
+    """Return the rank of a document in a cluster: larger is better, and minus infinity if it is unknown."""
     if not keep.is_by_value:
         return member.size
-    return member.rank if keep.column else keep.rank_of(member.date)
+    rank = member.rank if keep.column else keep.rank_of(member.date)
+    return -math.inf if rank is None else rank
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -431,30 +431,28 @@ def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
 
 
 def _version_cells(number: int, version: Version) -> list[object]:
-    match = version.match
-    shares = [None, None] if match is None else [1 - match.shares.b_in_a, 1 - match.shares.a_in_b]
-    words = [None if own is None else own.words for own in (version.added, version.lost)]
-    return [number, _date(version.member), *(None if share is None else round_down(share) for share in shares), *words]
+    change = DatedVersion(version, is_principal=False).change
+    shares = (None, None) if change is None else (round_down(change.adds.share), round_down(change.loses.share))
+    words = (None if own is None else own.words for own in (version.added, version.lost))
+    return [number, _date(version.member), *shares, *words]
 
 
 def _version_lines(cluster: Cluster) -> Iterator[str]:
     for number, version in enumerate(cluster.versions, start=1):
-        member, match = version.member, version.match
+        member, change = version.member, DatedVersion(version, is_principal=False).change
         date, mark = _date(member), "  (principal)" if member == cluster.principal else ""
         yield f"{number:>4}  {title_of(member.id, member.name)}{'' if date is None else f'  {date}'}{mark}\n"
-        if match is None:
+        if change is None:
             continue
-        for sign, share, own in (
-            ("+", 1 - match.shares.b_in_a, version.added),
-            ("-", 1 - match.shares.a_in_b, version.lost),
-        ):
-            if not share and not (own and own.words):
+        for sign, part in (("+", change.adds), ("-", change.loses)):
+            own = part.unshared
+            if not part.share and not (own and own.words):
                 continue
             words = "" if own is None else f", {plural(own.words, 'word')}"
-            yield f"      {sign} {percent(share, is_exact=match.is_exact)}{words}\n"
+            yield f"      {sign} {percent(part.share, is_exact=change.match.is_exact)}{words}\n"
             for _, text in () if own is None else _longest(own, _SHOWN):
                 yield f"        {sign} {printable(' '.join(text.split()))[:_WIDTH]}\n"
-        if match.shares.jaccard == 1:
+        if change.match.shares.jaccard == 1:
             yield "      the same\n"
 
 
