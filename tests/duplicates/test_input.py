@@ -133,9 +133,16 @@ def test_a_missing_retention_column_is_an_error(tmp_path: Path) -> None:
     ):
         list(reading.documents())
     (document,) = InputReader([path], columns=RowColumns(text="body")).documents()
+    newest, stored = (
+        InputReader([path], options).dates
+        for options in (DuplicatesOptions(keep=Keep("newest")), DuplicatesOptions(state=tmp_path))
+    )
+    assert newest is not None
+    assert stored is not None
     with pytest.raises(ParameterError, match=r"no date of its own.*--keep newest:COLUMN"):
-        InputReader([path], DuplicatesOptions(keep=Keep("newest"))).dates(document)
-    assert InputReader([path], DuplicatesOptions(state=tmp_path)).dates(document) is None
+        newest(document)
+    assert stored(document) is None
+    assert InputReader([path]).dates is None
 
 
 def test_texts_are_read_again(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 
 from whorl.duplicates.options import DuplicatesOptions, Granularity
 from whorl.duplicates.retention import seconds_of
-from whorl.duplicates.sketching import no_date
 from whorl.duplicates.split_documents import pieces_of
 from whorl.errors import DocumentError, ParameterError, shorten_repr
 from whorl.ingest.files import (
@@ -205,10 +204,10 @@ class InputReader:
         return {found.file.as_posix(): found.file for found in self.files}
 
     @property
-    def dates(self) -> Callable[[Document], float | None]:
-        """Function that returns a document's date. If no step needs dates of files, it always returns None."""
+    def dates(self) -> Callable[[Document], float | None] | None:
+        """Function that returns a document's date; None if no step needs dates of files."""
         is_needed = self.options.state is not None or (self._keep.is_by_value and not self._keep.column)
-        return self._date if is_needed else no_date
+        return self._date if is_needed else None
 
     def _date(self, document: Document) -> float | None:
         """Return the modification time of a file that is one document, in seconds since 1970; None if unknown.

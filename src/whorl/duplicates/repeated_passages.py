@@ -16,9 +16,8 @@ the text in bytes, and the text itself, to look up the characters of passages.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -31,7 +30,7 @@ from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_arrays import HASH, Numbers
-from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore
+from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore, temporary_store
 from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, group_hash_mask, group_of
 from whorl.duplicates.split_documents import passage_id
 from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE
@@ -78,17 +77,13 @@ def passages_among(
     if not LEAST_WORDS <= words <= MOST_WORDS:
         raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
     read_words = partial(_read_words, options.scheme, options.within)
-    with ExitStack() as opened:
-        # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
-        temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
-        folder = Path(opened.enter_context(temporary))
-        store = opened.enter_context(closing(TemporarySketchStore(folder, FILES_SCHEME)))
+    with temporary_store(FILES_SCHEME) as store:
         load_documents(store, reference, read_words, options, on_repeated)
         store.mark_as_reference()
         load_documents(store, documents, read_words, options, on_repeated)
         stored = store.read_sketches()
         stream = _WordStream(stored, words)
-        sources = _sources(stream, folder, reference_only=options.reference_only)
+        sources = _sources(stream, store.hashes_path.parent, reference_only=options.reference_only)
         yield RepeatedPassages(store, stored, stream, _cover_windows(stream, sources), options.scheme)
 
 

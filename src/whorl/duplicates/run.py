@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,8 +21,8 @@ from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.retention import UnreadValues, ranks_and_dates
-from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore
-from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, no_date, sketch_digest
+from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, temporary_store
+from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, sketch_digest
 from whorl.duplicates.verify_by_texts import ReadHashes, split_equal_samples, verify_exact
 from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, check_documents, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
@@ -49,7 +48,7 @@ def duplicates_among(
     options: PairOptions | DuplicatesOptions,
     *,
     reference: Iterable[Document] = (),
-    dates: Callable[[Document], float | None] = no_date,
+    dates: Callable[[Document], float | None] | None = None,
     texts: ReadTexts = lambda ids: {},
     on_repeated: Callable[[str], None] = lambda document_id: None,
 ) -> Iterator[Duplicates]:
@@ -76,8 +75,7 @@ def duplicates_among(
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
 
     sketching = Sketching(options, FILES_SCHEME, dates)
-    with ExitStack() as opened:
-        store = _store(opened, options.state, description_of_options(options), FILES_SCHEME)
+    with _store(options.state, description_of_options(options), FILES_SCHEME) as store:
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
             _set_options(store, options)
@@ -134,8 +132,7 @@ def duplicates_in(
         raise NoSketchesError(keeps_texts=engine.keeps_texts)
     sought = {policy.column: policy.sought, date_field: "date"}
     _require_fields(engine, names or {}, {name: kind for name, kind in sought.items() if name}, origin)
-    with ExitStack() as opened:
-        store = _store(opened, options.state, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
+    with _store(options.state, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme()) as store:
         without = 0
         for portion in engine.scan(store.begin_scan()):
             without += _put_changed(store, engine, portion, of_texts=options.common is not None)
@@ -242,12 +239,8 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
             )
 
 
-def _store(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> SketchStore:
-    if folder is not None:
-        return opened.enter_context(closing(PersistentSketchStore(folder, origin, scheme)))
-    # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
-    temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
-    return opened.enter_context(closing(TemporarySketchStore(Path(opened.enter_context(temporary)), scheme)))
+def _store(folder: Path | None, origin: str, scheme: SketchScheme) -> AbstractContextManager[SketchStore]:
+    return temporary_store(scheme) if folder is None else closing(PersistentSketchStore(folder, origin, scheme))
 
 
 def load_documents(
@@ -293,25 +286,22 @@ def _load_changed(
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
-    is_empty = not store.count()
 
     def changed_documents() -> Iterator[list[Document]]:
         """Yield the new and changed documents of each batch, and remember their digests."""
         for batch in batches(documents, DOCUMENTS_AT_ONCE):
             require_time()
             digests = [_digest(document, sketching) for document in batch]
-            same: dict[str, bool] = {}
-            if not is_empty:
-                values, own_unread = sketching.ranks_and_dates(batch)
-                unread.extend(own_unread)
-                # Documents in `ahead` are read but not yet stored, so the store cannot compare their digests.
-                same = store.mark_unchanged(
-                    [
-                        (document.id, digest, document.name, rank, date)
-                        for document, digest, rank, date in zip(batch, digests, *values.tolist(), strict=True)
-                        if document.id not in ahead
-                    ]
-                )
+            values, own_unread = sketching.ranks_and_dates(batch)
+            unread.extend(own_unread)
+            # Documents in `ahead` are read but not yet stored, so the store cannot compare their digests.
+            same = store.mark_unchanged(
+                [
+                    (document.id, digest, document.name, rank, date)
+                    for document, digest, rank, date in zip(batch, digests, *values.tolist(), strict=True)
+                    if document.id not in ahead
+                ]
+            )
             new = []
             for document, digest in zip(batch, digests, strict=True):
                 if document.id not in same:
@@ -327,8 +317,6 @@ def _load_changed(
 
     seen = store.count()
     for batch, sketched in sketching.sketch(changed_documents()):
-        if is_empty:
-            unread.extend(sketched.unread)
         for document_id in store.put(sketched, digests_ahead.popleft()):
             on_repeated(document_id)
         ahead -= Counter(document.id for document in batch)

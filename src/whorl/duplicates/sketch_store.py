@@ -12,9 +12,10 @@ import math
 import mmap
 import os
 import sqlite3
+import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -22,7 +23,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import find_sorted
+from whorl.arrays_and_batches import batches, find_sorted
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, sketch_key
@@ -259,8 +260,7 @@ class PersistentSketchStore:
     def _delete_documents(self, ids: Sequence[str]) -> None:
         if (self._meta("question") or "").startswith(_SPANNING):
             # The deletion may split clusters, so compare all documents of these clusters again.
-            for at in range(0, len(ids), _CHUNK):
-                batch = ids[at : at + _CHUNK]
+            for batch in batches(ids, _CHUNK):
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(batch))), batch)
         for number, key in list(self._select_in_batches("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
@@ -357,9 +357,8 @@ class PersistentSketchStore:
 
     # The following methods access the database.
 
-    def _select_in_batches(self, statement: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple]:  # type: ignore[type-arg]
-        for at in range(0, len(values), _CHUNK):
-            batch = values[at : at + _CHUNK]
+    def _select_in_batches(self, statement: str, values: Iterable[str | int]) -> Iterator[tuple]:  # type: ignore[type-arg]
+        for batch in batches(values, _CHUNK):
             yield from self._rows(statement.format(", ".join("?" * len(batch))), *batch)
 
     def _rows(self, statement: str, *values: str | int) -> list[tuple]:  # type: ignore[type-arg]
@@ -520,6 +519,16 @@ class TemporarySketchStore:
 
 
 SketchStore: TypeAlias = PersistentSketchStore | TemporarySketchStore
+
+
+@contextmanager
+def temporary_store(scheme: SketchScheme) -> Iterator[TemporarySketchStore]:
+    # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
+    with (
+        tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True) as folder,
+        closing(TemporarySketchStore(Path(folder), scheme)) as store,
+    ):
+        yield store
 
 
 @contextmanager

@@ -63,10 +63,6 @@ class SketchBatch:
 MakeSketches: TypeAlias = Callable[[Iterable[Sequence[Document]]], Iterator[tuple[Sequence[Document], SketchBatch]]]
 
 
-def no_date(document: Document) -> float | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Sketching:
     """Makes sketches from batches of documents.
@@ -79,7 +75,7 @@ class Sketching:
 
     options: DuplicatesOptions
     sketch_scheme: SketchScheme
-    dates: Callable[[Document], float | None] = no_date
+    dates: Callable[[Document], float | None] | None = None
 
     def ranks_and_dates(self, documents: Sequence[Document]) -> tuple[npt.NDArray[np.float64], list[UnreadValues]]:
         """Return the ranks and dates of documents, and the values that cannot be converted.
@@ -87,12 +83,10 @@ class Sketching:
         Ranks and dates (seconds since 1970) are a float64 array of shape (2, documents); NaN if unknown.
         """
         keep, date, values = self.options.policy, self.options.date, np.full((2, len(documents)), np.nan)
-        if not (keep.column or date) and self.dates is no_date:
-            return values, []
         columns, unread = ranks_and_dates(
             keep, date, lambda column: [document.properties.get(column) for document in documents]
         )
-        if not date:
+        if not date and self.dates is not None:
             columns[1] = [self.dates(document) for document in documents]
         for row, column in zip(values, columns, strict=True):
             if column:
