@@ -156,7 +156,7 @@ def indexed_tokens(
     """Return the members of the first round, their shared hashes, and the bits of a member number."""
     one = rounds(pair_options, int(sketches.counts.max()))[0]
     places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
-    homes = one.home_levels(sketches, sketches.sizes[places])
+    homes = one.home_levels(sketches.scheme, sketches.sizes[places])
     members = LevelMembers.choose(sketches, one, places, homes, level)
     member_bits = max(1, (members.indices.size - 1).bit_length())
     return members, prefix_filter.collect_shared_hashes(sketches, members, level, member_bits, 1), member_bits

@@ -97,9 +97,9 @@ def test_homes() -> None:
     sketches, sizes = sketches_of([], SMALL), np.array([64, 65, 128, 129, 4000])
     own = [SMALL.level(size) for size in sizes.tolist()]
     jaccard = Round(pair_options("jaccard", 80), 64, Fraction(1), False)
-    assert jaccard.home_levels(sketches, sizes).tolist() == [0, 1, 1, 2, 6]
+    assert jaccard.home_levels(sketches.scheme, sizes).tolist() == [0, 1, 1, 2, 6]
     containment = Round(pair_options("containment", 80), 64, Fraction(1), False)
-    assert containment.home_levels(sketches, sizes).tolist() == own == [0, 1, 1, 2, 4]
+    assert containment.home_levels(sketches.scheme, sizes).tolist() == own == [0, 1, 1, 2, 4]
 
 
 def test_counted_hashes() -> None:

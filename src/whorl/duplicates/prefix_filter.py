@@ -118,7 +118,7 @@ class _FilterRound:
         # Convert the sizes to a small integer type, which numpy sorts with a fast radix sort.
         order = np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")
         indices, sizes = indices[order], sizes[order]
-        levels = self.round.home_levels(self.sketches, sizes)
+        levels = self.round.home_levels(self.sketches.scheme, sizes)
         for level in np.unique(levels).tolist():
             members = LevelMembers.choose(self.sketches, self.round, indices, levels, level)
             if members.indices.size > 1:

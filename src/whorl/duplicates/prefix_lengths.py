@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.fingerprint.sketch.frac_minhash import level_for_count
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, level_for_count
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 
 #: Number of hashes per sketch in the first round at a threshold of 80 %. Lower thresholds need more hashes.
@@ -93,10 +93,10 @@ class Round:
     recall: Fraction
     is_last: bool
 
-    def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
+    def home_levels(self, scheme: SketchScheme, sizes: Numbers) -> Numbers:
         """Return each document's home level: the level at which it may be the larger document of a pair."""
         # A lower level would add no hashes: a sketch has only hashes below the bound of its own level.
-        own = sketches.scheme.levels(sizes)
+        own = scheme.levels(sizes)
         return own if self.pair_options.least_jaccard is None else np.maximum(own, level_for_count(sizes, self.aim))
 
     def participants(

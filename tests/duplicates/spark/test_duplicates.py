@@ -96,7 +96,8 @@ def test_pairs_and_clusters_equal_the_local_search(
     rows = duplicates.pairs().collect()
     assert len(rows) == len(pairs) > 20
     assert {(row[0], row[1]): tuple(row[2:]) for row in rows} == pairs
-    assert duplicates.counts() == (len(documents), sum(len(document.text.split()) < 5 for document in documents))
+    too_short = sum(len(document.text.split()) < 5 for document in documents)
+    assert (duplicates.loaded.documents, duplicates.loaded.too_short) == (len(documents), too_short)
     assert clusters_of(duplicates.clusters().collect()) == clusters
     assert stages_of(spark, group) <= MOST_STAGES
     if partitions == 3:

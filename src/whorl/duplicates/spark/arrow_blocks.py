@@ -369,7 +369,6 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     hash_ends = np.append(0, np.cumsum(sketches.counts[chosen]))
     own = members.select(order)
     ranges = list(zip(first.tolist(), last.tolist(), strict=True))
-    no_text, no_number = pa.nulls(present.size, pa.string()), pa.nulls(present.size, pa.int64())
     numbers = {"keys": block.keys, "sizes": sketches.sizes, "counts": sketches.counts, "is_new": block.is_new}
     columns = {
         "part": pa.array(present, pa.int32()),
@@ -382,12 +381,10 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         "worths": make_binary_column(own.ranks, first, last),
         "runs": make_binary_column(own.runs, first, last),
         "digests": make_binary_column(own.digests, first, last),
-        "problem_id": no_text,
-        "problem": no_text,
-        "unlisted": no_number,
-        "unread": no_number,
     }
-    return pa.RecordBatch.from_pydict(columns)
+    schema = arrow_schema(BLOCKS)
+    no_problems = {field.name: pa.nulls(present.size, field.type) for field in schema if field.name not in columns}
+    return pa.RecordBatch.from_pydict(columns | no_problems, schema)
 
 
 def text_digests(texts: Iterable[str]) -> npt.NDArray[np.uint64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 
@@ -15,7 +14,7 @@ from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
-from whorl.duplicates.retention import Keep, UnreadValues
+from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching
 from whorl.duplicates.spark.arrow_blocks import (
@@ -64,6 +63,9 @@ class SparkDuplicates:
         new: Return only pairs and clusters with a new or changed document. Earlier documents are always kept, like
             reference documents.
 
+    Attributes:
+        loaded: The documents that were compared, their numbers, and the problems of the input.
+
     Raises:
         StoreError: The state folder holds other files, or is not usable.
         ParameterError: The state was made with other parameters, or is combined with a reference.
@@ -93,16 +95,16 @@ class SparkDuplicates:
             documents = documents.unionByName(reference, allowMissingColumns=True)
         sketching = Sketching(replace(options, date=None, within=None), FILES_SCHEME)
         read = [documents] if earlier is None else [documents, earlier]
-        self._documents = load_documents(documents, sketching, parts_of(*read), self._run, earlier)
+        self.loaded = load_documents(documents, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
         spanning_only = options.spanning_only
         if known is not None:
-            self._documents, known = drop_removed(self._documents, known, spanning_only=spanning_only)
+            self.loaded, known = drop_removed(self.loaded, known, spanning_only=spanning_only)
             self._found.append(known)
         join = JoinOptions(options.pairs, spanning_only=spanning_only, most=MOST_PAIRS)
         connect = self._link if spanning_only else None
         pivots = _PIVOTS if spanning_only else 0
-        for result in find_candidates(self._documents, join, connect, pivots, MOST_AT_ONCE):
+        for result in find_candidates(self.loaded, join, connect, pivots, MOST_AT_ONCE):
             self._verify(result.pairs)
             if result.hash_blocks is not None:
                 self._link(result.hash_blocks, is_open=False)
@@ -116,31 +118,7 @@ class SparkDuplicates:
 
     def release(self) -> None:
         """Delete the persisted rows from the disks of the executors."""
-        self._documents.cache.release()
-
-    # The following methods describe the input.
-
-    def counts(self) -> tuple[int, int]:
-        return self._documents.documents, self._documents.too_short
-
-    @property
-    def bad_rows(self) -> DataFrame:
-        return self._documents.bad_rows
-
-    def count_bad_rows(self) -> int:
-        return self._documents.count_bad_rows()
-
-    def find_files_with_blank_rows(self, most: int) -> list[str]:
-        return self._documents.find_files_with_blank_rows(most)
-
-    def find_unread_values(self) -> Sequence[UnreadValues]:
-        """Return the values that the retention policy cannot read as dates or numbers."""
-        return self._documents.unread_values(self._keep)
-
-    @property
-    def repeated(self) -> int:
-        """Number of ids that occur more than once. Only the largest document with an id is used."""
-        return self._documents.repeated
+        self.loaded.cache.release()
 
     # The following methods return and save the results.
 
@@ -157,7 +135,7 @@ class SparkDuplicates:
         members = self.materialise(self._members(paired.withColumn("root", f.col("key"))))
         repeated = members.groupBy("key").count().where(f.col("count") > 1)
         own = repeated.select(f.col("key").alias("sender"), f.col("key").alias("receiver"))
-        everything = self._pairs.unionByName(measure_overlaps(self._group_pairs(own), self._documents))
+        everything = self._pairs.unionByName(measure_overlaps(self._group_pairs(own), self.loaded))
         document = f.struct("id", "name", "stays")
         one = members.select(f.col("key").alias("a"), document.alias("one"))
         other = members.select(f.col("key").alias("b"), document.alias("other"))
@@ -197,19 +175,19 @@ class SparkDuplicates:
 
     def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
         """Return one row for each cluster, with the columns of `clusters.with_shares`."""
-        members = self._members(components(self._links, self._documents.cache))
+        members = self._members(components(self._links, self.loaded.cache))
         if complete:
             members = self.materialise(members)
             members = members.join(self._complete(members).withColumnRenamed("root", "own"), "key", "left")
             members = members.withColumn("root", f.coalesce("own", "key")).select(*arrow_schema(CLUSTER_MEMBERS).names)
-        clusters = self.materialise(cluster_members(members, self._documents.parts))
+        clusters = self.materialise(cluster_members(members, self.loaded.parts))
         if self._keep.is_by_value:
             for row in clusters.where("is_unknown").limit(1).collect():
                 raise ParameterError(
                     f"the {self._keep.by} of {row.cluster!r} and {row.documents - 1} more is unknown; name "
                     f"another column (--keep {self._keep.by}:COLUMN), or keep the first or the longest"
                 )
-        return with_shares(clusters, self._documents)
+        return with_shares(clusters, self.loaded)
 
     def save_state(self) -> None:
         """Write the documents and pairs into the state folder, if there is one, for the next run.
@@ -220,7 +198,7 @@ class SparkDuplicates:
             StoreError: Another run has written its state since this run began, or the folder cannot be written.
         """
         if self._state is not None:
-            self._state.save(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
+            self._state.save(self.loaded.blocks.where(f.col("problem").isNull()), self._pairs)
 
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents with keys in `roots` and all documents with exact copies, as rows of CLUSTER_MEMBERS.
@@ -228,21 +206,21 @@ class SparkDuplicates:
         `roots` has the columns key and root, which identifies the document's cluster. A document that is not in `roots`
         gets its key as its root.
         """
-        documents = self._documents
+        documents = self.loaded
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
         before = self._run.number if self._only_new else 0
         step = partial(_members_of, before=before, keep=self._keep)
         return cogroup_blocks(documents.members, rows, step, CLUSTER_MEMBERS, documents.parts)
 
     def _group_pairs(self, pairs: DataFrame) -> DataFrame:
-        parts = self._documents.parts
+        parts = self.loaded.parts
         return group_by_part(pairs, parts, part_of="sender", sender="sender", receiver="receiver")
 
     def materialise(self, frame: DataFrame) -> DataFrame:
-        return self._documents.cache.materialise(frame)
+        return self.loaded.cache.materialise(frame)
 
     def _verify(self, candidates: DataFrame) -> None:
-        self._found.append(self.materialise(verify_candidates(candidates, self._documents, self._pair_options)))
+        self._found.append(self.materialise(verify_candidates(candidates, self.loaded, self._pair_options)))
 
     def _link(self, hash_blocks: DataFrame, *, is_open: bool = True) -> DataFrame:
         """Verify enough pairs of each hash block to connect its similar documents; return the undecided blocks.
@@ -253,7 +231,7 @@ class SparkDuplicates:
         has the column hash_block.
         """
         hash_blocks = self.materialise(hash_blocks)
-        known = components(reduce(DataFrame.unionByName, self._found), self._documents.cache)
+        known = components(reduce(DataFrame.unionByName, self._found), self.loaded.cache)
         with_roots = self.materialise(
             hash_blocks.join(known, "key", "left").withColumn("root", f.coalesce("root", "key"))
         )
@@ -294,7 +272,7 @@ class SparkDuplicates:
         pairs = self._pairs.join(a, "a").join(b, "b")
         step = partial(_complete_groups, around_kept=self._is_kept)
         # Repartition by root, so that each component is in one partition.
-        return map_batches(pairs.repartition(len(self._documents.parts), "root"), step, "key long, root long")
+        return map_batches(pairs.repartition(len(self.loaded.parts), "root"), step, "key long, root long")
 
 
 def _shares() -> tuple[Column, ...]:

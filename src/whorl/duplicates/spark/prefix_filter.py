@@ -227,8 +227,7 @@ def _distinct_kinds(batches: Batches) -> Batches:
 def _home_levels(batches: Batches, scheme: SketchScheme, current_round: Round) -> Batches:
     for batch in batches:
         (sizes,) = decode_columns([batch], "sizes")
-        nothing = np.zeros_like(sizes)
-        levels = current_round.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
+        levels = current_round.home_levels(scheme, sizes)
         order = np.lexsort((sizes, levels))
         order = order[run_starts(levels[order])]
         yield batch_of({"level": levels[order].astype(np.int32), "size": sizes[order]})
@@ -393,12 +392,13 @@ class FrequencyCounter:
         """Yield the hashes in the prefixes of a block's documents as rows of RAREST, with one row for each part."""
         if not frequencies.num_rows:
             return
-        known = self._tables_by_level(frequencies)
+        known_levels, known_tokens, counts = decode_columns(frequencies, "levels tokens frequencies", self.scheme.bits)
         whole = Block.from_rows(block, self.scheme)
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level in self._levels(whole):
-            entries, indices = level.entries(), level.indices
-            frequency = known(level.level).frequencies(entries.tokens)
+            entries, indices, is_known = level.entries(), level.indices, known_levels == level.level
+            table = _FrequencyTable(known_tokens[is_known], counts[is_known], max(0, self.scheme.bits - level.level))
+            frequency = table.frequencies(entries.tokens)
             entries, frequency = entries.select(frequency > 0), frequency[frequency > 0]
             prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
             is_indexed, is_probed = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
@@ -414,7 +414,7 @@ class FrequencyCounter:
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
         sketches, current_round = block.sketches, self.round
-        home_levels = current_round.home_levels(sketches, sketches.sizes)
+        home_levels = current_round.home_levels(sketches.scheme, sketches.sizes)
         for level, size in self.smallest.items():
             indices = np.flatnonzero(current_round.participants(sketches.sizes, home_levels, level, size))
             lengths = current_round.prefix_lengths(sketches, indices, level)
@@ -435,15 +435,6 @@ class FrequencyCounter:
             levels = np.full(starts.size, level.level, np.uint8)
             columns.append((levels, tokens[starts], counts, flags.astype(np.uint8)))
         yield from self._rows_by_hash(columns, "document_counts flags", source=source)
-
-    def _tables_by_level(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
-        levels, tokens, counts = decode_columns(frequencies, "levels tokens frequencies", self.scheme.bits)
-
-        def table_of(level: int) -> _FrequencyTable:
-            rows = np.flatnonzero(levels == level)
-            return _FrequencyTable(tokens[rows], counts[rows], max(0, self.scheme.bits - level))
-
-        return table_of
 
     def _rows_by_hash(
         self, columns: list[tuple[npt.NDArray[Any], ...]], names: str, **same: int

@@ -158,15 +158,15 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         elif form == "json":
             rows = rows.drop("a_name", "b_name")
         written = _write(rows, form, output)
-        documents, too_short = search.counts()
-        bad_rows = search.count_bad_rows()
-        examples = search.bad_rows.limit(_PROBLEMS_SHOWN).collect() if bad_rows else []
+        loaded = search.loaded
+        bad_rows = loaded.count_bad_rows()
+        examples = loaded.bad_rows.limit(_PROBLEMS_SHOWN).collect() if bad_rows else []
         problems = tuple(f"{row.id or 'a row'}: {row.problem}" for row in examples)
-        unread = search.find_unread_values()
-        files = find_file_problems(own, search.find_files_with_blank_rows(_FILES_CHECKED), operation.input, columns)
+        unread = loaded.unread_values(options.policy)
+        files = find_file_problems(own, loaded.find_files_with_blank_rows(_FILES_CHECKED), operation.input, columns)
         search.save_state()
         search.release()
-        counts = documents, too_short, search.repeated, bad_rows
+        counts = loaded.documents, loaded.too_short, loaded.repeated, bad_rows
         return JobSummary(*counts, problems, written, remaining_rows, unread, files)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays_and_batches import run_starts
+from whorl.arrays_and_batches import chunks, run_starts
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import SketchBatch, Sketching
@@ -59,8 +59,12 @@ _VERDICT = (
 )
 #: Maximum number of bad rows that a partition lists; more bad rows are only counted.
 PROBLEMS_LISTED = 100
-#: Approximate number of documents, and of hashes, to collect before they are divided among the parts.
-_AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
+#: Number of hashes to collect before their documents are divided among the parts; a document counts as at least
+#: `_LEAST_HASHES` hashes.
+_HASHES_AT_ONCE, _LEAST_HASHES = 1 << 22, 1 << 8
+
+#: A batch of documents with their sketches, the run that read each document, and the digests of the texts.
+_SketchedDocuments: TypeAlias = tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,37 +200,34 @@ def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, ru
             if made := documents_in(batch, note, blank):
                 yield made
 
-    waiting: list[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
-    for portion, made in sketching.sketch(portions()):
-        unread = UnreadValues.sum([*unread, *made.unread])
-        numbers = [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion]
-        texts = (document.text for document in portion)
-        digests = text_digests(texts) if run.is_saved else np.zeros(len(portion), np.uint64)
-        waiting.append((made, np.array(numbers, np.uint32), digests))
-        count, hashes = (
-            sum(numbers) for numbers in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
-        )
-        if count >= _AT_ONCE or hashes >= _HASHES_AT_ONCE:
-            yield _block_rows_of(waiting, sketching.sketch_scheme, parts, run.since)
-            waiting = []
-    if waiting:
-        yield _block_rows_of(waiting, sketching.sketch_scheme, parts, run.since)
+    def sketched() -> Iterator[_SketchedDocuments]:
+        for portion, made in sketching.sketch(portions()):
+            unread.extend(made.unread)
+            runs = [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion]
+            texts = (document.text for document in portion)
+            digests = text_digests(texts) if run.is_saved else np.zeros(len(portion), np.uint64)
+            yield made, np.array(runs, np.uint32), digests
+
+    for several in chunks(sketched(), _weight, _HASHES_AT_ONCE):
+        yield _block_rows_of(several, sketching.sketch_scheme, parts, run.since)
     if unlisted:
         problems.append({"part": first, "problem": "", "unlisted": unlisted})
     files = sorted(blank)[:PROBLEMS_LISTED]
     problems += [{"part": first, "problem_id": file, "problem": "", "unlisted": 0} for file in files]
     problems += [
-        {"part": first, "problem_id": str(values.first), "problem": "", "unread": values.count} for values in unread
+        {"part": first, "problem_id": str(values.first), "problem": "", "unread": values.count}
+        for values in UnreadValues.sum(unread)
     ]
     if problems:
         yield pa.RecordBatch.from_pylist(problems, arrow_schema(BLOCKS))
 
 
+def _weight(documents: _SketchedDocuments) -> int:
+    return max(documents[0].hashes.size, len(documents[0].ids) * _LEAST_HASHES)
+
+
 def _block_rows_of(
-    several: Sequence[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]],
-    scheme: SketchScheme,
-    parts: Partitioning,
-    since: int,
+    several: Sequence[_SketchedDocuments], scheme: SketchScheme, parts: Partitioning, since: int
 ) -> pa.RecordBatch:
     sketched = [made for made, *_ in several]
     runs, digests = (np.concatenate([sketch_batch[at] for sketch_batch in several]) for at in (1, 2))
