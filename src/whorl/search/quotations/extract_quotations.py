@@ -139,25 +139,9 @@ _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"(?:quote|source)"\s*:')
 #: Number of characters of HTML to parse at a time.
 _PIECE_CHARACTERS = 50_000
 #: HTML elements that begin a new line.
-_LINES = frozenset(
-    (
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "br",
-            "dd",
-            "details",
-            "div",
-            "dl",
-            "dt",
-            "figcaption",
-            "figure",
-        ),
-        *("h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section"),
-        *("summary", "table", "tr", "ul"),
-    )
+_LINES = re.compile(
+    "address|article|aside|blockquote|br|dd|details|div|dl|dt|figcaption|figure|h[1-6]|header|hr|li|main|nav|ol|p|pre|"
+    "section|summary|table|tr|ul"
 )
 #: The label of a link to a footnote.
 _LINK_MARK = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*†‡])[\])]?")
@@ -181,9 +165,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     if every_sentence:
         return text, [*_sentences(text, footnotes, notes)]
     blocks = [*_blocks(text)]
-    found = [
-        _without_last_sources(quotation, notes) for quotation in timely([*marked, *(block for block, _ in blocks)])
-    ]
+    found = [_without_last_sources(block, notes) for block in timely([*marked, *(block for block, _ in blocks)])]
     # Quotation marks in footnotes, in the titles of links and in lines that name a source do not mark a quotation.
     targets = ((link.end(1), link.end()) for link in timely(LINK.finditer(text)))
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks), *targets])
@@ -193,16 +175,15 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         number = bisect_right(starts, position) - 1
         return number >= 0 and position < names[number][1]
 
-    between = ((quote, place) for quote, place in _find_between_marks(text) if not is_in_name(place[0]))
-    found += [Quotation(quote, place) for quote, place in between]
-    ordered = sorted(found, key=_place_outermost_first)
+    found += [Quotation(quote, place) for quote, place in _find_between_marks(text) if not is_in_name(place[0])]
     kept: list[Quotation] = []
-    for quotation in timely(ordered):
+    last_end = 0
+    for quotation in timely(sorted(found, key=_place_outermost_first)):
         start, end = quotation.place or (0, 0)
-        if kept and start < (kept[-1].place or (0, 0))[1]:
-            continue
-        is_named = quotation.sources or quotation.missing_footnotes
-        kept.append(quotation if is_named else _with_sources(quotation, text, end, notes, links))
+        if start >= last_end:
+            is_named = quotation.sources or quotation.missing_footnotes
+            kept.append(quotation if is_named else _with_sources(quotation, text, end, notes, links))
+            last_end = end
     return text, kept
 
 
@@ -223,9 +204,9 @@ def _sentences(text: str, footnotes: Iterable[re.Match[str]], notes: Mapping[str
         if line["heading"] or line["row"]:
             bounds.add(line_end)
         if line["row"]:
-            for pipe in re.finditer(r"\|", text[end:line_end]):
-                blank.append((end + pipe.start(), end + pipe.end()))
-                bounds.add(end + pipe.start())
+            pipes = [at for at in range(end, line_end) if text[at] == "|"]
+            blank += [(at, at + 1) for at in pipes]
+            bounds.update(pipes)
         was_quote = bool(line["quote"])
     for note in footnotes:
         if has_file_name(note[3]) and len(note[3].split()) <= _MOST_WORDS_OF_SOURCE:
@@ -284,31 +265,27 @@ def quotations_in_json(text: str) -> list[Any] | None:
         return None
     is_meant = _JSON.match(text) is not None
     try:
-        value = json.loads(text)
+        value = _load_json(text)
     except RecursionError:
         return None
-    except json.JSONDecodeError as error:
+    except ParameterError:
         if not is_meant:
             return None
-        lines = [line for line in text.splitlines() if line.strip()]
-        if len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines):
-            return [_json_line(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        raise _broken_json_error(error, error.lineno) from error
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if len(lines) > 1 and all(line.lstrip().startswith("{") for _, line in lines):
+            return [_load_json(line, number) for number, line in lines]
+        raise
     return value if isinstance(value, list) else [value] if is_meant else None
 
 
-def _json_line(number: int, line: str) -> Any:
+def _load_json(text: str, first_line: int = 1) -> Any:
     try:
-        return json.loads(line)
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise _broken_json_error(error, number) from error
-
-
-def _broken_json_error(error: json.JSONDecodeError, line: int) -> ParameterError:
-    return ParameterError(
-        f"the quotations are no JSON: {error.msg} in line {line}, column {error.colno}, near "
-        f"{error.doc[max(0, error.pos - 20) : error.pos + 20]!r}"
-    )
+        raise ParameterError(
+            f"the quotations are no JSON: {error.msg} in line {first_line + error.lineno - 1}, column {error.colno}, "
+            f"near {error.doc[max(0, error.pos - 20) : error.pos + 20]!r}"
+        ) from error
 
 
 def read_given_quotations(listed: object) -> list[Quotation]:
@@ -364,8 +341,8 @@ def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
             lines = lines[:-1]
         elif after := _SOURCE_LINE_AFTER.match(text, end):
             named, end = after, after.end()
-        quote = "\n".join(lines).strip()
-        yield _add_source(Quotation(quote, block.span()), named[1] if named else None), (block.end(), end)
+        sources = (read_source(named[1]),) if named else ()
+        yield Quotation("\n".join(lines).strip(), block.span(), sources), (block.end(), end)
 
 
 def _without_last_sources(quotation: Quotation, notes: Mapping[str, str]) -> Quotation:
@@ -377,7 +354,7 @@ def _without_last_sources(quotation: Quotation, notes: Mapping[str, str]) -> Quo
         if not last or not _is_source(last, quote[: last.start()], notes):
             break
         start = last.start()
-    named = _with_sources(quotation, " ".join(quote[start:].split()), 0, notes)
+    named = _with_sources(quotation, " ".join(quote[start:].split()), 0, notes, {})
     if not re.search(r"\w", quote[:start]) or not (named.sources or named.missing_footnotes):
         return replace(quotation, quote=_without_marks(quote))
     sources = dict.fromkeys((*quotation.sources, *named.sources))
@@ -425,7 +402,7 @@ def _listed_sources(text: str) -> dict[str, str]:
 
 
 def _with_sources(
-    quotation: Quotation, text: str, end: int, notes: Mapping[str, str], links: Mapping[int, _HtmlLink] | None = None
+    quotation: Quotation, text: str, end: int, notes: Mapping[str, str], links: Mapping[int, _HtmlLink]
 ) -> Quotation:
     """Return a quotation with the sources that the text names right after it; `links` are those of HTML."""
     sources: dict[NamedSource, None] = {}
@@ -434,9 +411,10 @@ def _with_sources(
     while len(sources) + len(missing) < _MOST_SOURCES:
         before = (_BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK) if is_first else (_BETWEEN,) * 3
         starts = [marks.match(text, at).end() for marks in before]  # type: ignore[union-attr] # it matches ""
-        if source := _link_at(text, starts[2], links or {}):
-            sources[source.source] = None
-            at = source.end
+        # A link may begin after a bracket.
+        if found := links.get(starts[2]) or links.get(starts[2] + text.startswith("[", starts[2])):
+            sources[found.source] = None
+            at = found.end
         elif (mark := _FOOTNOTE_MARK.match(text, starts[0])) and (labels := _labels(mark, notes)):
             sources |= {read_source(notes[label]): None for label in labels if label in notes}
             missing += [mark[0] if mark[2] else f"[{label}]" for label in labels if label not in notes]
@@ -476,10 +454,6 @@ def _labels_in_range(label: str, notes: Mapping[str, str]) -> list[str]:
     return [label]
 
 
-def _add_source(quotation: Quotation, source: str | None) -> Quotation:
-    return quotation if source is None else replace(quotation, sources=(read_source(source),))
-
-
 def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _HtmlLink]]:
     """Return the text of HTML, the quotations in its elements, and its links by the start of their labels."""
     parser, start = _QuoteParser(), 0
@@ -504,14 +478,10 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _Htm
         last = bisect_right(footers, (end, end)) - 1
         footer = footers[last] if last >= 0 and footers[last][0] >= start else (end, end)
         quote, sources = _without_last_links(text[start : footer[0]], start, links, ends)
-        quotation = Quotation(quote.strip(), (start, end), sources)
-        found.append(_add_source(quotation, cite or text[slice(*footer)].strip(" \t\n\xa0—―–-") or None))
+        if named := cite or text[slice(*footer)].strip(" \t\n\xa0—―–-"):
+            sources = (read_source(named),)
+        found.append(Quotation(quote.strip(), (start, end), sources))
     return text, found, links
-
-
-def _link_at(text: str, at: int, links: Mapping[int, _HtmlLink]) -> _HtmlLink | None:
-    """Return the link that begins at a position, or after a bracket there."""
-    return links.get(at) or (links.get(at + 1) if text[at : at + 1] == "[" else None)
 
 
 def _without_last_links(
@@ -580,7 +550,7 @@ class _QuoteParser(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._hidden += tag in _UNSEEN
-        if tag in _LINES:
+        if _LINES.fullmatch(tag):
             self._add("\n")
         values = dict(attrs)
         if identifier := values.get("id"):
@@ -608,7 +578,7 @@ class _QuoteParser(HTMLParser):
                 self._add_quote(start, cite)
                 if opened == tag:
                     break
-        if tag in _LINES:
+        if _LINES.fullmatch(tag):
             self._add("\n")
 
     def close_blocks(self) -> None:

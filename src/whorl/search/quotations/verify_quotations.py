@@ -185,12 +185,15 @@ def _verify_quotation(
         # The document has some of the words in brackets, so the brackets are part of the quoted text.
         return literal
     verifier = _Verifier(store, quotation, documents, number, with_insertions=True)
-    if not verifier.has_words:
+    if not verifier.words:
         return literal
     inserted = verifier.verify()
     if not verifier.has_parts_in_order and _BEST_FIRST.index(literal.verdict) <= _BEST_FIRST.index(inserted.verdict):
         inside = [(start + 1, end - 1) for start, end in insertions if literal.verdict is Verdict.STITCHED]
-        missing = [place for place in inside if not any(_is_inside(place, found.quote) for found in literal.places)]
+        quoted = [found.quote for found in literal.places]
+        missing = [
+            (low, high) for low, high in inside if not any(start <= low and high <= end for start, end in quoted)
+        ]
         return replace(literal, notes=(*literal.notes, *_notes_on_insertions(quotation.quote, missing)))
     notes = dict.fromkeys((*inserted.notes, *literal.notes))
     return replace(inserted, look_up=_merge_look_ups(literal.look_up, inserted.look_up), notes=tuple(notes))
@@ -200,10 +203,6 @@ def _is_changed(verified: VerifiedQuotation, place: tuple[int, int]) -> bool:
     """Check whether one of the differences from a document is in a range of the quotation's characters."""
     edits = (difference.quote_place for found in verified.places for difference in found.differences)
     return any(start < place[1] and end > place[0] for start, end in edits)
-
-
-def _is_inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _notes_on_insertions(quote: str, insertions: Iterable[tuple[int, int]]) -> list[str]:
@@ -254,16 +253,8 @@ class _DocumentReader:
         phrases = tuple(Words(text, self.content_field, weight) for text in dict.fromkeys(texts))
         return Bool(should=phrases, min_should_match=1)
 
-    def find_with_phrases(self, phrases: Collection[str]) -> list[str]:
-        """Return the ids of the documents that contain the most phrases, the best document first."""
-        hits = self._engine.search(BoundPlan(self.any_of(phrases)), start=0, rows=_ROWS + len(self.own_ids)).hits
-        self._names |= {hit.id: hit.name for hit in hits}
-        return [hit.id for hit in hits if hit.id not in self.own_ids][:_ROWS]
-
-    def find_with_words(
-        self, clause: Bool[BoundLeaf], excluded_ids: Collection[str], most: int
-    ) -> tuple[list[str], int]:
-        """Return the ids of at most `most` matching documents, without `excluded_ids`, and count further matches."""
+    def find(self, clause: Bool[BoundLeaf], excluded_ids: Collection[str], most: int) -> tuple[list[str], int]:
+        """Return the ids of the `most` best documents, without `excluded_ids`, and count further matches."""
         left_out = tuple(self.own_ids.union(excluded_ids))
         without = (DocumentIds("read documents", ((0.0, left_out),)),) if left_out else ()
         page = self._engine.search(BoundPlan(Bool(must=(clause,), must_not=without)), start=0, rows=most)
@@ -293,20 +284,18 @@ class _Match:
     """A document compared with a quotation.
 
     Args:
-        at: Index in the document where the quotation begins, or where each of its parts (between ellipses) begins, in
-            order; empty if a part is missing.
+        spans: Ranges of the document's words with the quotation, or with each part between ellipses, in order;
+            empty if a part is missing.
         alignments: The best place of each part; empty if the document was not aligned.
         runs: Runs of the quotation's words in the document.
-        ends: Index after the last word of the quotation, or of each of its parts, in the document.
         ignores_numbers: Whether numbers in brackets after words were taken for footnote marks.
     """
 
     id: str
     document: CanonicalText
-    at: tuple[int, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
     alignments: tuple[Alignment, ...] = ()
     runs: tuple[_Run, ...] = ()
-    ends: tuple[int, ...] = ()
     ignores_numbers: bool = False
 
     @property
@@ -349,7 +338,7 @@ class _Verifier:
         self._with_insertions = with_insertions
         self._offsets = [start for start, part in parts if part.words]
         self._parts = [part for _, part in parts if part.words]
-        self._words = [word for part in self._parts for word in part.words]
+        self.words = [word for part in self._parts for word in part.words]
         #: Index of the first word of each part, and at the end the number of all words.
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
         self._in_order: _Match | None = None
@@ -379,16 +368,8 @@ class _Verifier:
         return [*named]
 
     @property
-    def has_words(self) -> bool:
-        return bool(self._words)
-
-    @property
     def _is_long(self) -> bool:
-        return len(self._words) >= FEWEST_WORDS
-
-    @property
-    def _is_of_unknown_source(self) -> bool:
-        return bool(self._quotation.sources) and not self._named
+        return len(self.words) >= FEWEST_WORDS
 
     def verify(self) -> VerifiedQuotation:
         named = self._compare_named()
@@ -398,7 +379,7 @@ class _Verifier:
                 others.append(match)
                 if self._decides_verdict(match):
                     break
-            if not any(match.at for match in others):
+            if not any(match.spans for match in others):
                 others += self._find_exact_by_words([*named, *others])
         verdict, places = self._verdict(named, others)
         self.has_parts_in_order = verdict is Verdict.STITCHED and self._in_order is not None
@@ -420,7 +401,7 @@ class _Verifier:
         notes += [f"the text has no footnote {mark}" for mark in self._quotation.missing_footnotes]
         source_id = named[0].id if named else next(iter(self._named), None)
         return VerifiedQuotation(
-            self._quotation, len(self._words), verdict, source_id, places[:_MOST_PLACES], looked_up, tuple(notes)
+            self._quotation, len(self.words), verdict, source_id, places[:_MOST_PLACES], looked_up, tuple(notes)
         )
 
     def _compare_named(self) -> list[_Match]:
@@ -428,7 +409,7 @@ class _Verifier:
         for start in range(0, len(self._named), _READ_AT_ONCE):
             for document_id, document in self._store.read(self._named[start : start + _READ_AT_ONCE]).items():
                 match = self._exact_match(document_id, document)
-                if match and len(match.at) == 1:
+                if match and len(match.spans) == 1:
                     return [match]
         return sorted(self._compare_documents(self._named), key=_rank)
 
@@ -439,20 +420,20 @@ class _Verifier:
             following = bisect_right(self._offsets, start)
             found, is_there = self._in_order, False
             if found is not None and following < len(self._parts):
-                at = found.at[following]
+                at = found.spans[following][0]
                 is_there = at >= len(words) and found.document.words[at - len(words) : at] == words
             if found is not None and following and not is_there:
-                at = found.ends[following - 1]
+                at = found.spans[following - 1][1]
                 is_there = found.document.words[at : at + len(words)] == words
             if not is_there:
                 yield start, end
 
     def _decides_verdict(self, match: _Match) -> bool:
         """Check whether a document decides the verdict, so that the search can stop."""
-        return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
+        return bool(match.spans) or (match.distance < MANY_EDITS and self._is_near(match))
 
     def _is_near(self, match: _Match) -> bool:
-        return match.distance <= MOST_EDITED * len(self._words)
+        return match.distance <= MOST_EDITED * len(self.words)
 
     def _verdict(
         self, named_matches: Sequence[_Match], others: Sequence[_Match]
@@ -464,18 +445,18 @@ class _Verifier:
             own, alone = named_matches[0], self._count_unexplained(named_matches)
             if (placed := self._judge_match(own, min(alone, unexplained))) is not None:
                 return placed
-            is_elsewhere = any(len(match.at) == 1 for match in others)
+            is_elsewhere = any(len(match.spans) == 1 for match in others)
             if self._is_near(own) and not is_elsewhere:
                 return Verdict.STITCHED, self._find_stitches(everything)
-            if alone <= MOST_UNEXPLAINED * len(self._words) and not is_elsewhere:
+            if alone <= MOST_UNEXPLAINED * len(self.words) and not is_elsewhere:
                 return Verdict.STITCHED, self._find_stitches(named_matches)
         best = min(others, key=_rank, default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
             # If a quotation names a source that the store lacks, it is misattributed if it was given alone; a quotation
             # in a text keeps its verdict.
-            is_given = self._is_of_unknown_source and self._quotation.place is None
-            return (Verdict.MISATTRIBUTED if named_matches or is_given else placed[0]), placed[1]
-        if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
+            is_given_alone = self._quotation.sources and not self._named and self._quotation.place is None
+            return (Verdict.MISATTRIBUTED if named_matches or is_given_alone else placed[0]), placed[1]
+        if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self.words):
             return Verdict.STITCHED, self._find_stitches(everything)
         return Verdict.ABSENT, ()
 
@@ -486,14 +467,14 @@ class _Verifier:
         if runs explain the quotation better than edits: if the best alignment has at least `MANY_EDITS` edits, and
         three or more edits for each unexplained word.
         """
-        if len(match.at) == 1:
+        if len(match.spans) == 1:
             quote = self._whole.place(0, len(self._whole.words))
-            return Verdict.EXACT, (self._make_place(match, quote, (match.at[0], match.ends[0])),)
-        if match.at:
+            return Verdict.EXACT, (self._make_place(match, quote, match.spans[0]),)
+        if match.spans:
             self._in_order = match
             return Verdict.STITCHED, tuple(
-                self._make_place(match, self._range_in_quote(low, high), (ends[0], ends[1]))
-                for (low, high), *ends in zip(pairwise(self._bounds), match.at, match.ends, strict=True)
+                self._make_place(match, self._range_in_quote(low, high), span)
+                for (low, high), span in zip(pairwise(self._bounds), match.spans, strict=True)
             )
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
@@ -518,16 +499,17 @@ class _Verifier:
 
     def _find_stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
         """Choose few documents whose runs together cover the quotation; return the places of these runs, in order."""
-        is_open, places, left = np.full(len(self._words), True), [], list(matches)
+        is_open, left = np.full(len(self.words), True), list(matches)
+        places: list[QuotedPlace] = []
         while left:
             best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._mask_covered([match]))))
             for run in best.runs:
                 if is_open[run.start : run.end].any():
-                    ends = run.at, run.at + run.end - run.start
-                    places.append((run.start, self._make_place(best, self._range_in_quote(run.start, run.end), ends)))
+                    span = run.at, run.at + run.end - run.start
+                    places.append(self._make_place(best, self._range_in_quote(run.start, run.end), span))
             is_open &= ~self._mask_covered([best])
             left.remove(best)
-        return tuple(place for _, place in sorted(places, key=lambda pair: pair[0]))
+        return tuple(sorted(places, key=lambda place: place.quote[0]))
 
     def _make_place(
         self, match: _Match, quote: tuple[int, int], words: tuple[int, int], differences: Sequence[Difference] = ()
@@ -546,14 +528,14 @@ class _Verifier:
 
     def _mask_covered(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
         """Return a mask of the quotation's words that are in a run of any of the documents."""
-        mask = np.zeros(len(self._words), np.bool_)
+        mask = np.zeros(len(self.words), np.bool_)
         for match in matches:
             for run in match.runs:
                 mask[run.start : run.end] = True
         return mask
 
     def _count_unexplained(self, matches: Iterable[_Match]) -> int:
-        return len(self._words) - int(np.count_nonzero(self._mask_covered(matches)))
+        return len(self.words) - int(np.count_nonzero(self._mask_covered(matches)))
 
     def _documents_with_runs(self, named: Sequence[_Match]) -> Iterator[_Match]:
         """Yield documents with runs of the quotation's words; each look-up yields the best documents first."""
@@ -566,11 +548,12 @@ class _Verifier:
             else:
                 # The first look-up uses runs of all words; later look-ups use runs of the words that were not found
                 # yet.
-                is_open = np.full(len(self._words), True) if round_ == 1 else ~self._mask_covered(matches)
+                is_open = np.full(len(self.words), True) if round_ == 1 else ~self._mask_covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
-            phrases = dict.fromkeys(spelling for phrase in wanted for spelling in _spellings(phrase))
-            ids = [key for key in self._store.find_with_phrases(phrases) if key not in seen] if phrases else []
+            phrases = self._store.any_of(spelling for phrase in wanted for spelling in _spellings(phrase))
+            found = self._store.find(phrases, (), _ROWS)[0] if phrases.should else []
+            ids = [key for key in found if key not in seen]
             if not ids and round_:
                 return
             seen.update(ids)
@@ -598,7 +581,7 @@ class _Verifier:
 
     def _find_exact_by_words(self, read: Sequence[_Match]) -> list[_Match]:
         """Read more documents with words of the quotation; return a list with the first exact match, if any."""
-        words, self._is_complete = _choose_required_words(self._words)
+        words, self._is_complete = _choose_required_words(self.words)
         phrases = [
             self._store.any_of(_spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))
             for part in self._parts[:_RANKING_PHRASES]
@@ -608,19 +591,19 @@ class _Verifier:
         pairs = sorted({at for word in words for at in (word - 1, word) if self._is_pair(at)})
         if len(pairs) < _FEWEST_PAIRS:
             # If no word can be required, this clause is empty and matches no document.
-            required = Bool(must=_clauses_of_all_spellings(self._words, words, self._store))
+            required = Bool(must=_clauses_of_all_spellings(self.words, words, self._store))
             clause: Bool[BoundLeaf] = Bool(should=(required, *phrases), min_should_match=1)
-            ids, left = self._store.find_with_words(clause, seen, most)
+            ids, left = self._store.find(clause, seen, most)
         else:
             half = len(pairs) // 2
             intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
-            ids, left = self._store.find_with_words(Bool(must=intact), seen, _READ_AT_ONCE)
+            ids, left = self._store.find(Bool(must=intact), seen, _READ_AT_ONCE)
             if left:
                 # Too many documents contain enough of the pairs, so also require pairs that no document read so far
                 # contains.
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))
-                ids, left = self._store.find_with_words(clause, seen, most)
+                ids, left = self._store.find(clause, seen, most)
         for start in range(0, len(ids), _READ_AT_ONCE):
             if match := self._first_exact(ids[start : start + _READ_AT_ONCE]):
                 return [match]
@@ -629,8 +612,8 @@ class _Verifier:
 
     def _is_pair(self, at: int) -> bool:
         """Check whether a word and the next one are in one part and in a script that puts blanks between words."""
-        is_inside = 0 <= at < len(self._words) - 1 and at + 1 not in self._bounds
-        return is_inside and not any(map(is_unspaced, self._words[at : at + 2]))
+        is_inside = 0 <= at < len(self.words) - 1 and at + 1 not in self._bounds
+        return is_inside and not any(map(is_unspaced, self.words[at : at + 2]))
 
     def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
         """Return the longest pairs of neighbouring words that are in no run of the read documents.
@@ -641,17 +624,17 @@ class _Verifier:
         # Leave out words at the edge of a part, because a document may join them to words outside the quotation.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))
         # Words with apostrophes have many spellings, so leave them out, too.
-        known.update(at - after for at, word in enumerate(self._words) if "'" in word for after in (0, 1))
-        pairs = [at for at in range(len(self._words)) if self._is_pair(at) and at not in known]
-        return sorted(pairs, key=lambda at: len(self._words[at] + self._words[at + 1]))[-_NARROWING_PAIRS:]
+        known.update(at - after for at, word in enumerate(self.words) if "'" in word for after in (0, 1))
+        pairs = [at for at in range(len(self.words)) if self._is_pair(at) and at not in known]
+        return sorted(pairs, key=lambda at: len(self.words[at] + self.words[at + 1]))[-_NARROWING_PAIRS:]
 
     def _clause_of_pair(self, at: int) -> Bool[BoundLeaf]:
         """Return a clause for documents with a pair of neighbouring words, in any spelling.
 
         A footnote number may be between the words, or a document may break, join or emphasise one of them.
         """
-        pair = " ".join(self._words[at : at + 2])
-        others = (text for word in (at, at + 1) for text in _other_spellings(self._words, word, self._store.profile))
+        pair = " ".join(self.words[at : at + 2])
+        others = (text for word in (at, at + 1) for text in _other_spellings(self.words, word, self._store.profile))
         footnoted = (pair.replace(" ", f" {number} ") for number in range(1, _MOST_FOOTNOTES + 1))
         return self._store.any_of((*_spellings(pair), *others, *footnoted), 0.0)
 
@@ -660,7 +643,7 @@ class _Verifier:
 
         In the document, a blank or a full stop may separate the words of a pair.
         """
-        joined = (sign.join(self._words[at : at + 2]) for at in pairs for sign in " .")
+        joined = (sign.join(self.words[at : at + 2]) for at in pairs for sign in " .")
         phrases = self._store.any_of(chain.from_iterable(map(apostrophe_spellings, joined)))
         return replace(phrases, min_should_match=math.ceil(_INTACT * len(pairs)))
 
@@ -675,32 +658,36 @@ class _Verifier:
 
     def _exact_match(self, document_id: str, document: CanonicalText) -> _Match | None:
         """Return a match if a document has the whole quotation, or all its parts in order."""
-        quotes = self._whole.readings
-        if self._remarked.words != self._whole.words:
-            quotes = (*quotes, *self._remarked.readings)
-        for quote, text in product(quotes, document.readings):
-            if (at := text.find(quote.words)) is not None:
-                whole = _Run(0, len(self._words), at)
-                return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(quote.words),))
-        if self._whole.has_lone_marks and self._whole.longest_unmarked_run in document.joined:
-            quote, text = self._whole.as_typed, document.as_typed
-            if (at := text.find_with_marks(quote.words)) is not None:
-                whole = _Run(0, len(self._words), at)
-                return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(quote.words),))
-        if document.is_footnoted:
-            words, text = self._whole.without_numbers.words, document.without_numbers
-            if words and (at := text.find(words)) is not None:
-                whole = _Run(0, len(self._words), at)
-                return _Match(document_id, text, (at,), runs=(whole,), ends=(at + len(words),), ignores_numbers=True)
+        for text, at, count, ignores_numbers in self._find_whole(document):
+            if at is not None:
+                whole = _Run(0, len(self.words), at)
+                return _Match(document_id, text, ((at, at + count),), (), (whole,), ignores_numbers)
         if len(self._parts) > 1:
             versions = [(self._parts, document)]
             if self._whole.has_lone_marks and all(part.longest_unmarked_run in document.joined for part in self._parts):
                 versions.append(([part.as_typed for part in self._parts], document.as_typed))
             for parts, text in versions:
-                if starts := _find_in_order(parts, text):
-                    ends = tuple(at + len(part.words) for at, part in zip(starts, parts, strict=True))
-                    return _Match(document_id, text, starts, ends=ends)
+                if spans := _find_in_order(parts, text):
+                    return _Match(document_id, text, spans)
         return None
+
+    def _find_whole(self, document: CanonicalText) -> Iterator[tuple[CanonicalText, int | None, int, bool]]:
+        """Search readings of a document for the whole quotation.
+
+        Yield each reading, the index of the quotation's first word in it (None if it lacks the quotation), the number
+        of the quotation's words, and whether numbers in brackets were ignored.
+        """
+        quotes = self._whole.readings
+        if self._remarked.words != self._whole.words:
+            quotes = (*quotes, *self._remarked.readings)
+        for quote, text in product(quotes, document.readings):
+            yield text, text.find(quote.words), len(quote.words), False
+        if self._whole.has_lone_marks and self._whole.longest_unmarked_run in document.joined:
+            words, text = self._whole.as_typed.words, document.as_typed
+            yield text, text.find_with_marks(words), len(words), False
+        if document.is_footnoted and (words := self._whole.without_numbers.words):
+            text = document.without_numbers
+            yield text, text.find(words), len(words), True
 
     def _compare(self, document_id: str, document: CanonicalText) -> _Match:
         if match := self._exact_match(document_id, document):
@@ -709,7 +696,7 @@ class _Verifier:
             return _Match(document_id, document)
         runs = [run for number in range(len(self._parts)) for run in self._runs_in(document, number)]
         alignments: list[Alignment] = []
-        if len(self._words) * len(document.words) <= _MOST_CELLS:
+        if len(self.words) * len(document.words) <= _MOST_CELLS:
             alignments = [align(part.words, document.words) for part in self._parts]
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
 
@@ -718,10 +705,7 @@ class _Verifier:
         words, first, start = self._parts[number].words, self._bounds[number], 0
         while start + RUN_WORDS <= len(words):
             length, run = RUN_WORDS, None
-            while start + length <= len(words):
-                at = document.find(words[start : start + length])
-                if at is None:
-                    break
+            while start + length <= len(words) and (at := document.find(words[start : start + length])) is not None:
                 pairs = zip(words[start + length :], document.words[at + length :], strict=False)
                 length += sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
                 run = _Run(first + start, first + start + length, at)
@@ -729,24 +713,23 @@ class _Verifier:
             if run is not None:
                 yield run
             # The next run may begin inside this run, so do not skip the whole run.
-            start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
+            start += max(1, length - RUN_WORDS)
 
 
-def _find_in_order(parts: Sequence[CanonicalText], document: CanonicalText) -> tuple[int, ...]:
-    """Return the index in `document` of each part's first word; empty unless it contains all parts in order."""
-    starts, start = [], 0
+def _find_in_order(parts: Sequence[CanonicalText], document: CanonicalText) -> tuple[tuple[int, int], ...]:
+    """Return the range of each part's words in `document`; empty unless it contains all parts in order."""
+    spans: list[tuple[int, int]] = []
     for part in parts:
-        at = document.find(part.words, start)
+        at = document.find(part.words, spans[-1][1] if spans else 0)
         if at is None:
             return ()
-        starts.append(at)
-        start = at + len(part.words)
-    return tuple(starts)
+        spans.append((at, at + len(part.words)))
+    return tuple(spans)
 
 
 def _rank(match: _Match) -> tuple[bool, int, float]:
     """Return a sort key of documents: the most similar to the quotation first."""
-    return not match.at, len(match.at), match.distance
+    return not match.spans, len(match.spans), match.distance
 
 
 def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
