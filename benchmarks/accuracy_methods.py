@@ -140,7 +140,7 @@ class Tested:
         if own is None:
             return None
         criteria = make_criteria(question.metric, question.threshold, question.recall)
-        plan = make_minhash_plan(own, question.metric, criteria.threshold, criteria.recall)
+        plan = make_minhash_plan(own, criteria)
         look_ups = own.minima[list(plan.buckets)]
         shared = self._tokens.postings.shared(look_ups)
         shared[source] = 0

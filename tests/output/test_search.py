@@ -156,7 +156,7 @@ def test_plans_without_sketches() -> None:
     """
     With MinHash tokens only, the plan promises about the recall for all sizes, for some, or for none.
     """
-    plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), Metric.A_IN_B, HALF, HALF, source_size=4)
+    plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), SimilarCriteria(Metric.A_IN_B, HALF, HALF), source_size=4)
     plan = replace(plan, min_should_match=2)
     assert list(plan_lines(plan)) == [
         "find documents with at least 50 % of the source in common (a_in_b)",

@@ -12,7 +12,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whorl.arrays_and_batches import batches
 from whorl.engine.protocol import Engine, Facet, FacetResult, LookUp, gap_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError, require_text
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 
 #: Types of values that a field can be sorted by, in order of preference. Integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
-_TEXTS_AT_ONCE = 25
 #: Minimum and maximum number of hits to fetch in one request if hits are collapsed.
 _FEWEST, _MOST = 50, 1000
 #: A filter query, or a list of filter queries; hits must match at least one of them.
@@ -355,19 +353,13 @@ class PreparedQuery:
         Hits without a stored text are left out. If the texts are too long in total, the last hits are also left out.
         """
         from whorl.search.highlighting import snippet, word_clauses
-        from whorl.search.similar.compare_hit_texts import MOST_PAGE_CHARACTERS
+        from whorl.search.similar.compare_hit_texts import texts_of_page
 
         contents = self.engine.fields().resolve_name("TEXT", self.reader.names) or {}
         clauses = word_clauses(self._plan, set(contents.values()))
-        characters, profile = 0, self.engine.scheme.profile
-        for batch in batches(dict.fromkeys(ids) if clauses else (), _TEXTS_AT_ONCE):
-            if characters >= MOST_PAGE_CHARACTERS:
-                break
-            for document_id, text in self.engine.texts(batch).items():
-                require_time()
-                characters += len(text)
-                if shown := snippet(text, clauses, profile):
-                    yield document_id, shown
+        for document_id, text in texts_of_page(self.engine, dict.fromkeys(ids) if clauses else ()):
+            if shown := snippet(text, clauses, self.engine.scheme.profile):
+                yield document_id, shown
 
     def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
         from whorl.search.similar.results import Explanation

@@ -67,8 +67,8 @@ class PreparedSimilar:
             return page
         residuals, warnings = {hit.hit.id: hit.residual for hit in page.found}, page.warnings
         if not self._ignores_common:
-            left = compare_without_common(self._engine, self._search.source, list(residuals), self._detector)
-            residuals, warnings = {**left.by_id}, (*warnings, *left.warnings)
+            residuals, more = compare_without_common(self._engine, self._search.source, list(residuals), self._detector)
+            warnings = (*warnings, *more)
         hits = [replace(hit, residual=residuals.get(hit.hit.id), separates_boilerplate=True) for hit in page.found]
         return replace(page, found=tuple(hits), warnings=warnings)
 

@@ -21,6 +21,7 @@ from whorl.fingerprint.minhash.bucket_estimates import (
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
+from whorl.search.similar.options import SimilarCriteria
 
 HALF, MOST = Fraction(1, 2), Fraction(9, 10)
 
@@ -117,7 +118,7 @@ def test_recall_of_the_judgement(metric: Metric, threshold: Fraction, source_siz
             unknown = compare_buckets(source, [hit])
             actual.append(bool(judge_buckets(unknown, metric, threshold, MOST)[0]))
         if seed < 8:
-            plan = make_minhash_plan(source, metric, threshold, MOST)
+            plan = make_minhash_plan(source, SimilarCriteria(metric, threshold, MOST))
             assert plan.promised_sizes is not None
             assert plan.promised_sizes[0] <= hit_size <= plan.promised_sizes[1]
             assert is_found(plan, source, hit)

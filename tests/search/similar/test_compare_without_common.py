@@ -71,16 +71,16 @@ def test_hits_that_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -
     """
     scheme = store.engine.scheme
     detector = detector_of_texts([], scheme)
-    unknown = compare_without_common(store.engine, Source("gone", "gone"), ["one"], detector)
-    assert unknown.by_id == {}
-    assert unknown.warnings == ("'gone' has no stored text, so its common text cannot be left out",)
+    residuals, warnings = compare_without_common(store.engine, Source("gone", "gone"), ["one"], detector)
+    assert residuals == {}
+    assert warnings == ("'gone' has no stored text, so its common text cannot be left out",)
     source = Source("one", "one")
-    shares = compare_without_common(store.engine, source, ["two", "gone"], detector)
-    assert list(shares.by_id) == ["two"]
-    assert shares.warnings == ("1 of the hits were not read, so their shares without common text are unknown",)
+    residuals, warnings = compare_without_common(store.engine, source, ["two", "gone"], detector)
+    assert list(residuals) == ["two"]
+    assert warnings == ("1 of the hits were not read, so their shares without common text are unknown",)
     monkeypatch.setattr(compare_hit_texts, "_TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(compare_hit_texts, "MOST_PAGE_CHARACTERS", 1)
-    assert len(compare_without_common(store.engine, source, ["00", "01", "02"], detector).by_id) == 2
+    assert len(compare_without_common(store.engine, source, ["00", "01", "02"], detector)[0]) == 2
 
 
 def test_in_a_terminal_and_as_json(store: Store) -> None:

@@ -13,6 +13,7 @@ from whorl.fingerprint.minhash.bucket_estimates import buckets_of
 from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric
 from whorl.search.similar import minhash_plan
 from whorl.search.similar.minhash_plan import make_minhash_plan
+from whorl.search.similar.options import SimilarCriteria
 
 HALF, MOST = Fraction(1, 2), Fraction(9, 10)
 
@@ -24,7 +25,7 @@ def test_plan_asks_what_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(minhash_plan, "BUDGET", 100)
     source, _ = pair(5000, 5000, 100, 0)
-    plan = make_minhash_plan(source, Metric.A_IN_B, HALF, MOST, source_size=5000)
+    plan = make_minhash_plan(source, SimilarCriteria(Metric.A_IN_B, HALF, MOST), source_size=5000)
     assert len(plan.buckets) == 100
     places = source.positions[np.array(plan.buckets)]
     assert places.tolist() == sorted(source.positions.tolist())[:100]
@@ -34,9 +35,9 @@ def test_plan_asks_what_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not plan.promised
     assert plan.recalls[0] == pytest.approx(1)
     assert plan.recalls[2] < 0.9
-    assert len(make_minhash_plan(source, Metric.B_IN_A, HALF, MOST).buckets) == source.is_filled.sum()
+    assert len(make_minhash_plan(source, SimilarCriteria(Metric.B_IN_A, HALF, MOST)).buckets) == source.is_filled.sum()
     monkeypatch.undo()
-    alike = make_minhash_plan(source, Metric.JACCARD, HALF, MOST)
+    alike = make_minhash_plan(source, SimilarCriteria(Metric.JACCARD, HALF, MOST))
     assert alike.promised
     assert alike.promised_sizes == alike.sizes
     assert alike.min_should_match > 50
@@ -50,15 +51,15 @@ def test_a_plan_by_hand() -> None:
     and one in 16.
     """
     source = at(0.0, 0.0, 0.0, 0.0)
-    all_known = make_minhash_plan(source, Metric.JACCARD, HALF, HALF, source_size=4)
+    all_known = make_minhash_plan(source, SimilarCriteria(Metric.JACCARD, HALF, HALF), source_size=4)
     assert (all_known.min_should_match, all_known.recalls, all_known.promised) == (2, (1.0, 1.0, 1.0), True)
     assert (all_known.sizes, len(all_known.buckets)) == ((2, 8), 4)
-    some_known = make_minhash_plan(source, Metric.JACCARD, HALF, HALF, source_size=8)
+    some_known = make_minhash_plan(source, SimilarCriteria(Metric.JACCARD, HALF, HALF), source_size=8)
     assert (some_known.min_should_match, some_known.second_recall) == (1, Fraction(6, 10))
     assert some_known.recalls == pytest.approx([1 - 1 / 70, 1, 1])
-    two = make_minhash_plan(source, Metric.JACCARD, HALF, Fraction(1, 100), source_size=8)
+    two = make_minhash_plan(source, SimilarCriteria(Metric.JACCARD, HALF, Fraction(1, 100)), source_size=8)
     assert two.min_should_match == 1
-    assert make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=8).min_should_match == 1
+    assert make_minhash_plan(source, SimilarCriteria(Metric.A_IN_B, HALF, HALF), source_size=8).min_should_match == 1
 
 
 @pytest.mark.parametrize("metric", SIMILAR_METRICS)
@@ -70,7 +71,7 @@ def test_plans_of_any_source(metric: Metric, size: int) -> None:
     source = buckets_of(smallest(np.random.default_rng(size).integers(0, 1 << 64, size, dtype=np.uint64)))
     minima = []
     for percent in (10, 50, 90):
-        plan = make_minhash_plan(source, metric, Fraction(percent, 100), MOST, source_size=size)
+        plan = make_minhash_plan(source, SimilarCriteria(metric, Fraction(percent, 100), MOST), source_size=size)
         minima.append(plan.min_should_match)
         assert 1 <= plan.min_should_match <= len(plan.buckets) <= source.is_filled.sum()
         assert len(set(plan.buckets)) == len(plan.buckets)
@@ -93,4 +94,4 @@ def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, na
     The error names the argument.
     """
     with pytest.raises(ParameterError, match=named):
-        make_minhash_plan(at(0.5, 0.5), Metric.JACCARD, threshold, recall)
+        make_minhash_plan(at(0.5, 0.5), SimilarCriteria(Metric.JACCARD, threshold, recall))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +100,7 @@ class TextVerifier:
         Return the hits and warnings. A hit's text is read if the upper end of the hit's interval could place it among
         the first `end` hits. The result has only hits that reach the threshold, best first.
         """
-        if all(group.estimate.is_exact for group in hits.groups):
+        if not end or all(group.estimate.is_exact for group in hits.groups):
             return hits, []
         metric, order = self._criteria.metric, order_of(self._criteria.metric)
         unread = sorted(
@@ -109,26 +108,24 @@ class TextVerifier:
             key=lambda similar: (-similar.estimate.high.measured_by(order), similar.hit.id),
         )
         known = sort_hits((similar for similar in hits if similar.estimate.is_exact), metric)
-        own = text_of(self._engine, self._source) if unread and end else None
-        if unread and end and own is None:
+        own = text_of(self._engine, self._source)
+        if own is None:
             return hits, [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
         without_text: list[SimilarHit] = []
-        while unread and own is not None and (left := self._texts_left(MOST_READ_FOR_PAGE)):
-            lacking = end - len(known)
-            if lacking <= 0 and known[end - 1].estimate.shares.measured_by(order) >= unread[
-                0
-            ].estimate.high.measured_by(order):
+        while unread and (left := self._texts_left(MOST_READ_FOR_PAGE)):
+            lacking, highest = end - len(known), unread[0].estimate.high.measured_by(order)
+            if lacking <= 0 and known[end - 1].estimate.shares.measured_by(order) >= highest:
                 break
             wanted = unread[: min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, left)]
             group = next(chunks(wanted, _hit_size, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))
             del unread[: len(group)]
             texts = self._fetch_texts(group)
-            without_text += [similar for similar in group if similar.hit.id not in texts]
             for similar in group:
                 if similar.hit.id in texts:
                     found = compare(own, texts[similar.hit.id], self._engine.scheme)
-                    sizes = found.a.shingles, found.b.shingles
-                    known += self._score_exactly(similar, *sizes, found.shared_shingles)
+                    known += self._score_exactly(similar, found.a.shingles, found.b.shingles, found.shared_shingles)
+                else:
+                    without_text.append(similar)
             known = sort_hits(known, metric)
         page = tuple(sort_hits([*known, *without_text, *unread], metric))
         on_page = {similar.hit.id for similar in page[:end] if not similar.estimate.is_exact}
@@ -150,44 +147,41 @@ def _hit_size(similar: SimilarHit) -> int:
 MOST_PAGE_CHARACTERS = 20_000_000
 
 
-class Residuals(NamedTuple):
-    """Overlaps with the source without common text, by document id, for hits whose texts could be read."""
-
-    by_id: Mapping[str, ResidualOverlap]
-    warnings: tuple[str, ...] = ()
-
-
 def compare_without_common(
     engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector
-) -> Residuals:
-    """Compare a source with documents, without their common text."""
+) -> tuple[dict[str, ResidualOverlap | None], tuple[str, ...]]:
+    """Compare a source with documents, without their common text; return the overlaps by id, and warnings."""
     own = text_of(engine, source)
     if own is None:
-        return Residuals({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
-    residual_by_id: dict[str, ResidualOverlap] = {}
-    for document_id, comparison in compare_with_documents(engine, own, ids, detector):
-        assert comparison.residual is not None
-        residual_by_id[document_id] = comparison.residual
-    missing = len(ids) - len(residual_by_id)
+        return {}, (f"{source.name!r} has no stored text, so its common text cannot be left out",)
+    compared = compare_with_documents(engine, own, ids, detector)
+    residuals = {document_id: comparison.residual for document_id, comparison in compared}
+    missing = len(ids) - len(residuals)
     warnings = (f"{missing} of the hits were not read, so their shares without common text are unknown",)
-    return Residuals(residual_by_id, warnings if missing else ())
+    return residuals, warnings if missing else ()
 
 
 def compare_with_documents(
     engine: Engine, text: str, ids: Sequence[str], detector: BoilerplateDetector | None = None
 ) -> Iterator[tuple[str, Comparison]]:
-    """Compare a text (A) with documents (B); yield the id of each document with the comparison, in order.
-
-    Documents without a text are left out. If the texts exceed the limit of characters, the last documents are left out,
-    too.
-    """
-    scheme, characters = engine.scheme, 0
+    """Compare a text (A) with documents (B), read by `texts_of_page`; yield the id and the comparison of each."""
+    scheme = engine.scheme
     comparer = Comparer(words_of(text, scheme), scheme, detector)
+    for document_id, other in texts_of_page(engine, ids):
+        yield document_id, comparer.compare(words_of(other, scheme))
+
+
+def texts_of_page(engine: Engine, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the id and text of documents, in order; leave out documents without a text.
+
+    If the texts exceed `MOST_PAGE_CHARACTERS`, the last documents are left out, too.
+    """
+    characters = 0
     for batch in batches(ids, _TEXTS_AT_ONCE):
         if characters >= MOST_PAGE_CHARACTERS:
             break
         texts = engine.texts(batch)
-        for document_id, other in ((name, texts[name]) for name in batch if name in texts):
+        for document_id in filter(texts.__contains__, batch):
             require_time()
-            characters += len(other)
-            yield document_id, comparer.compare(words_of(other, scheme))
+            characters += len(texts[document_id])
+            yield document_id, texts[document_id]

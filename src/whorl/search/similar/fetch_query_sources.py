@@ -118,35 +118,25 @@ class Sources:
         """
         for name in wanted.keys() & self.texts.keys() - self._signatures.keys():
             self._signatures[name] = self.engine.sign(self.texts[name])
-        stored = [name for name in wanted if name not in self.texts]
-        missing = [
-            name for name in stored if name not in self._signatures or (wanted[name] and name not in self._in_order)
-        ]
-        unknown = {name: wanted[name] for name in missing if name not in self._ids}
-        self._sign(unknown)
-        missing = [name for name in missing if name not in self._signatures or name not in unknown]
-        ids = {name: known for name in missing if (known := self._ids[name]) is not None}
-        # Two references may name the same document. The order then matters if it matters for one of them.
-        order_matters = {ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in ids}
-        fetched = self.engine.signatures(order_matters) if order_matters else {}
-        for name in missing:
-            self._signatures[name] = fetched.get(ids.get(name, ""))
-            if order_matters.get(ids.get(name, "")):
-                self._in_order.add(name)
-        return {name: signature for name in wanted if (signature := self._signatures.get(name)) is not None}
-
-    def _sign(self, unknown: Mapping[str, bool]) -> None:
+        missing = {
+            name: order_matters
+            for name, order_matters in wanted.items()
+            if name not in self.texts
+            and (name not in self._signatures or (order_matters and name not in self._in_order))
+        }
+        unknown = {name: missing[name] for name in missing if name not in self._ids}
         signed = self.engine.resolve_signatures(unknown) if unknown else {}
         others = self._other_ids([name for name in unknown if name not in signed])
-        for name, order_matters in unknown.items():
-            if name in others:
-                # The reference is not an id but another name of a document; the signature is then fetched by the
-                # document's id.
-                self._ids[name] = others[name]
-                continue
-            self._ids[name], self._signatures[name] = signed.get(name, (None, None))
-            if order_matters and name in signed:
-                self._in_order.add(name)
+        for name in unknown:
+            self._ids[name], self._signatures[name] = signed.get(name, (others.get(name), None))
+        # A reference that is another name of a document has its signature under the document's id. Two references may
+        # name the same document; the order then matters if it matters for one of them.
+        ids = {name: known for name in missing if name not in signed and (known := self._ids[name]) is not None}
+        order_matters = {known: any(missing[name] for name in ids if ids[name] == known) for known in ids.values()}
+        fetched = self.engine.signatures(order_matters) if order_matters else {}
+        self._signatures |= {name: fetched.get(known) for name, known in ids.items()}
+        self._in_order.update(name for name in missing if missing[name])
+        return {name: signature for name in wanted if (signature := self._signatures.get(name)) is not None}
 
     def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
         if source.name not in self._sketches:

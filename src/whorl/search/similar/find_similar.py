@@ -158,21 +158,14 @@ class SketchSearch:
         return Bool(should=branches, min_should_match=1)
 
     def _look_up(self, branch: Branch) -> SketchTokens:
-        tokens = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
-        distinct = ascending_distinct(tokens)
+        hashes = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
+        distinct = ascending_distinct(hashes)
         # Two shingles with the same token count as one match, so lower the minimum by the number of repetitions.
-        minimum = max(1, branch.min_should_match - (tokens.size - distinct.size))
-        sketch = self._sketch
-        is_whole = sketch.is_complete and distinct.size == len(sketch.hashes)
-        return SketchTokens(
-            self.source.name,
-            sketch.scheme,
-            tuple(distinct.tolist()),
-            minimum,
-            branch.smallest_size,
-            self.plan.size_limit(branch),
-            is_whole,
-        )
+        minimum = max(1, branch.min_should_match - (hashes.size - distinct.size))
+        is_whole = self._sketch.is_complete and distinct.size == len(self._sketch.hashes)
+        sizes = branch.smallest_size, self.plan.size_limit(branch)
+        tokens = tuple(distinct.tolist())
+        return SketchTokens(self.source.name, self._sketch.scheme, tokens, minimum, *sizes, is_whole)
 
     def batch(self, query: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
         """Fetch up to `rows` candidates (by default `CANDIDATES_AT_ONCE`) from `start`, and verify those not in `seen`.
@@ -261,8 +254,7 @@ class MinHashSearch:
         self._size, self.most_verified = size, MOST_MINHASH_VERIFIED
         self.warnings = (_ROUGH if len(signature) else source.no_fingerprint_message(engine.scheme),)
         self._buckets = buckets_from(signature)
-        metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
-        self.plan: MinHashPlan = make_minhash_plan(self._buckets, metric, threshold, recall, source_size=size)
+        self.plan: MinHashPlan = make_minhash_plan(self._buckets, criteria, source_size=size)
 
     def batch_size(self, query: BoundPlan) -> int:
         return MINHASH_AT_ONCE
@@ -522,7 +514,7 @@ class CalibratedFingerprints:
     def __init__(self, sources: Sources, metric: Metric | str, ignored: BoilerplateDetector | None) -> None:
         self._sources, self._metric, self._ignored = sources, metric_named(metric, SIMILAR_METRICS), ignored
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
-        self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
+        self._verified: dict[SimilarSearch, Verified] = {}
         self.is_whole = True
 
     def bind(self, plan: ResolvedPlan) -> BoundPlan:
@@ -560,8 +552,8 @@ class CalibratedFingerprints:
         """
         return {
             similar.hit.id: similar.estimate
-            for (name, _), verified in self._verified.items()
-            if name == reference
+            for search, verified in self._verified.items()
+            if search.source.name == reference
             for similar in verified.hits
             if similar.estimate.is_exact
         }
@@ -571,10 +563,9 @@ class CalibratedFingerprints:
         if isinstance(search, str):
             warnings.append(search)
             return Nothing(search)
-        key = (clause.reference, search.criteria)
-        if key not in self._verified:
-            self._verified[key] = verify(search)
-        verified = self._verified[key]
+        if search not in self._verified:
+            self._verified[search] = verify(search)
+        verified = self._verified[search]
         warnings += [*verified.warnings, *_best_effort_warnings(search)]
         if not verified.is_whole:
             self.is_whole = False

@@ -22,12 +22,11 @@ import numpy as np
 from whorl.arrays_and_batches import ranges_of
 from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import LARGEST, Counts, Floats, upper_tail
-from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
+from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
+from whorl.search.similar.options import SimilarCriteria
 
 #: Number of tokens to look up. If `Metric.allows_smaller` is true, all tokens of the source are looked up.
 BUDGET = 256
-#: Fraction of the allowed misses (1 - recall) that the look-ups may cause; the verification may cause the other misses.
-_FIRST_SHARE = Fraction(1, 5)
 #: Number of document sizes for which the recall is computed.
 _GRID = 24
 #: Largest document size that is considered, as a multiple of the source's size; larger documents share no token.
@@ -69,23 +68,15 @@ class MinHashPlan:
         return self.promised_sizes == self.sizes
 
 
-def make_minhash_plan(
-    source: Buckets,
-    metric: Metric,
-    threshold: Fraction,
-    recall: Fraction,
-    *,
-    source_size: int | None = None,
-) -> MinHashPlan:
+def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size: int | None = None) -> MinHashPlan:
     """Return the plan of a search with stock MinHash tokens.
 
     `source_size` is the number of the source's distinct shingles, if known.
     """
-    require_fraction("threshold", threshold)
-    require_fraction("recall", recall)
+    metric, threshold = criteria.metric, criteria.threshold
     filled = np.flatnonzero(source.is_filled)
     size = max(source.size if source_size is None else source_size, filled.size)
-    first, second = 1 - _FIRST_SHARE * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
+    first, second = criteria.phase_recalls()
     smallest, largest = sizes_for(metric, threshold, max(1, size))
     if largest is None:
         largest = _LARGEST_RATIO * max(1, size)
@@ -113,7 +104,7 @@ def make_minhash_plan(
     return MinHashPlan(
         metric,
         threshold,
-        recall,
+        criteria.recall,
         second,
         size,
         tuple(buckets.tolist()),

@@ -5,20 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, Percent, fraction_of, metric_named, notes_on
+from whorl.fingerprint.statistics.metric import (
+    SIMILAR_METRICS,
+    Metric,
+    Percent,
+    fraction_of,
+    metric_named,
+    notes_on,
+    require_fraction,
+)
 from whorl.operations import CommonOptions, SimilarOperation
 
 DEFAULT_METRIC = metric_named(SimilarOperation.metric, SIMILAR_METRICS)
 DEFAULT_THRESHOLD = fraction_of("threshold", SimilarOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", SimilarOperation.recall)
+#: The look-ups, the first phase of a search, may cause this share of the allowed misses (1 - recall).
+_FIRST_SHARE = Fraction(1, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarCriteria:
-    """Options of the calibrated search.
+    """Options of the calibrated search; an option out of its range raises ParameterError.
 
     Args:
-        metric: One of SIMILAR_METRICS; any other metric raises ParameterError.
+        metric: One of SIMILAR_METRICS.
         threshold: Fraction in (0, 1].
         recall: Minimum probability that a document just at the threshold is found, a fraction in (0, 1].
         notes: Explanations of ambiguous numbers for the user.
@@ -31,6 +41,13 @@ class SimilarCriteria:
 
     def __post_init__(self) -> None:
         metric_named(self.metric, SIMILAR_METRICS)
+        require_fraction("threshold", self.threshold)
+        require_fraction("recall", self.recall)
+
+    def phase_recalls(self, requests: int = 1) -> tuple[Fraction, Fraction]:
+        """Return the recall of each of `requests` look-ups, and the recall of the verification after them."""
+        misses = 1 - self.recall
+        return 1 - _FIRST_SHARE / requests * misses, 1 - (1 - _FIRST_SHARE) * misses
 
 
 class SimilarOptions(CommonOptions, total=False):

@@ -69,14 +69,12 @@ from whorl.fingerprint.statistics.hypergeometric import (
     min_should_match_for,
     upper_tail,
 )
-from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction, sizes_for
+from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, sizes_for
 from whorl.fingerprint.statistics.overlap_estimates import judge_overlaps, population_and_draws
 from whorl.search.similar.options import SimilarCriteria
 
 #: Number of tokens to look up in a branch with a second phase.
 BUDGET_OF_TWO_PHASES = 64
-#: The first phase may cause this share of the allowed misses.
-_FIRST_SHARE = Fraction(1, 5)
 #: Largest multiple of the token budget that a plan may use to reach the promised recall.
 _MOST_BUDGETS = 4
 #: Minimum fraction of the available tokens that a plan looks up. Omitting a few tokens may bring the recall closer to
@@ -206,18 +204,14 @@ def make_plan(
             number that gives the fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
-    metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
-    require_fraction("threshold", threshold)
-    require_fraction("recall", recall)
+    recall = criteria.recall
     if budget < 1 or phases not in (1, 2):
         raise ParameterError(f"budget must be at least 1 and phases 1 or 2, got {budget} and {phases}")
-    first, second = _phase_recalls(recall, requests) if phases == 2 else (recall, None)
-    plan = SketchPlan(metric, threshold, recall, first, second, source, ())
-    if not source.size:
-        return plan
-    size_ranges = tuple(_size_ranges(plan, budget, largest_size))
+    first, second = criteria.phase_recalls(requests) if phases == 2 else (recall, None)
+    plan = SketchPlan(criteria.metric, criteria.threshold, recall, first, second, source, ())
+    size_ranges = tuple(_size_ranges(plan, budget, largest_size)) if source.size else ()
     if not size_ranges:
-        # No document in the index is large enough to reach the threshold.
+        # The source is empty, or no document in the index is large enough to reach the threshold.
         return plan
     # Branches depend only on the size of the source, so cache them by size.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
@@ -244,12 +238,6 @@ def with_phrases(plan: SketchPlan) -> SketchPlan:
         for branch in plan.branches
     )
     return replace(plan, branches=branches)
-
-
-@lru_cache
-def _phase_recalls(recall: Fraction, requests: int) -> tuple[Fraction, Fraction]:
-    """Return the recall of the first and of the second phase."""
-    return 1 - _FIRST_SHARE / requests * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
 
 
 class _SizeRange(NamedTuple):
@@ -454,15 +442,10 @@ def smallest_promised_share(plan: SketchPlan, branch: Branch) -> float | None:
     The documents have the branch's smallest size. The share is measured by the metric, as a fraction up to 1. Return
     None if the branch already reaches this recall at the threshold, or does not reach it at any share.
     """
-    if branch.promised:
+    enough = _least_promised(plan, branch)
+    if branch.promised or enough > min(plan.source_size, branch.smallest_size):
         return None
-    enough = int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
-    is_possible = enough <= min(plan.source_size, branch.smallest_size)
-    return (
-        Shares.of_counts(enough, plan.source_size, branch.smallest_size).measured_by(plan.metric)
-        if is_possible
-        else None
-    )
+    return Shares.of_counts(enough, plan.source_size, branch.smallest_size).measured_by(plan.metric)
 
 
 def find_promised_size(plan: SketchPlan) -> int | None:
@@ -475,11 +458,15 @@ def find_promised_size(plan: SketchPlan) -> int | None:
         if branch.promised:
             size = branch.smallest_size
             continue
-        enough = int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
         sizes = range(branch.smallest_size, (branch.largest_size or branch.smallest_size) + 1)
-        at = bisect_left(sizes, enough, key=plan.overlap_at)
+        at = bisect_left(sizes, _least_promised(plan, branch), key=plan.overlap_at)
         return sizes[at] if at < len(sizes) else size
     return size
+
+
+def _least_promised(plan: SketchPlan, branch: Branch) -> int:
+    """Return the smallest number of shared shingles with which a branch finds a document with the wanted recall."""
+    return int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
 
 
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
