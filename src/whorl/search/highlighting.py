@@ -9,23 +9,19 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import ClassVar, TypeAlias
 
-from whorl.arrays_and_batches import batches
 from whorl.engine.index_terms import compile_pattern
-from whorl.engine.protocol import Engine
-from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
-from whorl.model import Stored
 from whorl.query.ast import WildcardCharacter
-from whorl.query.plan.fields_and_values import FieldsByKind, split_name, value_named
+from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words
 from whorl.query.plan.planner import edit_distance
-from whorl.request_context import require_time, timely
+from whorl.request_context import timely
 
 _Range: TypeAlias = tuple[int, int]
-_TEXTS_AT_ONCE = 20
+#: Number of texts to mark at a time.
+TEXTS_AT_ONCE = 20
 #: Length of a snippet in words.
 _SHOWN = 40
 #: Number of words of context before the first matching word.
@@ -144,71 +140,6 @@ class Highlights:
 
     by_id: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
     warnings: tuple[str, ...]
-
-
-def highlights(
-    engine: Engine,
-    plan: ResolvedPlan,
-    fields_of: Callable[[str], Mapping[str, FieldsByKind]],
-    documents: Mapping[str, Stored],
-    fields: Mapping[str, Marking],
-    names: Mapping[str, str],
-) -> Highlights:
-    """Return the highlighted fragments of hits.
-
-    Words of the query are marked in every field of `fields`, even if the query looks for them in another field.
-
-    Args:
-        plan: Plan of the query, without its filters.
-        fields_of: Returns the fields that a query calls by a name, like `QueryReader.spellings`.
-        fields: Options by field name, in the order of the result.
-        names: Maps field names used in queries to field names in the store.
-    """
-    warnings, split = list[str](), set(engine.fields().split_fields)
-    markers = {
-        field: Marker(
-            plan,
-            engine.scheme.profile,
-            has_phrases=marking.use_phrase_highlighter,
-            splits=any(not split.isdisjoint(by_kind.values()) for by_kind in fields_of(field).values()),
-        )
-        for field, marking in fields.items()
-    }
-
-    content, name = (next(iter(fields_of(own).values()), None) for own in ("content", "name"))
-
-    def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
-        by_name = fields_of(field)
-        found = by_name.values()
-        if not found:
-            warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
-            return lambda _: ""
-        if content in found:
-            try:
-                texts = engine.texts(list(batch))
-            except SchemaError as error:
-                warnings.append(f"nothing is marked in {field!r:.80}: {error}")
-                return lambda _: ""
-            return lambda document_id: texts.get(document_id, "")
-
-        def values(stored: Stored) -> Iterator[str]:
-            if name in found:
-                yield stored.name
-            spellings = [stored.properties.get(own, ()) for own in by_name]
-            yield from map(str, chain(value_named(field, names, stored.properties) or (), *spellings))
-
-        return lambda document_id: "\n".join(dict.fromkeys(values(batch[document_id])))
-
-    marked = dict[str, list[tuple[str, Sequence[str]]]]()
-    for ids in batches(documents, _TEXTS_AT_ONCE):
-        batch = {document_id: documents[document_id] for document_id in ids}
-        readers = {field: reader(field, batch) for field in fields}
-        for document_id in batch:
-            for field, marking in fields.items():
-                require_time()
-                if fragments := markers[field].snippets(readers[field](document_id), marking):
-                    marked.setdefault(document_id, []).append((field, fragments))
-    return Highlights(marked, tuple(dict.fromkeys(warnings)))
 
 
 class Marker:

@@ -6,21 +6,24 @@ str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from whorl.arrays_and_batches import batches
 from whorl.engine.protocol import Engine, Facet, FacetResult, LookUp, gap_warnings
-from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError, require_text
+from whorl.errors import ParameterError, SchemaError, UnknownDocumentError, UnknownFieldError, require_text
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature_and_tokens import Signature, buckets_from, shared_tokens
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import estimate
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, CommonOptions, QueryPlan, Reading
-from whorl.query.plan.fields_and_values import FieldsByKind
+from whorl.query.plan.fields_and_values import FieldsByKind, value_named
 from whorl.query.plan.nodes import (
     Bool,
     BoundPlan,
@@ -227,17 +230,14 @@ class QueryReader:
 
     def _with_fields(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
         # A query of only FINGERPRINTs needs no fields.
-        empty = self._defaults.empty_fields
-        if not any(isinstance(leaf, FieldClause) for leaf in leaves(plan)):
-            return resolve(plan, None, text, self._now, self.names, empty)
+        fields = self._engine.fields() if any(isinstance(leaf, FieldClause) for leaf in leaves(plan)) else None
+        options = text, self._now, self.names, self._defaults.empty_fields
+        with suppress(UnknownFieldError):
+            return resolve(plan, fields, *options)
         try:
-            return resolve(plan, self._engine.fields(), text, self._now, self.names, empty)
-        except UnknownFieldError:
             # Read the list of fields again, because another process may have just indexed the first document with this
             # field.
-            latest = self._engine.fields(latest=True)
-        try:
-            return resolve(plan, latest, text, self._now, self.names, empty)
+            return resolve(plan, self._engine.fields(latest=True), *options)
         except UnknownFieldError as error:
             # Documents that the engine cannot search yet may have the field.
             if not (gaps := self._engine.gaps("words")):
@@ -440,11 +440,54 @@ def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, 
 def highlight_hits(
     prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]
 ) -> Highlights:
-    """Return fragments of hits with the query's words marked, but not the words of its filters."""
-    from whorl.search.highlighting import highlights
+    """Return fragments of hits with the query's words marked, but not the words of its filters.
 
-    reader = prepared.reader
-    return highlights(prepared.engine, prepared.resolved, reader.spellings, documents, fields, reader.names)
+    Words of the query are marked in every field of `fields`, even if the query looks for them in another field. The
+    fields of a hit are in the order of `fields`.
+    """
+    from whorl.search.highlighting import TEXTS_AT_ONCE, Highlights, Marker
+
+    engine, reader, warnings = prepared.engine, prepared.reader, list[str]()
+    split = set(engine.fields().split_fields)
+    spellings = {field: reader.spellings(field) for field in fields}
+    markers = {
+        field: Marker(
+            prepared.resolved,
+            engine.scheme.profile,
+            has_phrases=marking.use_phrase_highlighter,
+            splits=any(not split.isdisjoint(by_kind.values()) for by_kind in spellings[field].values()),
+        )
+        for field, marking in fields.items()
+    }
+    content, name = (next(iter(reader.spellings(own).values()), None) for own in ("content", "name"))
+
+    def values(field: str, stored: Stored) -> Iterator[str]:
+        if name in spellings[field].values():
+            yield stored.name
+        spelled = [stored.properties.get(own, ()) for own in spellings[field]]
+        yield from map(str, chain(value_named(field, reader.names, stored.properties) or (), *spelled))
+
+    def texts_in(field: str, ids: Collection[str]) -> Mapping[str, str]:
+        if not spellings[field]:
+            warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
+            return {}
+        if content not in spellings[field].values():
+            return {own: "\n".join(dict.fromkeys(values(field, documents[own]))) for own in ids}
+        try:
+            return engine.texts(ids)
+        except SchemaError as error:
+            warnings.append(f"nothing is marked in {field!r:.80}: {error}")
+            return {}
+
+    marked = dict[str, list[tuple[str, Sequence[str]]]]()
+    for ids in batches(documents, TEXTS_AT_ONCE):
+        texts = {field: texts_in(field, ids) for field in fields}
+        for document_id in ids:
+            for field, marking in fields.items():
+                require_time()
+                if fragments := markers[field].snippets(texts[field].get(document_id, ""), marking):
+                    marked.setdefault(document_id, []).append((field, fragments))
+    return Highlights(marked, tuple(dict.fromkeys(warnings)))
 
 
 def measure(

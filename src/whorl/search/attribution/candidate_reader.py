@@ -8,7 +8,7 @@ word by word.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,6 @@ from whorl.arrays_and_batches import (
     indices_of_ranges,
     mask_ranges,
     ranges_of,
-    run_starts,
     sort_distinct,
 )
 from whorl.engine.protocol import Engine
@@ -86,19 +85,12 @@ class Candidate:
     def id(self) -> str:
         return self.ids[0]
 
-    def split(self, ids: Sequence[str]) -> Candidate:
-        """Move the documents with these ids to a new candidate; return the new candidate."""
-        taken = set(ids)
+    def split(self, groups: Iterable[list[str]]) -> list[Candidate]:
+        """Move the documents of each group of ids to a new candidate; return the new candidates."""
+        others = [replace(self, ids=ids) for ids in groups if ids]
+        taken = {document_id for other in others for document_id in other.ids}
         self.ids = [document_id for document_id in self.ids if document_id not in taken]
-        return self._with_ids([*ids])
-
-    def split_all(self) -> list[Candidate]:
-        """Keep the first document, and return a new candidate for each of the others."""
-        others, self.ids = self.ids[1:], self.ids[:1]
-        return [self._with_ids([document_id]) for document_id in others]
-
-    def _with_ids(self, ids: list[str]) -> Candidate:
-        return Candidate(ids, self.cover, self.possible, self.may_share, self.has_broken_words, self.is_narrowed)
+        return others
 
 
 class CandidateReader:
@@ -137,18 +129,10 @@ class CandidateReader:
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
         self._of_text = of_text
-        runs = np.empty(0, np.uint64)
-        if len(of_text.words) >= self.run:
-            runs = hashes_of_runs(word_hashes([join(of_text.words)]), self.run)
-        #: Start of each run of `run` words in the text, sorted by the hash of the run.
+        runs = self._hash_runs(of_text)
+        #: Start of each run of `run` words in the text, sorted by the hash of the run; and the sorted hashes.
         self._run_places = np.argsort(runs, kind="stable")
-        runs = runs[self._run_places]
-        #: For each distinct hash, the index in `_run_places` of its first run.
-        self._run_starts = run_starts(runs)
-        #: Distinct hashes of the runs, ascending.
-        self._runs = runs[self._run_starts]
-        #: Number of runs with each distinct hash.
-        self._run_counts = np.diff(self._run_starts, append=runs.size)
+        self._runs = runs[self._run_places]
 
     @cached_property
     def _shingles(self) -> npt.NDArray[np.uint64]:
@@ -156,9 +140,9 @@ class CandidateReader:
         return hashes_of_words(self._of_text.words, self._engine.scheme)
 
     @property
-    def is_exhausted(self) -> bool:
-        """Whether the limit on documents or the limit on characters has been reached."""
-        return self.read + self.without_text >= self._most or self._characters >= MOST_CHARACTERS
+    def left(self) -> int:
+        """Number of documents that may still be read; 0 if the limit on characters has been reached."""
+        return self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0
 
     def select_passages(self, ranges: Numbers) -> Numbers:
         """Return the ranges that have enough counted words for a passage."""
@@ -247,8 +231,7 @@ class CandidateReader:
         Clear the cover of candidates without a text, and of candidates that are not read because of the limits.
         """
         require_time()
-        left = self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0
-        new = [candidate for candidate in candidates if not candidate.is_read]
+        left, new = self.left, [candidate for candidate in candidates if not candidate.is_read]
         for candidate in new[left:]:
             candidate.cover = NO_RANGES
         wanted = [candidate for candidate in candidates if candidate.is_read] + new[:left]
@@ -267,14 +250,19 @@ class CandidateReader:
 
     def _cover_by_hashes(self, words: TextWords) -> Numbers:
         """Return the ranges of the text that a document also has, found by comparing hashes of runs of `run` words."""
-        if len(words.words) < self.run or not self._runs.size:
-            return NO_RANGES
-        runs = sort_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
-        numbers = np.searchsorted(self._runs, runs)
-        shared = numbers[self._runs[np.minimum(numbers, self._runs.size - 1)] == runs]
-        starts = self._run_places[indices_of_ranges(self._run_starts[shared], self._run_counts[shared])]
+        runs = sort_distinct([self._hash_runs(words)])
+        positions, is_shared = find_sorted(self._runs, runs)
+        first = positions[is_shared]
+        counts = np.searchsorted(self._runs, runs[is_shared], side="right") - first
+        starts = self._run_places[indices_of_ranges(first, counts)]
         cover = merge_ranges(starts, starts + self.run)
         return self.select_passages(self._without_edges(cover) if self._ignore_common else cover)
+
+    def _hash_runs(self, words: TextWords) -> npt.NDArray[np.uint64]:
+        """Return the hash of each run of `run` words of a text."""
+        if len(words.words) < self.run:
+            return np.empty(0, np.uint64)
+        return hashes_of_runs(word_hashes([join(words.words)]), self.run)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
         """Remove the words between an end of a range and its nearest boilerplate, if they are at most `edge` words.

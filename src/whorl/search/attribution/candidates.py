@@ -22,12 +22,12 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import indices_of_ranges, mask_ranges, order_of, ranges_of, run_starts
+from whorl.arrays_and_batches import group_equals, indices_of_ranges, mask_ranges, order_of, ranges_of, run_starts
 from whorl.engine.protocol import Engine, PassageMatches
 from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.shingling import join
@@ -310,13 +310,10 @@ def _group_matches(
     low, high = possible_words[starts].T
     is_shared = high > low
     possible = ranges_by_owner(owners[is_shared], low[is_shared], high[is_shared], firsts.size)
-    by_group = np.argsort(group_of, kind="stable")
-    ids = [*map(matches.ids.__getitem__, by_group.tolist())]
-    bounds = np.searchsorted(group_of[by_group], np.arange(firsts.size + 1)).tolist()
-    members = [ids[start:end] for start, end in pairwise(bounds)]
+    members = (sorted(map(matches.ids.__getitem__, group.tolist())) for group in group_equals(group_of))
     has_broken_words = np.zeros(firsts.size, np.bool_)
     if BROKEN_WORDS in numbers:
         has_broken_words[group_of[matches.document_indices[matches.hash_indices == numbers.index(BROKEN_WORDS)]]] = True
     is_broken = has_broken_words.tolist()
-    groups = map(Candidate, map(sorted, members), proven, possible, is_broken, is_broken)
+    groups = map(Candidate, members, proven, possible, is_broken, is_broken)
     return tuple(sorted(groups, key=lambda group: group.ids))

@@ -10,11 +10,11 @@ passage there. Only likely sources are compared word by word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import chain, groupby
-from operator import itemgetter
+from heapq import nsmallest
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -175,7 +175,7 @@ def _cover_text(
         for group in groups:
             if own_id in group.ids:
                 group.ids.remove(own_id)
-        chooser.add_groups(groups, None if is_whole else reader.select_passages, scheme.hashed_words)
+        chooser.add_groups(groups, scheme.hashed_words if is_whole else 0)
         if not engine.keeps_texts:
             warnings.append(_hashes_only_warning(scheme))
         chooser.read_until_complete()
@@ -241,29 +241,26 @@ class _SourceChooser:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
         #: Candidates; if several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        #: Number of words that a passage hash covers; 0 if `add_groups` may have dropped ranges that are too short for
-        #: a passage.
+        #: Number of words that a passage hash covers; 0 if `add_groups` may have removed ranges.
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
         #: these words only if its `may_share` is true.
         self._is_looked_up = np.zeros_like(is_counted)
 
-    def add_groups(
-        self, groups: Iterable[Candidate], select_passages: Callable[[Numbers], Numbers] | None, hashed_words: int
-    ) -> None:
+    def add_groups(self, groups: Iterable[Candidate], proven_words: int) -> None:
         """Add groups of documents with the same passage hashes of the text.
 
-        `select_passages` is a function that removes the ranges that are too short for a passage from a group's `cover`;
-        None if no range is too short.
+        `proven_words` is the number of words that a passage hash covers; 0 if a group's `cover` may have ranges that
+        are too short for a passage, which are then removed.
         """
-        self._proven_words = 0 if select_passages else hashed_words
+        self._proven_words = proven_words
         for group in groups:
-            if select_passages:
-                group.cover = select_passages(group.cover)
+            if not proven_words:
+                group.cover = self._reader.select_passages(group.cover)
             self.candidates.append(group)
             if not self._engine.keeps_texts:
                 # Only the first document of a group can become a source, so put the others into a second candidate.
-                for candidate in (group, *self._split_candidate(group, group.ids[1:])):
+                for candidate in (group, *self._split_candidate(group, [group.ids[1:]])):
                     candidate.possible, candidate.is_read = NO_RANGES, True
 
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
@@ -297,17 +294,12 @@ class _SourceChooser:
             for first in range(start + length - run, start + 1)
         }
         is_in = mask_ranges(gaps, self._is_counted.size)
-        matching = self._find_documents_with_phrases(reached & {*find_runs(is_in, is_in, run)}, run)
+        looked_up = reached & {*find_runs(is_in, is_in, run)}
+        matching = self._engine.find_documents_with_phrases(self._phrases_at(looked_up, run))
         return set(matching or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
 
-    def _find_documents_with_phrases(self, starts: Iterable[int], length: int) -> Collection[str] | None:
-        """Return the ids of documents with any of the text's phrases of `length` words that begin at `starts`.
-
-        Return None if the engine cannot look up phrases.
-        """
-        return self._engine.find_documents_with_phrases(self._phrases_at(starts, length))
-
     def _phrases_at(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
+        """Return the text's phrases of `length` words that begin at `starts`."""
         words = self._text_words
         return {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
 
@@ -328,13 +320,14 @@ class _SourceChooser:
         """
         chosen_ids = {candidate.id for candidate, _ in chosen}
         words = self._count_words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
-        others = [(-own, candidate) for own, candidate in zip(words, self.candidates, strict=True)
-                  if own and candidate.id not in chosen_ids]  # fmt: skip
-        ids = list[str]()
-        for _, group in groupby(sorted(others, key=itemgetter(0)), itemgetter(0)):
-            if len(ids) < MOST_ALSO:
-                ids += sorted(chain.from_iterable(candidate.ids for _, candidate in group))
-        return ids[:MOST_ALSO], self.count(candidate for _, candidate in others)
+        counted = ((own, candidate) for own, candidate in zip(words, self.candidates, strict=True) if own)
+        others = [
+            (-own, document_id)
+            for own, candidate in counted
+            if candidate.id not in chosen_ids
+            for document_id in candidate.ids
+        ]
+        return [document_id for _, document_id in nsmallest(MOST_ALSO, others)], len(others)
 
     def mask_uncovered(self) -> npt.NDArray[np.bool_]:
         """Return a mask of the counted words that no read document shares; bool array of shape (words,)."""
@@ -355,23 +348,17 @@ class _SourceChooser:
         unread = [candidate for candidate in self.candidates if not candidate.is_read]
         for batch in batches(greedy_cover([candidate.cover for candidate in unread], is_open), READ_AT_ONCE):
             wanted = [
-                self._keep_first(unread[place])
+                unread[place]
                 for place, new_words in batch
                 if 2 * np.count_nonzero(is_open[word_indices(unread[place].cover)]) >= new_words
             ]
+            for candidate in wanted if self._reader.left else ():
+                # Only one document of a candidate is read.
+                self._split_candidate(candidate, [candidate.ids[1:]])
             for candidate in self._reader.read_and_cover(wanted, are_likely=True):
                 is_any = True
                 is_open[word_indices(candidate.cover)] = False
         return is_any
-
-    def _keep_first(self, candidate: Candidate) -> Candidate:
-        """Keep the first document of a candidate, and move the others to a new candidate; return `candidate`.
-
-        If a limit on reading has been reached, move nothing.
-        """
-        if not self._reader.is_exhausted:
-            self._split_candidate(candidate, candidate.ids[1:])
-        return candidate
 
     def compare_sources(self) -> list[tuple[Candidate, int]]:
         """Choose sources and compare them with the text word by word; choose again if this changes the shared words.
@@ -409,12 +396,12 @@ class _SourceChooser:
         )
         # If a limit on reading has been reached, a gap may have all words of a passage hash: documents with this hash
         # are known candidates, but remain unread.
-        proven = 0 if self._reader.is_exhausted else self._proven_words
+        proven = self._proven_words if self._reader.left else 0
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):
             # Look up nothing: for few candidates, reading their sketches is faster.
             return promising
-        matching = self._find_documents_with_phrases(starts, length)
+        matching = self._engine.find_documents_with_phrases(self._phrases_at(starts, length))
         if matching is None:
             return promising
         self._is_looked_up |= is_asked
@@ -423,7 +410,7 @@ class _SourceChooser:
             held = [own for own in candidate.ids if own in matching]
             candidate.may_share = len(held) == len(candidate.ids)
             if held and not candidate.may_share:
-                others += self._split_candidate(candidate, held)
+                others += self._split_candidate(candidate, [held])
                 others[-1].may_share = True
         return promising + others
 
@@ -441,12 +428,10 @@ class _SourceChooser:
             while self.count(promising) > FEW_SKETCHES and self._read_best(promising, is_open):
                 promising = self.select_promising(is_open, self._look_up_uncovered(promising, is_open))
             for candidate in [*promising]:
-                others = candidate.split_all()
-                promising += others
-                self.candidates += others
+                promising += self._split_candidate(candidate, [[own] for own in candidate.ids[1:]])
             promising = self._select_with_runs(promising, is_open, len(promising) // SKETCHES_PER_PHRASE)
             self._reader.narrow(promising, is_open)
-        while (promising := self.select_promising(is_open, promising)) and not self._reader.is_exhausted:
+        while (promising := self.select_promising(is_open, promising)) and self._reader.left:
             if len(promising) > FEW_SKETCHES:
                 # Sketches of long documents are samples and rule out few candidates, so look up phrases first.
                 promising = self._select_with_runs(promising, is_open)
@@ -461,10 +446,10 @@ class _SourceChooser:
         Clear the words that the document shares in `is_open`, and return whether any of these words was open. Add a
         candidate for the other documents to `promising`.
         """
-        if self._reader.is_exhausted:
+        if not self._reader.left:
             return False
         best, _ = next(greedy_cover([candidate.possible for candidate in promising], is_open))
-        promising += self._split_candidate(promising[best], promising[best].ids[1:])
+        promising += self._split_candidate(promising[best], [promising[best].ids[1:]])
         before = int(np.count_nonzero(is_open))
         for candidate in self._reader.read_and_cover([promising[best]]):
             is_open[word_indices(candidate.cover)] = False
@@ -482,7 +467,7 @@ class _SourceChooser:
         starts = find_runs(is_open, is_possible, self._reader.run)
         if most_phrases is not None and len(starts) > most_phrases:
             return [*promising]
-        matching = self._find_documents_with_phrases(starts, self._reader.run)
+        matching = self._engine.find_documents_with_phrases(self._phrases_at(starts, self._reader.run))
         if matching is None:
             return [*promising]
         for candidate in promising:
@@ -490,12 +475,9 @@ class _SourceChooser:
                 candidate.possible = NO_RANGES
         return [candidate for candidate in promising if candidate.possible.size]
 
-    def _split_candidate(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
-        """Move documents of a candidate to a new candidate.
-
-        Return a list with the new candidate, or an empty list if `ids` is empty.
-        """
-        others = [candidate.split(ids)] if ids else []
+    def _split_candidate(self, candidate: Candidate, groups: Iterable[list[str]]) -> list[Candidate]:
+        """Move each group of a candidate's documents to a new candidate; return the new candidates."""
+        others = candidate.split(groups)
         self.candidates += others
         return others
 
