@@ -465,7 +465,7 @@ def find_promised_size(plan: SketchPlan) -> int | None:
 
 
 def _least_promised(plan: SketchPlan, branch: Branch) -> int:
-    """Return the smallest number of shared shingles with which a branch finds a document with the wanted recall."""
+    """Return the number of shingles that a document must share to be found by a branch with the wanted recall."""
     return int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
 
 
