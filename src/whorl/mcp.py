@@ -49,9 +49,9 @@ from whorl.output.checked_quotations import verification_values
 from whorl.output.compare_documents import ReadText, comparison_values, read_texts
 from whorl.output.duplicates import DescribedCluster, not_compared_lines
 from whorl.output.json_conversion import values as json_values
-from whorl.output.search import ExplainedQuery, make_measured_page
+from whorl.output.search import ExplainedQuery, find_and_measure
 from whorl.output.sources import sources_values
-from whorl.request_context import Reporter, new_request, reporting
+from whorl.request_context import new_request, reporting
 from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
@@ -436,10 +436,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         FINGERPRINT:ID_50 AND name:lease for documents with at least half of the tokens of the document of that id (ids
         with an underscore in double quotes); FINGERPRINT:source_50 for the `text` given here.
         """
-        prepared = store.prepare(query, options, source=text or None)
-        page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
-        measured = prepared.measure_hits([hit.id for hit in page.hits])
-        return json_values(make_measured_page(query, page, prepared.references, measured))
+        return json_values(find_and_measure(query, store.prepare(query, options, source=text or None), options))
 
     @_tool(server, reads)
     def explain(query: str, text: str = "", *, options: ExplainOperation) -> dict[str, Any]:
@@ -529,7 +526,14 @@ def _tool(
             def report(step: str, done: int, total: int | None) -> None:
                 anyio.from_thread.run(context.report_progress, done, total, step)
 
-            return await _run_in_thread(call_and_paginate, report)
+            # After a cancellation, the thread stops when it next calls `require_time()`.
+            with new_request() as request, reporting(report):
+                try:
+                    return await anyio.to_thread.run_sync(call_and_paginate, abandon_on_cancel=True)
+                except WhorlError as error:
+                    raise ToolError(f"{error!s:.{_ERROR_CHARACTERS}}") from error
+                finally:
+                    request.cancel()
 
         extra = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=Context)]
         if items:
@@ -566,17 +570,6 @@ def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
     """Remove and return an option's value from the arguments of a call. An empty text means no value."""
     value = arguments.pop(declared.name_in("mcp"))
     return None if declared.is_optional and not value else value
-
-
-async def _run_in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
-    """Run the work of a tool in a thread. After a cancellation, the work stops when it next calls `require_time()`."""
-    with new_request() as request, reporting(reporter):
-        try:
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
-        except WhorlError as error:
-            raise ToolError(f"{error!s:.{_ERROR_CHARACTERS}}") from error
-        finally:
-            request.cancel()
 
 
 def _paginate(answer: dict[str, Any], items: str, start: int, max_characters: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from whorl.cli.solr_and_opensearch import show, show_refused, watch
+from whorl.cli.solr_and_opensearch import show, watch
 from whorl.engine.backfill_loop import BackfillReport
 from whorl.engine.check_findings import Finding, Severity
 from whorl.errors import EngineUnavailableError
@@ -41,8 +41,8 @@ def test_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
         note(BackfillReport(2_000, sent=1_000))
         return end
 
-    assert watch(run, url="http://localhost:8983/solr/docs", doing="making sketches", given="a sketch") is end
-    show_refused(end.refused, "a sketch")
+    url = "http://localhost:8983/solr/docs"
+    assert watch(run, url, doing="making sketches", given="a sketch", textless="no text") is end
     printed, problems = capsys.readouterr()
     assert printed.splitlines()[-3:] == [
         "1,998 documents given a sketch.",
@@ -63,7 +63,7 @@ def test_a_run_that_is_stopped(capsys: pytest.CaptureFixture[str], error: BaseEx
         raise error
 
     with pytest.raises(type(error)):
-        watch(run, url="http://localhost:8983/solr/docs", doing="making sketches", given="a sketch")
+        watch(run, "http://localhost:8983/solr/docs", doing="making sketches", given="a sketch", textless="no text")
     printed = capsys.readouterr().out
     assert "stopped: 7 of 20 documents given a sketch. Run the same command again to go on." in printed
 
@@ -77,5 +77,5 @@ def test_a_run_that_did_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
         raise EngineUnavailableError("Solr is away")
 
     with pytest.raises(EngineUnavailableError):
-        watch(run, url="http://localhost:8983/solr/docs", doing="making sketches", given="a sketch")
+        watch(run, "http://localhost:8983/solr/docs", doing="making sketches", given="a sketch", textless="no text")
     assert "stopped" not in capsys.readouterr().out

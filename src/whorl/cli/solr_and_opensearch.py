@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from whorl.fingerprint.winnowing import PassageScheme
     from whorl.settings.settings import Settings
 
+#: Function that runs a backfill, and calls its argument with the progress.
+Backfill: TypeAlias = "Callable[[Callable[[BackfillReport], None]], BackfillReport]"
 #: Options of `up`.
 FOLDER = click.option(
     "--dir",
@@ -147,16 +149,11 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
         return
     done = watch(
         lambda note: backfill(client, fields, batch=batch, repair=repair, progress=note),
-        url=url,
+        url,
         doing="making sketches",
         given="a sketch",
+        textless="their text is not stored. Index them again",
     )
-    if done.cleared:
-        click.echo(f"{plural(done.cleared, 'document')} without a text: an empty sketch was taken away.")
-    if done.textless:
-        left_alone = plural(done.textless, "document")
-        click.echo(f"{left_alone} left alone: their text is not stored. Index them again.", err=True)
-    show_refused(done.refused, "a sketch")
     if done.textless or done.refused:
         sys.exit(1)
 
@@ -242,8 +239,7 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
     client, names = _open_index(url, content)
     from whorl.engine.opensearch.check_index import check
 
-    findings = check(client, names)
-    show(findings, as_json=as_json)
+    show(check(client, names), as_json=as_json)
 
 
 @opensearch.command("backfill")
@@ -265,13 +261,11 @@ def opensearch_backfill(url: str, content: str | None, batch: int, all_documents
         return
     done = watch(
         lambda note: backfill(client, names, batch=batch, all_documents=all_documents, progress=note),
-        url=url,
+        url,
         doing="making fingerprints",
         given="a fingerprint",
+        textless=f"no text in {names.content!r}",
     )
-    if done.textless:
-        click.echo(f"{plural(done.textless, 'document')} left alone: no text in {names.content!r}.", err=True)
-    show_refused(done.refused, "a fingerprint")
     if done.refused or (done.textless and not done.sent):
         sys.exit(1)
 
@@ -325,12 +319,11 @@ def choose_fields(fields: FieldNames, content: str | None, name: str | None = No
     return replace(fields, content=content or fields.content, name=name or fields.name)
 
 
-def watch(
-    run: Callable[[Callable[[BackfillReport], None]], BackfillReport], *, url: str, doing: str, given: str
-) -> BackfillReport:
+def watch(run: Backfill, url: str, *, doing: str, given: str, textless: str) -> BackfillReport:
     """Run a backfill with a progress bar, print its result and return it.
 
-    In messages, `doing` names the work ("making sketches"), and `given` its result for a document ("a sketch").
+    In messages, `doing` names the work ("making sketches"), `given` its result for a document ("a sketch"), and
+    `textless` the reason why a document was left alone.
     """
     from whorl.cli.render.terminal import progress_bar
     from whorl.engine.backfill_loop import BackfillReport
@@ -357,8 +350,9 @@ def watch(
         click.echo(f"Ask for the near-copies of a document: whorl similar{flag} {shlex.quote(done.example)}")
     if done.changed:
         click.echo(f"{plural(done.changed, 'document')} changed meanwhile or new: run the same command again.")
+    if done.cleared:
+        click.echo(f"{plural(done.cleared, 'document')} without a text: an empty sketch was taken away.")
+    if done.textless:
+        click.echo(f"{plural(done.textless, 'document')} left alone: {textless}.", err=True)
+    print_problems([f"{document_id}: {reason}" for document_id, reason in done.refused], f"could not be given {given}")
     return done
-
-
-def show_refused(refused: Sequence[tuple[str, str]], given: str) -> None:
-    print_problems([f"{document_id}: {reason}" for document_id, reason in refused], f"could not be given {given}")

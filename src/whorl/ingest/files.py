@@ -15,6 +15,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from operator import attrgetter
@@ -400,12 +401,9 @@ class FoundFile:
     @property
     def size(self) -> int:
         """Size in bytes; 0 if unknown."""
-        if isinstance(self.file, Path):
-            try:
-                return self.file.stat().st_size
-            except OSError:
-                return 0
-        return getattr(self.file, "size", 0)
+        with suppress(OSError):
+            return self.file.stat().st_size if isinstance(self.file, Path) else getattr(self.file, "size", 0)
+        return 0
 
 
 class StandardInput:

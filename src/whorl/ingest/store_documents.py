@@ -119,7 +119,8 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             with suppress(WhorlError):
                 engine.refresh()
                 # With `again`, an equal document may come from an earlier run, so do not count it.
-                count = 0 if again else _count_stored(engine, sent)
+                stored_digests = {} if again else engine.digests([document.id for document in sent])
+                count = sum(document.has_digest(stored_digests.get(document.id)) for document in sent)
                 trace().stored += count
                 if progress and count:
                     progress(replace(done, stored=done.stored + count))
@@ -172,12 +173,6 @@ def _require_bounded_folding(document: Document) -> None:
                 f"document {document.id!r:.80}: folding, as U+FDFA becomes 18 letters, adds {growth:,} characters, and "
                 f"it may add {most:,} (setting max_file_text)"
             )
-
-
-def _count_stored(engine: Engine, documents: list[Document]) -> int:
-    """Count the documents that the engine already has with the same content."""
-    digests = engine.digests([document.id for document in documents])
-    return sum(document.has_digest(digests.get(document.id)) for document in documents)
 
 
 def _groups(documents: Iterator[Document], most: int, *, replaces: bool) -> Iterator[list[Document]]:

@@ -121,10 +121,9 @@ def _annotation(cls: Any, path: str) -> Any:
 
 def _attribute(cls: type[Any], name: str) -> Any:
     member = getattr(cls, name, None)
-    if isinstance(member, cached_property):
-        return get_type_hints(member.func, include_extras=True)["return"]
-    if isinstance(member, property):
-        return get_type_hints(member.fget, include_extras=True)["return"]
+    if isinstance(member, property | cached_property):
+        function = member.fget if isinstance(member, property) else member.func
+        return get_type_hints(function, include_extras=True)["return"]
     hints = get_type_hints(cls, include_extras=True)
     if name not in hints:
         raise AttributeError(f"{cls.__name__} has no attribute {name!r} for its JSON")

@@ -21,6 +21,8 @@ from whorl.search.similar.sketch_plan import (
 )
 
 if TYPE_CHECKING:
+    from whorl.operations import SearchOperation
+    from whorl.search.prepared_search import PreparedQuery
     from whorl.search.repeats_of_new_documents import NewDocumentRepeats
 
 
@@ -183,6 +185,12 @@ class ExplainedQuery:
     @property
     def fingerprints(self) -> tuple[FingerprintPlan, ...]:
         return tuple(FingerprintPlan(name, tuple(plan_lines(plan))) for name, plan in self.explanation.fingerprints)
+
+
+def find_and_measure(query: str, prepared: PreparedQuery, options: SearchOperation) -> MeasuredPage:
+    """Return one page of the hits of a prepared query, each with its overlap with the query's source."""
+    page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
+    return make_measured_page(query, page, prepared.references, prepared.measure_hits([hit.id for hit in page.hits]))
 
 
 def make_measured_page(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import IO, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -293,18 +294,14 @@ def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tup
         for number, source in enumerate(attribution.sources, start=1)
         for at, passage in enumerate(source.passages, start=1)
     ]
-    edges = np.unique([0, len(attribution.content), *(edge for *_, place in places for edge in place)])
+    edges = sorted({0, len(attribution.content), *(edge for *_, place in places for edge in place)})
     owners = np.full(len(edges) - 1, -1)
-    for at, (*_, (start, end)) in enumerate(places):
-        first, last = np.searchsorted(edges, (start, end))
-        part = owners[first:last]
-        part[part < 0] = at
-    starts = np.flatnonzero(np.diff(owners, prepend=-2))
-    # The last range ends with the text; an empty text has no ranges.
-    ends = np.append(starts[1:], [len(owners)] * bool(starts.size)).astype(int)
-    for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
-        owner = int(owners[first])
-        yield int(edges[first]), int(edges[last]), None if owner < 0 else places[owner][:2]
+    # Earlier passages replace later ones.
+    for at, (*_, place) in reversed([*enumerate(places)]):
+        owners[slice(*np.searchsorted(edges, place))] = at
+    for owner, ranges in groupby(range(len(owners)), owners.tolist().__getitem__):
+        numbers = [*ranges]
+        yield edges[numbers[0]], edges[numbers[-1] + 1], None if owner < 0 else places[owner][:2]
 
 
 def _passages(read: ReadText, attribution: Attribution) -> Iterator[str]:

@@ -197,15 +197,15 @@ SERVICE, REQUEST, TOGETHER = "The HTTP service", "Limits of one request", "Limit
 
 def setting(
     section: str,
-    key: str,
     value_type: ValueType,
     default: object,
     meaning: str,
     *,
+    key: str = "",
     shown: str | None = None,
     is_secret: bool = False,
 ) -> Any:
-    """Return a dataclass field of `Settings` that declares a setting.
+    """Return a dataclass field of `Settings` that declares a setting; `key` defaults to the name of the field.
 
     If a default depends on the environment, it is a function; `shown` describes it in the documentation.
     """
@@ -236,190 +236,178 @@ class Settings:
     """All settings of whorl."""
 
     store: str = setting(
-        STORE, "store", text("the URL of a Solr collection or of an index, or a folder"),
-        lambda: str(platformdirs.user_data_path("whorl") / "store"),
-        "the store to use if none is given", shown="a folder of your own",
+        STORE, text("the URL of a Solr collection or of an index, or a folder"),
+        lambda: str(platformdirs.user_data_path("whorl") / "store"), "the store to use if none is given",
+        shown="a folder of your own",
     )  # fmt: skip
     fields: FieldNames = setting(
-        STORE, "fields", FIELDS, FieldNames(), "what a collection calls its fields ([more](solr.md))",
-        shown="whorl's own names",
-    )  # fmt: skip
+        STORE, FIELDS, FieldNames(), "what a collection calls its fields ([more](solr.md))", shown="whorl's own names"
+    )
     names: Mapping[str, str] = setting(
-        STORE, "names", NAMES, dict, "maps field names used in queries to field names in the store ([more](afts.md))",
-        shown="",
-    )  # fmt: skip
+        STORE, NAMES, dict, "maps field names used in queries to field names in the store ([more](afts.md))", shown=""
+    )
 
     passages: bool = setting(
-        STORE, "passages", FLAG, False,
-        "whether stores on disk find every passage of 20 words, as with `whorl index --passages` "
+        STORE, FLAG, False, "whether stores on disk find every passage of 20 words, as with `whorl index --passages` "
         "([more](sources.md))",
     )  # fmt: skip
 
     max_properties: int = setting(
-        STORE, "max_properties", integer(1, 100_000), PropertyLimits().per_document,
+        STORE, integer(1, 100_000), PropertyLimits().per_document,
         "properties of a document in a store on disk; a document with more is refused",
     )  # fmt: skip
     max_property_names: int = setting(
-        STORE, "max_property_names", integer(1, 1_000_000), PropertyLimits().names,
+        STORE, integer(1, 1_000_000), PropertyLimits().names,
         "different names of properties in a store on disk; a document that brings more is refused. Names that no "
         "document has any more do not count",
     )  # fmt: skip
 
     timeout_seconds: float = setting(
-        SOLR, "timeout", SECONDS, 60.0, "how long Solr or a cluster may be silent within one answer"
+        SOLR, SECONDS, 60.0, "how long Solr or a cluster may be silent within one answer", key="timeout"
     )
     connect_timeout_seconds: float = setting(
-        SOLR, "connect_timeout", SECONDS, 5.0, "how long it may take to connect to Solr or a cluster"
+        SOLR, SECONDS, 5.0, "how long it may take to connect to Solr or a cluster", key="connect_timeout"
     )
     solr_auth: tuple[str, str] | None = setting(
-        SOLR, "solr_auth", LOGIN, None, "for Solr's basic authentication, if the URL has no user",
-        is_secret=True,
-    )  # fmt: skip
+        SOLR, LOGIN, None, "for Solr's basic authentication, if the URL has no user", is_secret=True
+    )
     solr_ca: Path | None = setting(
-        SOLR, "solr_ca", FILE, None,
-        "certificates (PEM) of the authorities to trust for Solr, instead of the usual ones",
-    )  # fmt: skip
+        SOLR, FILE, None, "certificates (PEM) of the authorities to trust for Solr, instead of the usual ones"
+    )
     solr_verify: bool = setting(
-        SOLR, "solr_verify", FLAG, True,
+        SOLR, FLAG, True,
         "whether Solr's certificate is checked; if not, anybody between whorl and Solr can read and change everything",
     )  # fmt: skip
     solr_retries: int = setting(
-        SOLR, "solr_retries", integer(0, 10), 2,
+        SOLR, integer(0, 10), 2,
         "how often a request is repeated if the server refused or lost it, or answered with 429, 502, 503 or 504; "
         "requests that took too long are not repeated",
     )  # fmt: skip
     solr_connections: int = setting(
-        SOLR, "solr_connections", integer(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
+        SOLR, integer(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
     )
     solr_cache: Path = setting(
-        SOLR, "solr_cache", FOLDER, lambda: platformdirs.user_cache_path("whorl") / "solr",
-        "where the jars of a local Solr are kept", shown="in your cache folder",
-    )  # fmt: skip
-
-    opensearch_auth: tuple[str, str] | None = setting(
-        OPENSEARCH, "opensearch_auth", LOGIN, None,
-        "for the cluster's basic authentication, if the URL has no user", is_secret=True,
-    )  # fmt: skip
-    opensearch_api_key: str | None = setting(
-        OPENSEARCH, "opensearch_api_key", text("an API key"), None,
-        "sent as `Authorization: ApiKey KEY` instead of a user and a password", is_secret=True,
-    )  # fmt: skip
-    opensearch_ca: Path | None = setting(
-        OPENSEARCH, "opensearch_ca", FILE, None,
-        "certificates (PEM) of the authorities to trust for the cluster, instead of the usual ones",
-    )  # fmt: skip
-    opensearch_verify: bool = setting(
-        OPENSEARCH, "opensearch_verify", FLAG, True,
-        "whether the cluster's certificate is checked; if not, anybody in between can read and change everything",
-    )  # fmt: skip
-    opensearch_cache: Path = setting(
-        OPENSEARCH, "opensearch_cache", FOLDER, lambda: platformdirs.user_cache_path("whorl") / "opensearch",
-        "where the jars of a local OpenSearch or Elasticsearch are kept",
+        SOLR, FOLDER, lambda: platformdirs.user_cache_path("whorl") / "solr", "where the jars of a local Solr are kept",
         shown="in your cache folder",
     )  # fmt: skip
 
+    opensearch_auth: tuple[str, str] | None = setting(
+        OPENSEARCH, LOGIN, None, "for the cluster's basic authentication, if the URL has no user", is_secret=True
+    )
+    opensearch_api_key: str | None = setting(
+        OPENSEARCH, text("an API key"), None, "sent as `Authorization: ApiKey KEY` instead of a user and a password",
+        is_secret=True,
+    )  # fmt: skip
+    opensearch_ca: Path | None = setting(
+        OPENSEARCH, FILE, None,
+        "certificates (PEM) of the authorities to trust for the cluster, instead of the usual ones",
+    )  # fmt: skip
+    opensearch_verify: bool = setting(
+        OPENSEARCH, FLAG, True,
+        "whether the cluster's certificate is checked; if not, anybody in between can read and change everything",
+    )  # fmt: skip
+    opensearch_cache: Path = setting(
+        OPENSEARCH, FOLDER, lambda: platformdirs.user_cache_path("whorl") / "opensearch",
+        "where the jars of a local OpenSearch or Elasticsearch are kept", shown="in your cache folder",
+    )  # fmt: skip
+
     max_file_bytes: int = setting(
-        FILES, "max_file_bytes", integer(1_000_000, 1_000_000_000), FileLimits().file_bytes,
+        FILES, integer(1_000_000, 1_000_000_000), FileLimits().file_bytes,
         "bytes in a file, except JSON lines; a larger file is reported and not read",
     )  # fmt: skip
     max_file_text: int = setting(
-        FILES, "max_file_text", integer(1, 1_000_000_000), FileLimits().text_characters,
+        FILES, integer(1, 1_000_000_000), FileLimits().text_characters,
         "characters of text in a file that is not plain text; a file with more is not read",
     )  # fmt: skip
     file_timeout_seconds: float = setting(
-        FILES, "file_timeout", SECONDS, FileLimits().seconds, "how long reading a file that is not plain text may take"
-    )
+        FILES, SECONDS, FileLimits().seconds, "how long reading a file that is not plain text may take",
+        key="file_timeout",
+    )  # fmt: skip
     file_memory_bytes: int = setting(
-        FILES, "file_memory_bytes", integer(200_000_000, 64_000_000_000), FileLimits().memory_bytes,
+        FILES, integer(200_000_000, 64_000_000_000), FileLimits().memory_bytes,
         "memory of a process that reads such files; an archive such as DOCX must not unpack to more ([more](files.md))",
     )  # fmt: skip
 
     listen: tuple[str, int] = setting(
-        SERVICE, "listen", ADDRESS, ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 means any free port"
+        SERVICE, ADDRESS, ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 means any free port"
     )
     workers: int = setting(
-        SERVICE, "workers", integer(1, 64), 1,
+        SERVICE, integer(1, 64), 1,
         "processes that answer requests; more than one use several cores ([more](operations.md))",
     )  # fmt: skip
     api_keys: tuple[str, ...] = setting(
-        SERVICE, "api_key", texts("a key"), (),
-        "accepted as `Authorization: Bearer KEY`; give two at once to replace one",
-        is_secret=True,
+        SERVICE, texts("a key"), (), "accepted as `Authorization: Bearer KEY`; give two at once to replace one",
+        key="api_key", is_secret=True,
     )  # fmt: skip
     user: str | None = setting(
-        SERVICE, "user", text("a name without a colon, together with a password"), None,
+        SERVICE, text("a name without a colon, together with a password"), None,
         "the user for basic authentication and for tickets ([Alfresco's clients](alfresco.md))",
     )  # fmt: skip
     password: str | None = setting(
-        SERVICE, "password", text("a password, together with a user"), None, "that user's password", is_secret=True
+        SERVICE, text("a password, together with a user"), None, "that user's password", is_secret=True
     )
     is_open: bool = setting(
-        SERVICE, "open", FLAG, False, "accept requests from other machines without a key or password"
+        SERVICE, FLAG, False, "accept requests from other machines without a key or password", key="open"
     )
     is_read_only: bool = setting(
-        SERVICE, "read_only", FLAG, False, "refuse to store or delete documents, also on the page"
+        SERVICE, FLAG, False, "refuse to store or delete documents, also on the page", key="read_only"
     )
     allowed_hosts: tuple[str, ...] = setting(
-        SERVICE, "allowed_hosts", texts("a host name"), (),
+        SERVICE, texts("a host name"), (),
         "host names that an open service answers to, besides localhost, its addresses and the host it listens on; "
         "pages of these hosts may use any service; `*` for any name",
     )  # fmt: skip
     allowed_origins: tuple[str, ...] = setting(
-        SERVICE, "allowed_origins", texts("an origin such as https://app.example.org"), (),
+        SERVICE, texts("an origin such as https://app.example.org"), (),
         "origins whose pages may use the service from a browser (CORS)",
     )  # fmt: skip
     shutdown_timeout_seconds: float = setting(
-        SERVICE, "shutdown_timeout", SECONDS, 30.0,
-        "how long the service may take to finish accepted requests when it is told to stop",
+        SERVICE, SECONDS, 30.0, "how long the service may take to finish accepted requests when it is told to stop",
+        key="shutdown_timeout",
     )  # fmt: skip
 
     max_search_bytes: int = setting(
-        REQUEST, "max_search_bytes", integer(1, 1_000_000_000), 4_000_000,
+        REQUEST, integer(1, 1_000_000_000), 4_000_000,
         "bytes in any other body, such as a search with its source; more is 413",
     )  # fmt: skip
     max_text_bytes: int = setting(
-        REQUEST, "max_text_bytes", integer(1, 1_000_000_000), 64_000_000,
+        REQUEST, integer(1, 1_000_000_000), 64_000_000,
         "bytes in a body that brings a text or a file: to compare, to find similar documents or sources for, to "
         "verify, or to read; more is 413",
     )  # fmt: skip
     max_line_bytes: int = setting(
-        REQUEST, "max_line_bytes", integer(1, 1_000_000_000), 64_000_000,
+        REQUEST, integer(1, 1_000_000_000), 64_000_000,
         "bytes in one document that is sent to be stored; only a longer one is refused, and there may be any number",
     )  # fmt: skip
     max_query_length: int = setting(
-        REQUEST, "max_query_length", integer(1, MAX_LENGTH), DEFAULT_LENGTH, "characters of a query; more is 400"
+        REQUEST, integer(1, MAX_LENGTH), DEFAULT_LENGTH, "characters of a query; more is 400"
     )
-    max_query_depth: int = setting(
-        REQUEST, "max_query_depth", integer(1, ast.MAX_DEPTH), ast.MAX_DEPTH, "levels of a query; more is 400"
-    )
+    max_query_depth: int = setting(REQUEST, integer(1, ast.MAX_DEPTH), ast.MAX_DEPTH, "levels of a query; more is 400")
     max_query_clauses: int = setting(
-        REQUEST, "max_query_clauses", integer(1, MAX_CLAUSES), DEFAULT_CLAUSES,
-        "words, phrases and fingerprints of a query; more is 400",
-    )  # fmt: skip
-    max_rows: int = setting(
-        REQUEST, "max_rows", integer(_LEAST_MAX_ROWS, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400"
+        REQUEST, integer(1, MAX_CLAUSES), DEFAULT_CLAUSES, "words, phrases and fingerprints of a query; more is 400"
     )
+    max_rows: int = setting(REQUEST, integer(_LEAST_MAX_ROWS, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400")
     request_timeout_seconds: float = setting(
-        REQUEST, "request_timeout", SECONDS, 60.0,
+        REQUEST, SECONDS, 60.0,
         "how long a request may wait and run once its body has arrived; longer is 503. The body may take as long "
-        "again, then 408. For documents being sent, this only limits the wait for each part",
+        "again, then 408. For documents being sent, this only limits the wait for each part", key="request_timeout",
     )  # fmt: skip
     body_timeout_seconds: float = setting(
-        REQUEST, "body_timeout", SECONDS, 30.0,
+        REQUEST, SECONDS, 30.0,
         "how long a client may be silent in the middle of a body, and how far the body may fall behind 1,000 bytes a "
-        "second; then 408",
+        "second; then 408", key="body_timeout",
     )  # fmt: skip
 
     max_concurrent: int = setting(
-        TOGETHER, "max_concurrent", integer(1, 1_000), 32, "requests that are worked on at the same time; others wait"
+        TOGETHER, integer(1, 1_000), 32, "requests that are worked on at the same time; others wait"
     )
     max_uploads: int = setting(
-        TOGETHER, "max_uploads", integer(1, 1_000), 8,
+        TOGETHER, integer(1, 1_000), 8,
         "requests whose documents are stored at the same time; others wait, but not for those still being sent",
     )  # fmt: skip
-    max_waiting: int = setting(TOGETHER, "max_waiting", integer(0, 100_000), 256, "requests that wait; more get 503")
+    max_waiting: int = setting(TOGETHER, integer(0, 100_000), 256, "requests that wait; more get 503")
     max_per_client: int = setting(
-        TOGETHER, "max_per_client", integer(1, 100_000), 128,
+        TOGETHER, integer(1, 100_000), 128,
         "requests at the same time from one key or user, or from one address if the service is open; more get 429",
     )  # fmt: skip
 
@@ -554,7 +542,8 @@ def all_settings() -> tuple[Setting, ...]:
 
 
 def _settings_by_attribute() -> dict[str, Setting]:
-    return {attribute.name: attribute.metadata["setting"] for attribute in fields(Settings)}
+    declared = {attribute.name: attribute.metadata["setting"] for attribute in fields(Settings)}
+    return {name: about._replace(key=about.key or name) for name, about in declared.items()}
 
 
 def _require_known(environ: Mapping[str, str]) -> None:

@@ -169,7 +169,8 @@ class _RowGroup:
         new = [at for at in self._encoded if at not in known or not known[at].equals(columns[at].dictionary)]
         # Different dictionaries of a column are merged. This changes the order of the values, which has a meaning in
         # an ordered column, and adds values, so that short indices may overflow. In these cases, begin a new row group.
-        if any(at in known and not _is_mergeable(columns[at].type) for at in new):
+        kinds = [columns[at].type for at in new if at in known]
+        if any(kind.ordered or kind.index_type.bit_width < 32 for kind in kinds):
             self.write()
             new = self._encoded
         self._dictionaries.update({at: columns[at].dictionary for at in new})
@@ -191,10 +192,6 @@ class _RowGroup:
         self._writer.write_table(table)
         self._batches, self._bytes = [], 0
         self._dictionaries.clear()
-
-
-def _is_mergeable(kind: pa.DictionaryType) -> bool:
-    return not kind.ordered and kind.index_type.bit_width >= 32
 
 
 def _encode(indices: pa.Array, dictionary: pa.Array, kind: pa.DictionaryType) -> pa.DictionaryArray:

@@ -445,7 +445,7 @@ class _Lines:
 
     def begin_row(self) -> None:
         self._left = self._most
-        self.of_row.clear()
+        self.of_row = []
 
     def __iter__(self) -> Self:
         return self

@@ -78,9 +78,8 @@ def entry(
     if highlight:
         search["highlight"] = [{"field": name, "snippets": list(snippets)} for name, snippets in highlight]
     keys = {**node.basics(hit), "search": search}
-    optional = {name: value for name, value in node.extras().items() if name in {*include, *fields}}
-    wanted = {*fields, *include} if fields else keys.keys()
-    return {name: value for name, value in {**keys, **optional}.items() if name in wanted or name in optional}
+    wanted = {*include, *(fields or keys)}
+    return {name: value for name, value in {**keys, **node.extras()}.items() if name in wanted}
 
 
 def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str]) -> dict[str, Any]:
@@ -158,13 +157,9 @@ class _Node:
 
 
 def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
-    overlap: dict[str, Any] = {
-        "source": reference,
-        "sharedTokens": measured.shared_tokens,
-        "tokens": measured.source_tokens,
-    }
     estimated = {} if measured.estimate is None else values(measured.estimate)
-    return overlap | {name: estimated[name] for name in _ESTIMATED if name in estimated}
+    shares = {name: estimated[name] for name in _ESTIMATED if name in estimated}
+    return {"source": reference, "sharedTokens": measured.shared_tokens, "tokens": measured.source_tokens, **shares}
 
 
 def _first_present(spellings: tuple[str, ...], present: Collection[str], names: Mapping[str, str]) -> str:

@@ -133,14 +133,13 @@ class Metrics:
         )
         #: Counters. Each key is the attribute of a request's trace that is added to the counter.
         self._totals = {
-            "engine_requests": counter(
-                "whorl_engine_requests", "Requests to Solr or a cluster, repeated ones included."
-            ),
-            "engine_retries": counter(
-                "whorl_engine_retries", "Requests to Solr or a cluster that repeated one that failed."
-            ),
-            "verified": counter("whorl_candidates_verified", "Candidates compared by sketch or tokens."),
-            "stored": counter("whorl_documents_stored", "Documents stored."),
+            attribute: counter(f"whorl_{name}", meaning)
+            for attribute, name, meaning in (
+                ("engine_requests", "engine_requests", "Requests to Solr or a cluster, repeated ones included."),
+                ("engine_retries", "engine_retries", "Requests to Solr or a cluster that repeated one that failed."),
+                ("verified", "candidates_verified", "Candidates compared by sketch or tokens."),
+                ("stored", "documents_stored", "Documents stored."),
+            )
         }
         self._errors = counter("whorl_errors", "Requests that ended with an error, by its class.", ("error",))
         working = gauge_of("whorl_requests_working", "Requests that are being worked on.")
@@ -245,14 +244,13 @@ class RequestLog:
                 if status:
                     raise
                 trace.error = "CancelledError"
-                answer = failure(scope["path"], 503, "the service is being stopped; try again in a moment")
-                await answer(scope, receive, send_named)
+                stopping = "the service is being stopped; try again in a moment"
+                await failure(scope["path"], 503, stopping)(scope, receive, send_named)
             except Exception as error:
                 trace.error = type(error).__name__
                 _log.error("defect", exc_info=error, extra={"fields": {"id": request_id}})
                 if not status:
-                    answer = failure(scope["path"], 500, DEFECT)
-                    await answer(scope, receive, send_named)
+                    await failure(scope["path"], 500, DEFECT)(scope, receive, send_named)
             finally:
                 self._note(scope, status or _CLIENT_HAS_GONE, time.perf_counter() - began, trace)
 
@@ -262,15 +260,7 @@ class RequestLog:
         route = getattr(found, "path", "none")
         self._metrics.note(method, route, status, seconds, trace)
         figures = asdict(trace)
-        fields = {
-            "id": figures.pop("request_id"),
-            "method": method,
-            "route": route,
-            "status": status,
-            "seconds": round(seconds, 4),
-            **figures,
-            "engine_seconds": round(trace.engine_seconds, 4),
-        }
-        _log.info(
-            "request", extra={"fields": {name: value for name, value in fields.items() if value not in ("", None)}}
-        )
+        fields = {"id": figures.pop("request_id"), "method": method, "route": route, "status": status}
+        fields |= {"seconds": round(seconds, 4), **figures, "engine_seconds": round(trace.engine_seconds, 4)}
+        shown = {name: value for name, value in fields.items() if value not in ("", None)}
+        _log.info("request", extra={"fields": shown})

@@ -31,7 +31,7 @@ from whorl.service.bulk_upload import Report, Upload
 from whorl.service.responses import Failure, Json, failure_of, require_writable, response_type
 from whorl.service.route_paths import DOCUMENTS
 from whorl.service.routes.api_router import api_router
-from whorl.service.routes.request_models import Example, RequestBody, body_of, options_in
+from whorl.service.routes.request_models import Example, RequestBody, body_of, exactly_one, options_in
 from whorl.store import Store, ids_after
 
 #: Maximum number of words of the name filter; further words are ignored, with a warning.
@@ -117,12 +117,7 @@ class DeletionCounts(Deleted):
 class DeleteRequest(RequestBody):
     """Body of `POST /api/v1/delete`: ids, or a query."""
 
-    rule: ClassVar[dict[str, Any]] = {
-        "oneOf": [
-            {"required": ["ids"], "properties": {"ids": {"type": "array"}, "query": {"type": "null"}}},
-            {"required": ["query"], "properties": {"query": {"type": "string"}, "ids": {"type": "null"}}},
-        ]
-    }
+    rule = exactly_one(ids="array", query="string")
     example: ClassVar[Example] = {"query": "name:minutes", "dry_run": True}
 
     ids: list[str] | None = Field(None, max_length=MAX_ROWS)
@@ -298,11 +293,9 @@ def _name_query(typed: str, store: Store) -> str:
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
         # If the store indexes names only by their words, search for the words of the typed text.
-        is_whole = Kind.KEYWORD in by_kind["name"]
-        words = [(piece,)] if is_whole else words_of((piece,), profile)
-        in_name = (
-            [_join([_contains_text(word, "name") for word in words], ast.And)] if words and by_kind["name"] else []
-        )
+        words = [(piece,)] if Kind.KEYWORD in by_kind["name"] else words_of((piece,), profile)
+        has_names = words and by_kind["name"]
+        in_name = [_join([_contains_text(word, "name") for word in words], ast.And)] if has_names else []
         # Ids are case-sensitive, so also try the typed text in other cases.
         variants = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
         queries.append(_join([*in_name, *(_contains_text((text,), "id") for text in variants)], ast.Or))

@@ -27,7 +27,7 @@ from whorl.output.compare_documents import (
     read_texts,
 )
 from whorl.output.json_conversion import values
-from whorl.output.search import ExplainedQuery, MeasuredPage, make_measured_page
+from whorl.output.search import ExplainedQuery, MeasuredPage, find_and_measure
 from whorl.output.sources import AttributedText, report, sources_values
 from whorl.search.boilerplate import detector_for_comparison
 from whorl.search.highlighting import Snippet
@@ -122,9 +122,7 @@ def search_routes(store: Store) -> APIRouter:
         """
         options = options_in(request, SearchOperation)
         prepared = store.prepare(request.query, options, source=request.source)
-        page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
-        measured = prepared.measure_hits([hit.id for hit in page.hits])
-        return Json(values(make_measured_page(request.query, page, prepared.references, measured)))
+        return Json(values(find_and_measure(request.query, prepared, options)))
 
     @router.get("/explain", summary="Explain", response_model=response_type(ExplainedQuery))
     def explain_by_address(request: Annotated[ExplainParameters, Query()]) -> Json:

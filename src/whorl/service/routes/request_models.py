@@ -99,16 +99,19 @@ def _property(declared: OptionField) -> tuple[Any, Any]:
     return kind, Field(declared.default, alias=alias, description=option.help, examples=examples)
 
 
+def exactly_one(**types: str) -> dict[str, Any]:
+    """Return the JSON Schema of an object with exactly one of some properties, given the type of each."""
+
+    def properties(name: str) -> dict[str, Any]:
+        return {name: {"type": types[name]}, **{other: {"type": "null"} for other in types if other != name}}
+
+    return {"oneOf": [{"required": [name], "properties": properties(name)} for name in types]}
+
+
 class OneText(RequestBody):
     """A text, given either directly or by the id of a document."""
 
-    rule = {
-        "oneOf": [
-            {"required": ["id"], "properties": {"id": {"type": "string"}, "text": {"type": "null"}}},
-            {"required": ["text"], "properties": {"text": {"type": "string"}, "id": {"type": "null"}}},
-        ]
-    }
-
+    rule = exactly_one(id="string", text="string")
     forms: ClassVar[str] = '{"id": "a document"} or {"text": "the words"}'
 
     id: str | None = Field(None, examples=["lease"])
