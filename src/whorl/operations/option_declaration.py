@@ -65,9 +65,20 @@ class Option(NamedTuple):
     examples: tuple[Any, ...] = ()
 
 
-def option(default: _Value, help: str, metavar: str | None = None, **more: Any) -> _Value:  # noqa: A002 - as in `Option`
+def option(
+    help: str,  # noqa: A002 - as in `Option`
+    metavar: str | None = None,
+    *,
+    default: _Value = None,  # type: ignore[assignment]  # mypy infers the type from the field
+    **more: Any,
+) -> _Value:
     """Return a dataclass field that declares an option; see `Option`."""
     return field(default=default, metadata={"option": Option(help, metavar, **more)})
+
+
+def flag(help: str, **more: Any) -> bool:  # noqa: A002 - as in `Option`
+    """Return a dataclass field that declares an option which is False by default."""
+    return option(help, default=False, **more)
 
 
 class OptionField(NamedTuple):

@@ -14,6 +14,7 @@ from whorl.operations.option_declaration import (
     Rows,
     Share,
     Start,
+    flag,
     only,
     option,
 )
@@ -35,21 +36,17 @@ class Columns:
     """Options for reading documents from files: the columns of rows, and whether to follow symbolic links."""
 
     text_column: str | None = option(
-        None,
         "The column, or key, with the texts in rows; doc.text names a nested one.  [default: text]",
         "COLUMN",
         absent=FILES,
     )
     id_column: str | None = option(
-        None,
         "The column with the ids; '' for none. Rows without an id get one from file and row.  [default: id, if any]",
         "COLUMN",
         absent=FILES,
     )
-    follow_links: bool = option(
-        False,
-        "Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.",
-        absent=FILES,
+    follow_links: bool = flag(
+        "Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.", absent=FILES
     )
 
 
@@ -57,8 +54,8 @@ class Columns:
 class Paging:
     """Options that select a page of hits."""
 
-    rows: Rows = option(10, "Hits to show.")
-    start: Start = option(0, "Hits to skip.")
+    rows: Rows = option("Hits to show.", default=10)
+    start: Start = option("Hits to skip.", default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +63,6 @@ class Boilerplate:
     """Options that define common text: text in many documents of the store, or given texts."""
 
     common_above: str | None = option(
-        None,
         "Text in more documents of the store than this is common: a number (50) or a share (1%). Shows shares "
         "without it too.",
         "LINE",
@@ -74,7 +70,10 @@ class Boilerplate:
         examples=("1%",),
     )
     boilerplate: Annotated[tuple[str, ...], Bounds(max_length=100)] = option(
-        (), "Texts that are common.", "FILE", cli_help="Text in this file is common; can be given several times."
+        "Texts that are common.",
+        "FILE",
+        default=(),
+        cli_help="Text in this file is common; can be given several times.",
     )
 
 
@@ -82,8 +81,7 @@ class Boilerplate:
 class IgnorableBoilerplate(Boilerplate):
     """Options that define common text, and say whether it is ignored."""
 
-    ignore_common: bool = option(
-        False,
+    ignore_common: bool = flag(
         "Count only what is not common, by default with 1% as the limit.",
         cli_help="Count only what is not common, by default with --common-above 1%.",
     )
@@ -109,20 +107,22 @@ class SimilarOperation(Paging, IgnorableBoilerplate):
     """Find the documents that share content with a document or a text."""
 
     metric: SimilarMetric = option(
-        "containment",
         f"What the threshold is a share of: {describe_metrics(SIMILAR_METRICS, 'the source', 'the document found')}.",
+        default="containment",
     )
-    threshold: Share = option(10, "The smallest share of a hit, in percent; up to 1 as a fraction.", "PERCENT")
+    threshold: Share = option("The smallest share of a hit, in percent; up to 1 as a fraction.", "PERCENT", default=10)
     recall: Share = option(
-        95, "How many of 100 documents just at the threshold to find, in percent; up to 1 as a fraction.", "PERCENT"
+        "How many of 100 documents just at the threshold to find, in percent; up to 1 as a fraction.",
+        "PERCENT",
+        default=95,
     )
-    exact: bool = option(False, "Compare the whole texts of the hits shown, not their sketches.")
+    exact: bool = flag("Compare the whole texts of the hits shown, not their sketches.")
     filter: str | None = option(
-        None, "Only documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("name:lease OR rent",)
+        "Only documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("name:lease OR rent",)
     )
     plan: Literal["calibrated", "stock"] = option(
-        "calibrated",
         "stock is FINGERPRINT:ID_threshold_recall, as in Alfresco and Solr.",
+        default="calibrated",
         absent=only("cli", because="a search with that FINGERPRINT has its own answer"),
     )
 
@@ -132,16 +132,16 @@ class ExplainOperation(Paging, IgnorableBoilerplate):
     """Explain a query without searching."""
 
     plan: QueryPlan = option(
-        "stock", "What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds."
+        "What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds.",
+        default="stock",
     )
     metric: SimilarMetric = option(
-        "jaccard", "What the overlap of a calibrated FINGERPRINT is a share of, as for 'whorl similar'."
+        "What the overlap of a calibrated FINGERPRINT is a share of, as for 'whorl similar'.", default="jaccard"
     )
     afts: Reading = option(
-        "lenient", "How the query is read: as its author probably means it, or exactly as Alfresco reads it."
+        "How the query is read: as its author probably means it, or exactly as Alfresco reads it.", default="lenient"
     )
     filter: str | None = option(
-        None,
         "Only documents that this query matches; it does not score.",
         "QUERY",
         schema=QUERY_SCHEMA,
@@ -154,23 +154,21 @@ class SearchOperation(ExplainOperation):
     """Search with a query."""
 
     sort: str | None = option(
-        None,
         "Fields to sort by, separated by commas, each with asc (the default) or desc: 'cm:modified desc, name'. "
         "score is the score, the best first; @score is a field of that name.",
         "FIELDS",
         examples=("score, name",),
     )
-    collapse: bool = option(False, "Show only the best hit of each cluster that 'whorl duplicates --write-ids' wrote.")
+    collapse: bool = flag("Show only the best hit of each cluster that 'whorl duplicates --write-ids' wrote.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOperation(Boilerplate):
     """Count exactly what two texts share, and show the passages."""
 
-    rows: Rows = option(10, "Passages to show.", absent=ALL_RETURNED)
-    start: Start = option(0, "Passages to skip.", absent=ALL_RETURNED)
+    rows: Rows = option("Passages to show.", default=10, absent=ALL_RETURNED)
+    start: Start = option("Passages to skip.", default=0, absent=ALL_RETURNED)
     scheme: str | None = option(
-        None,
         "How texts are cut into shingles. Default: the store's.",
         "NAME",
         absent=only("cli", because="compares under the store's scheme"),
