@@ -23,7 +23,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.protocol import CandidatePage
 from whorl.engine.server_engine import MAX_CLAUSES
-from whorl.engine.solr import engine
+from whorl.engine.solr import document_fields
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
@@ -59,7 +59,7 @@ def test_a_batch_is_read_together(
         calls.append(len(texts))
         return fingerprint_texts.hash_texts(texts, *arguments, **more)
 
-    monkeypatch.setattr(engine, "hash_texts", counted)
+    monkeypatch.setattr(document_fields, "hash_texts", counted)
     store.index(DOCUMENTS, again=True, batch=40)
     assert calls == [40, len(DOCUMENTS) - 40]
     for document in stored(client):

@@ -31,8 +31,6 @@ from whorl.engine.solr.client import Json, SolrClient, escape_field_names, term_
 from whorl.engine.solr.document_fields import count_coverage
 from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import (
-    MINHASH,
-    TRUNCATE,
     Schema,
     SolrCollection,
     TokenSource,
@@ -58,7 +56,6 @@ from whorl.fingerprint.fingerprint_texts import sign
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
-_NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
 
 
 @guard_response
@@ -243,7 +240,7 @@ def _analysis(collection: SolrCollection) -> Iterator[Finding]:
         )
         return
     chain = minhash_chain(field_type)
-    minhash = find_filter(chain, MINHASH)
+    minhash = find_filter(chain, "minhash")
     if minhash is None:
         yield Finding.error(
             "wrong-analyzer",
@@ -251,7 +248,7 @@ def _analysis(collection: SolrCollection) -> Iterator[Finding]:
             _OUR_TYPE,
         )
         return
-    if find_filter(analyzer(field_type, "query").get("filters", []), MINHASH) is not None:
+    if find_filter(analyzer(field_type, "query").get("filters", []), "minhash") is not None:
         yield Finding.warning(
             "query-analyzer",
             f"{name!r} makes MinHash tokens at query time as well; whorl sends tokens that are not analysed, other "
@@ -267,7 +264,7 @@ def _analysis(collection: SolrCollection) -> Iterator[Finding]:
             _OUR_TYPE,
         )
     yield from _filters(collection, chain, minhash)
-    if find_filter(chain, TRUNCATE) is None:
+    if find_filter(chain, "truncate") is None:
         yield Finding.warning(
             "no-truncation",
             f"{name!r} keeps tokens of 128 bits; 64 find the same documents in half the index",
@@ -277,10 +274,10 @@ def _analysis(collection: SolrCollection) -> Iterator[Finding]:
 
 def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
     name = collection.names.minhash
-    normalizer = find_filter(chain, _NORMALIZER)
+    normalizer = find_filter(chain, "icunormalizer2")
     # The parameter is `name` in Solr 8, and `form` in later versions. Its default is nfkc_cf.
     forms = {normalizer.get(parameter, "nfkc_cf") for parameter in ("form", "name")} if normalizer else {None}
-    if not forms <= {"nfkc_cf", *_NORMALIZER}:
+    if not forms <= {"nfkc_cf", "icuNormalizer2"}:
         yield Finding.warning(
             "no-folding",
             f"{name!r} does not fold with nfkc_cf: capitals and ligatures make different fingerprints",

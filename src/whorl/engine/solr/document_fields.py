@@ -20,8 +20,17 @@ from typing import Any
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
-from whorl.engine.solr.field_definitions import SAMPLE, SAMPLE_MARK, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, scheme_value
-from whorl.engine.solr.inspect_collection import Schema, SolrCollection, field_use, names_in_use
+from whorl.engine.solr.field_definitions import (
+    PASSAGES,
+    SAMPLE,
+    SAMPLE_MARK,
+    SCHEME,
+    SIZE,
+    SKETCH,
+    WHOLE_PREFIXES,
+    scheme_value,
+)
+from whorl.engine.solr.inspect_collection import Schema, SolrCollection, field_use, kind_of, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     exists,
@@ -30,8 +39,10 @@ from whorl.engine.solr.request_body import (
     unmarked_sketches,
     without_sketch,
 )
-from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, encode_sketch
+from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, encode_sketch, passage_terms
 from whorl.errors import EngineResponseError
+from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
+from whorl.fingerprint.minhash.signature_and_tokens import signature_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue, text_of_value
@@ -43,34 +54,6 @@ from whorl.query.plan.fields_and_values import (
     format_date,
 )
 from whorl.query.plan.nodes import Kind, Value
-
-_KINDS = {
-    "TextField": Kind.TEXT,
-    "StrField": Kind.KEYWORD,
-    "UUIDField": Kind.KEYWORD,
-    "IntPointField": Kind.INTEGER,
-    "LongPointField": Kind.INTEGER,
-    "TrieIntField": Kind.INTEGER,
-    "TrieLongField": Kind.INTEGER,
-    "FloatPointField": Kind.FLOAT,
-    "DoublePointField": Kind.FLOAT,
-    "TrieFloatField": Kind.FLOAT,
-    "TrieDoubleField": Kind.FLOAT,
-    "DatePointField": Kind.DATE,
-    "TrieDateField": Kind.DATE,
-    "BoolField": Kind.BOOLEAN,
-    "SortableTextField": Kind.TEXT,
-}
-
-
-def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return the type of a field's values; None if the field is not searchable or has a type unknown to whorl."""
-    field_type = types.get(field["type"], {})
-    properties = {**field_type, **field}
-    # Solr's default for `indexed` is true.
-    if properties.get("indexed") is False and not properties.get("docValues"):
-        return None
-    return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])
 
 
 def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
@@ -133,8 +116,7 @@ def fields_of(
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
     for name in (*collection.schema.fields, *filter(is_dynamic, roles.values()), *(used or ())):
-        described = collection.schema.describe(name)
-        kind = None if described is None else kind_of(described, collection.schema.types)
+        kind = collection.schema.kind(name)
         if kind is not None and not _is_hidden(name, collection):
             known.setdefault(name, {})[kind] = name
     for name, kind, typed in _whole_value_fields(used or ()):
@@ -158,8 +140,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: SolrCollecti
     for name, kind, value in values:
         if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
             continue
-        described = collection.schema.describe(name)
-        declared = None if described is None else kind_of(described, collection.schema.types)
+        declared = collection.schema.kind(name)
         if declared in (None, Kind.TEXT) or (declared is Kind.KEYWORD and kind is not Kind.KEYWORD):
             fields.setdefault(f"{WHOLE_PREFIXES[kind]}{name}", []).append(_encode_value(kind, value))
     return fields
@@ -167,11 +148,8 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: SolrCollecti
 
 def as_typed(name: str, text: str, collection: SolrCollection) -> str:
     """Return a property's value as text for its field; for a date field, in Solr's date format."""
-    described = collection.schema.describe(name)
     moment = date_of(text)
-    if moment is not None and described is not None and kind_of(described, collection.schema.types) is Kind.DATE:
-        return format_date(moment)
-    return text
+    return text if moment is None or collection.schema.kind(name) is not Kind.DATE else format_date(moment)
 
 
 _READERS: Mapping[Kind, Callable[[str], PropertyValue]] = {
@@ -259,6 +237,30 @@ def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Js
     `stored_text` is the document's text, or None if Solr may return another text.
     """
     return {**searched_sketch_fields(sketch, scheme), SKETCH: encode_sketch(sketch, scheme, stored_text)}
+
+
+def fingerprint_fields(
+    texts: Sequence[str], collection: SolrCollection, *, with_tokens: bool = False, are_returned: bool = True
+) -> Iterator[Json]:
+    """For each text, yield the fingerprint fields that the collection has; None for a field without a value.
+
+    Args:
+        with_tokens: Include the MinHash tokens.
+        are_returned: Whether Solr returns the texts exactly as given.
+    """
+    schema, scheme, names = collection.schema, collection.scheme, collection.names
+    outputs = Outputs.MINIMA if with_tokens else Outputs(0)
+    outputs |= Outputs.HASHES if schema.has_sketches else Outputs(0)
+    outputs |= Outputs.WORDS if schema.passage_scheme else Outputs(0)
+    for text, hashed in zip(texts, hash_texts(texts, scheme, outputs, workers=1), strict=True):
+        fields: Json = {}
+        if with_tokens:
+            fields[names.minhash] = list(signature_of(hashed.minima, scheme, names.token_encoding).tokens)
+        if schema.has_sketches:
+            fields |= sketch_fields(hashed.sketch(SketchScheme()), scheme, text if are_returned else None)
+        if schema.passage_scheme:
+            fields[PASSAGES] = passage_terms(text, hashed.words, scheme, schema.passage_scheme)
+        yield fields
 
 
 def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:

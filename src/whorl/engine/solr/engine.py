@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
@@ -62,9 +62,9 @@ from whorl.engine.solr.document_fields import (
     fields_of_types,
     find_partial_properties,
     find_used_names,
+    fingerprint_fields,
     original_values,
     read_sketches,
-    sketch_fields,
     token_warnings,
     whole_values,
 )
@@ -86,14 +86,13 @@ from whorl.engine.solr.request_body import (
     without_tokens,
 )
 from whorl.engine.solr.update_documents import SolrLabels
-from whorl.engine.stored_fingerprints import finds_only_short, passage_terms
+from whorl.engine.stored_fingerprints import finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
-from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts, sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Signature,
     from_distinct,
     read_tokens,
-    signature_of,
     smallest_in_buckets,
 )
 from whorl.fingerprint.shingling import Scheme
@@ -154,8 +153,8 @@ class SolrEngine(ServerEngine):
         super().__init__(client.commit)
         self._client = client
         self._recent = LimitedCache[tuple[str, str], CachedSketch](_CACHED_SKETCHES)
-        #: Whether all words of a text are stop words in a field; the keys are (field, text).
-        self._stop_words = LimitedCache[tuple[str, str], bool](_STOP_WORDS)
+        #: Checks whether all words of a text are stop words in a field.
+        self._drops_all_words = lru_cache(_STOP_WORDS)(partial(drops_all_words, client))
         self._configured = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = self._until_refresh(
@@ -187,7 +186,11 @@ class SolrEngine(ServerEngine):
         if not replace:
             for (_, fields), version in zip(prepared, self._required_versions(distinct), strict=True):
                 fields.update(version)
-        fingerprints = self._fingerprint_fields([text for text, _ in prepared])
+        collection = self.collection
+        # Solr itself makes the tokens of a text field, but not of a string field.
+        with_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
+        texts, are_returned = [text for text, _ in prepared], collection.returns_texts_as_sent
+        fingerprints = fingerprint_fields(texts, collection, with_tokens=with_tokens, are_returned=are_returned)
         complete = ((len(text), fields | more) for (text, fields), more in zip(prepared, fingerprints, strict=True))
         portions = chunks(complete, itemgetter(0), BATCH_CHARACTERS, BATCH_SIZE)
         try:
@@ -205,9 +208,8 @@ class SolrEngine(ServerEngine):
         A new document must not exist, and a document with the same text must not have changed since. Without the field
         in the schema, Solr does not check this. Raise DocumentError if a document already has a different text.
         """
-        key, content = self.collection.names.key, self.collection.content
-        fields = [key, *filter(None, [content]), VERSION]
-        stored = {str(row[key]): row for row in self._fetch_latest(documents, fields)}
+        content = self.collection.content
+        stored = self._documents(documents, [*filter(None, [content]), VERSION], latest=True)
         for document in documents.values():
             row = stored.get(document.id)
             if row and (content is None or whole_text(row.get(content)) != document.text):
@@ -218,8 +220,7 @@ class SolrEngine(ServerEngine):
     def delete(self, ids: Collection[str], *, matching: BoundPlan | None = None) -> int:
         if matching is not None:
             return self._delete_matching(plan_among(matching, ids), len(ids))
-        key = self.collection.names.key
-        stored = [str(document[key]) for document in self._documents(ids, [key])]
+        stored = [*self._documents(ids, [])]
         if stored:
             self._require_one_collection()
             self._client.post("update", {"delete": stored}, commit="true")
@@ -230,12 +231,11 @@ class SolrEngine(ServerEngine):
 
         Without the field `_version_` or an update log, Solr does not notice such changes.
         """
-        names = self.collection.names
-        fields = [names.key, VERSION]
-        request = search_request(self._prepare_plan(plan), names, start=0, rows=rows)
+        key = self.collection.names.key
+        request = {**self._search_request(plan, start=0, rows=rows), "fields": escape_field_names([key, VERSION])}
         with explain_refusals(plan):
-            found = self._client.select({**request, "fields": escape_field_names(fields)}).documents
-        remaining = versions = {str(row[names.key]): row.get(VERSION) for row in found}
+            found = self._client.select(request).documents
+        remaining = versions = {str(row[key]): row.get(VERSION) for row in found}
         if not found:
             return 0
         self._require_one_collection()
@@ -248,12 +248,10 @@ class SolrEngine(ServerEngine):
                 # Solr ends the request at the first document with another version.
                 if error.status != 409:
                     raise
-                latest = self._fetch_latest(list(remaining), fields)
-                current = {str(row[names.key]): row.get(VERSION) for row in latest}
+                latest = self._documents(list(remaining), [VERSION], latest=True)
+                current = {document_id: row.get(VERSION) for document_id, row in latest.items()}
                 changed |= {document_id for document_id in current if current[document_id] != versions[document_id]}
-                unchanged = {
-                    document_id: version for document_id, version in current.items() if document_id not in changed
-                }
+                unchanged = {document_id: current[document_id] for document_id in current.keys() - changed}
                 if len(unchanged) == len(remaining):
                     raise
                 remaining = unchanged
@@ -263,16 +261,12 @@ class SolrEngine(ServerEngine):
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         if DIGEST not in self.collection.schema.fields:
             return {}
-        key = self.collection.names.key
-        documents = (self._documents if of_texts else self._fetch_latest)(ids, [key, DIGEST])
-        return {str(document[key]): document[DIGEST] for document in documents if DIGEST in document}
+        documents = self._documents(ids, [DIGEST], latest=not of_texts)
+        return {document_id: row[DIGEST] for document_id, row in documents.items() if DIGEST in row}
 
     @property
     def labels(self) -> SolrLabels:
-        def request(plan: BoundPlan) -> Json:
-            return search_request(self._prepare_plan(plan), self.collection.names, start=0, rows=0)
-
-        return SolrLabels(self._client, self._collection, request)
+        return SolrLabels(self._client, self._collection, partial(self._search_request, start=0, rows=0))
 
     def count(self) -> int:
         return self._client.count(EVERYTHING)
@@ -337,9 +331,9 @@ class SolrEngine(ServerEngine):
 
     def _fetch_fields(self, ids: Collection[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
         """Yield the id and the name of each document, and the document with the requested fields."""
-        names = self.collection.names
-        for document in self._documents(ids, [*filter(None, [names.key, names.name]), *fields]):
-            yield str(document[names.key]), first_text(document.get(names.name or "")), document
+        name = self.collection.names.name
+        for document_id, document in self._documents(ids, [*filter(None, [name]), *fields]).items():
+            yield document_id, first_text(document.get(name or "")), document
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         prepared = self._prepare_plan(plan)
@@ -390,14 +384,11 @@ class SolrEngine(ServerEngine):
 
     def is_current(self, cached_sketch: CachedSketch, candidates: Candidates) -> bool:
         known = candidates.versions if isinstance(candidates, CandidatePage) else {}
-        if cached_sketch.document_id not in known:
-            # The source is not on the page, because of a filter or many copies, so fetch its version.
-            known = self._versions(self._documents([cached_sketch.document_id], [self.collection.names.key, VERSION]))
-        return known.get(cached_sketch.document_id) == cached_sketch.version
-
-    def _versions(self, documents: Sequence[Json]) -> dict[str, int]:
-        key = self.collection.names.key
-        return {str(row[key]): row[VERSION] for row in documents if isinstance(row.get(VERSION), int)}
+        document_id, version = cached_sketch.document_id, cached_sketch.version
+        if document_id in known:
+            return known[document_id] == version
+        # The source is not on the page, because of a filter or many copies, so fetch its version.
+        return self._documents([document_id], [VERSION]).get(document_id, {}).get(VERSION) == version
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
         key, fetch = self.collection.names.key, partial(self._fetch_tokens, with_text=any(needs_order.values()))
@@ -432,8 +423,7 @@ class SolrEngine(ServerEngine):
         return self._client.counts([f"{{!term f={PASSAGES} cache=false v={term}}}" for term in terms])
 
     def _match_terms(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> TermMatches:
-        key = self.collection.names.key
-        body = search_request(self._prepare_plan(plan), self.collection.names, start=0, rows=rows)
+        key, body = self.collection.names.key, self._search_request(plan, start=0, rows=rows)
         # Request computed fields. Each is a sum of powers of two, one power for each term that the document has.
         body["fields"] = escape_field_names([key])
         for at, batch in enumerate(batches(terms, _BITS)):
@@ -462,20 +452,17 @@ class SolrEngine(ServerEngine):
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         if not self.collection.schema.has_sketches:
             return {}
-        key = self.collection.names.key
-        documents = self._documents(ids, [key, SKETCH, SCHEME])
-        sketches = zip(documents, self._sketches(documents), strict=True)
-        return {str(document[key]): sketch for document, sketch in sketches if sketch is not None}
+        documents = self._documents(ids, [SKETCH, SCHEME])
+        sketches = zip(documents, self._sketches([*documents.values()]), strict=True)
+        return {document_id: sketch for document_id, sketch in sketches if sketch is not None}
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         if not self.collection.schema.has_sketches:
             return {}
-        key, scheme = self.collection.names.key, self.collection.sketch_schemes
-        documents = self._documents(ids, [key, SIZE, SCHEME])
         return {
-            str(document[key]): whole_number(document[SIZE])
-            for document in documents
-            if first_text(document.get(SCHEME)) == scheme
+            document_id: whole_number(row[SIZE])
+            for document_id, row in self._documents(ids, [SIZE, SCHEME]).items()
+            if first_text(row.get(SCHEME)) == self.collection.sketch_schemes
         }
 
     def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
@@ -509,7 +496,8 @@ class SolrEngine(ServerEngine):
         sizes = (whole_number(row[SIZE]) if first_text(row.get(SCHEME)) == scheme else 0 for row in counted)
         sketches = [None] * len(documents) if is_counted else self._sketches(documents)
         hits = tuple(zip(self._hits(documents), sketches, strict=True))
-        return CandidatePage(selected.total, hits, prepared.warnings, self._versions(documents), tuple(sizes))
+        versions = {str(row[names.key]): row[VERSION] for row in documents if isinstance(row.get(VERSION), int)}
+        return CandidatePage(selected.total, hits, prepared.warnings, versions, tuple(sizes))
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         request = facets_request(self._prepare_plan(plan), facets, self.collection.names, self._prepare_plan)
@@ -517,8 +505,11 @@ class SolrEngine(ServerEngine):
             return read_facets(facets, self._client.select(request).facets)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
-        body = search_request(self._prepare_plan(plan), self.collection.names, start=start, rows=rows)
+        body = self._search_request(plan, start=start, rows=rows)
         return {"method": "POST", "url": f"{self._client.url}/select", "json": body}
+
+    def _search_request(self, plan: BoundPlan, *, start: int, rows: int) -> Json:
+        return search_request(self._prepare_plan(plan), self.collection.names, start=start, rows=rows)
 
     def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
         signatures: dict[str, Signature] = {}
@@ -552,9 +543,8 @@ class SolrEngine(ServerEngine):
                 f"{self._client.url} gives no texts back: {self._configured.content!r} is not a stored field; where "
                 "the texts are in another, name that in whorl.toml: [fields] content"
             )
-        key = collection.names.key
-        documents = self._documents(ids, [key, collection.content])
-        texts = {str(document[key]): whole_text(document.get(collection.content)) for document in documents}
+        documents = self._documents(ids, [collection.content]).items()
+        texts = {document_id: whole_text(row.get(collection.content)) for document_id, row in documents}
         return {document_id: text for document_id, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
@@ -651,8 +641,8 @@ class SolrEngine(ServerEngine):
             return None
         text = document.get(collection.content)
         if text is None:
-            stored = self._documents([str(document[collection.names.key])], [collection.content])
-            text = stored[0].get(collection.content) if stored else None
+            document_id = str(document[collection.names.key])
+            text = self._documents([document_id], [collection.content]).get(document_id, {}).get(collection.content)
         made = sign(whole_text(text), collection.scheme, collection.names.token_encoding)
         return made if set(made.tokens) == indexed.keys() else None
 
@@ -663,42 +653,18 @@ class SolrEngine(ServerEngine):
             (field, value) for field, value in fields if field is not None and _can_hold(field, value, self.collection)
         ]
 
-    def _documents(self, ids: Collection[str], fields: list[str]) -> list[Json]:
-        """Return the searchable documents with the given ids, each with the requested fields."""
-        key = self.collection.names.key
-        requests = (documents_request({key: batch}, fields) for batch in batches(ids, _FETCHED_AT_ONCE))
-        return [document for request in requests for document in self._client.select(request).documents]
+    def _documents(self, ids: Collection[str], fields: Iterable[str], *, latest: bool = False) -> dict[str, Json]:
+        """Return documents, keyed by id, each with the requested fields.
 
-    def _fetch_latest(self, ids: Collection[str], fields: list[str]) -> list[Json]:
-        """Return the latest versions of documents, even if they are not searchable yet, each with some fields."""
-        requests = (realtime_get_request(batch, fields) for batch in batches(ids, _FETCHED_AT_ONCE))
-        return [document for request in requests for document in self._client.select(request, "get").documents]
-
-    def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
-        """For each text, yield the fingerprint fields that Solr does not fill itself."""
-        collection = self.collection
-        # Solr itself makes the tokens of a text field, but not of a string field.
-        wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
-        outputs = Outputs.MINIMA if wants_tokens else Outputs(0)
-        if collection.schema.has_sketches:
-            outputs |= Outputs.HASHES
-        if collection.schema.passage_scheme:
-            outputs |= Outputs.WORDS
-        if not outputs:
-            yield from ({} for _ in texts)
-            return
-        for text, fingerprints in zip(texts, hash_texts(texts, collection.scheme, outputs, workers=1), strict=True):
-            fields: Json = {}
-            if wants_tokens:
-                signature = signature_of(fingerprints.minima, collection.scheme, collection.names.token_encoding)
-                fields[collection.names.minhash] = list(signature.tokens)
-            if collection.schema.has_sketches:
-                sketch = fingerprints.sketch(SketchScheme())
-                of_sketch = sketch_fields(sketch, collection.scheme, text if collection.returns_texts_as_sent else None)
-                fields |= {name: value for name, value in of_sketch.items() if value is not None}
-            if scheme := collection.schema.passage_scheme:
-                fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, scheme)
-            yield fields
+        By default, return their searchable versions; with `latest`, versions that may not be searchable yet.
+        """
+        key, documents = self.collection.names.key, dict[str, Json]()
+        wanted = [*dict.fromkeys([key, *fields])]
+        for batch in batches(ids, _FETCHED_AT_ONCE):
+            body = realtime_get_request(batch, wanted) if latest else documents_request({key: batch}, wanted)
+            selected = self._client.select(body, "get" if latest else "select")
+            documents |= {str(document[key]): document for document in selected.documents}
+        return documents
 
     def _solr_document(self, document: Document) -> dict[str, Any]:
         """Return the fields to send for a document, except fingerprints; raise an error if the schema lacks a field."""
@@ -763,11 +729,7 @@ class SolrEngine(ServerEngine):
         for field in self.collection.names.text if node.field is None else (node.field,):
             if not self.collection.schema.has_stop_words(field):
                 continue
-            known = self._stop_words.get((field, node.text))
-            if known is None:
-                known = drops_all_words(self._client, field, node.text)
-                self._stop_words.put((field, node.text), known)
-            if known:
+            if self._drops_all_words(field, node.text):
                 warnings.append(f"{node.text!r} has only stop words of the field {field!r}, and so is left out")
                 return True
         return False

@@ -28,14 +28,9 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 from whorl.query.plan.fields_and_values import LARGEST_INTEGER
+from whorl.query.plan.nodes import Kind
 
-#: Names of three filters in schemas. Each tuple has the short name in Solr 9, then the class names in older schemas.
-MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
-_SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
-TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
-_FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
-#: Tokenizers whose tokens are the words of a text, and filters that cut, join or drop words. The names are in lower
-#: case, and lack the ending of the class name, such as `FilterFactory`.
+#: Tokenizers whose tokens are the words of a text, and filters that cut, join or drop words (see `_component_name`).
 _WORD_TOKENIZERS = frozenset(
     {"standard", "icu", "classic", "uax29urlemail", "thai", "japanese", "korean", "hmmchinese"}
 )
@@ -58,6 +53,28 @@ class TokenSource(Enum):
     TERM_VECTORS = "term vectors"
     DOC_VALUES = "a token field with docValues"
     TEXT = "the stored text, fingerprinted here"
+
+
+#: Solr's classes of fields for each type of values; all names end in `Field`.
+_CLASSES = {
+    Kind.TEXT: "Text SortableText",
+    Kind.KEYWORD: "Str UUID",
+    Kind.INTEGER: "IntPoint LongPoint TrieInt TrieLong",
+    Kind.FLOAT: "FloatPoint DoublePoint TrieFloat TrieDouble",
+    Kind.DATE: "DatePoint TrieDate",
+    Kind.BOOLEAN: "Bool",
+}
+_KINDS = {f"{name}Field": kind for kind, names in _CLASSES.items() for name in names.split()}
+
+
+def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
+    """Return the type of a field's values; None if the field is not searchable or has a type unknown to whorl."""
+    field_type = types.get(field["type"], {})
+    properties = {**field_type, **field}
+    # Solr's default for `indexed` is true.
+    if properties.get("indexed") is False and not properties.get("docValues"):
+        return None
+    return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +102,26 @@ class Schema:
         fitting = [pattern for pattern in self.dynamic if pattern != without and fnmatch.fnmatchcase(name, pattern)]
         return self.dynamic[max(fitting, key=len)] if fitting else None
 
+    def type_of(self, name: str) -> Json:
+        """Return the definition of a field's type; {} if there is no such field."""
+        field = self.describe(name)
+        return self.types.get(field["type"], {}) if field else {}
+
+    def kind(self, name: str) -> Kind | None:
+        """Return the type of a field's values; None if the field is missing, not searchable, or of an unknown type."""
+        field = self.describe(name)
+        return kind_of(field, self.types) if field else None
+
     def largest_integer(self, name: str) -> int | None:
         """Return the largest value that an integer field can hold; None if the field has no integers."""
-        described = self.describe(name) or {}
-        kind = str(self.types.get(str(described.get("type")), {}).get("class", "")).rpartition(".")[2]
-        if kind in ("IntPointField", "TrieIntField"):
+        class_name = str(self.type_of(name).get("class", "")).rpartition(".")[2]
+        if class_name in ("IntPointField", "TrieIntField"):
             return (1 << 31) - 1
-        return LARGEST_INTEGER if kind in ("LongPointField", "TrieLongField") else None
+        return LARGEST_INTEGER if class_name in ("LongPointField", "TrieLongField") else None
 
     def is_text(self, name: str) -> bool:
         """Check whether a field's values are split into words."""
-        field = self.describe(name)
-        return field is not None and "TextField" in self.types[field["type"]]["class"]
+        return "TextField" in self.type_of(name).get("class", "")
 
     def word_field(self, content: str) -> str | None:
         """Return the field with the indexed words of a text field; None if no field has them.
@@ -117,17 +142,13 @@ class Schema:
         )
 
     def _has_words(self, name: str) -> bool:
-        field = self.describe(name)
-        if field is None or "*" in name or not self.is_text(name) or not field.get("indexed", True):
-            return False
-        return not minhash_chain(self.types[field["type"]]) and not field.get("omitTermFreqAndPositions")
+        field = self.describe(name) or {}
+        is_indexed = field.get("indexed", True) and not field.get("omitTermFreqAndPositions")
+        return bool(is_indexed and "*" not in name and self.is_text(name) and not minhash_chain(self.type_of(name)))
 
     def altered_words(self, name: str) -> str:
         """Return the tokenizer or filter that makes other tokens than words in a field's index analysis, or ""."""
-        field = self.describe(name)
-        if field is None:
-            return ""
-        analysis = analyzer(self.types[field["type"]], "index")
+        analysis = analyzer(self.type_of(name), "index")
         tokenizer = _component_name(analysis.get("tokenizer", {}))
         if tokenizer and tokenizer not in _WORD_TOKENIZERS:
             return f"the tokenizer {tokenizer!r}"
@@ -136,14 +157,12 @@ class Schema:
 
     def has_stop_words(self, name: str) -> bool:
         """Check whether the analysis of queries for a field drops stop words."""
-        field = self.describe(name)
-        filters = [] if field is None else analyzer(self.types[field["type"]], "query").get("filters", [])
+        filters = analyzer(self.type_of(name), "query").get("filters", [])
         return any(_component_name(options) in ("stop", "managedstop", "suggeststop") for options in filters)
 
     def splits_names(self, name: str) -> bool:
         """Check whether a field's analysis also splits words at `_` and `.`."""
-        field = self.describe(name)
-        filters = [] if field is None else analyzer(self.types[field["type"]], "index").get("charFilters", [])
+        filters = analyzer(self.type_of(name), "index").get("charFilters", [])
         return any(options.get("pattern") == SPLIT_PATTERN for options in filters)
 
     def is_stored(self, name: str | None) -> bool:
@@ -354,10 +373,9 @@ def find_stored_texts(client: SolrClient, schema: Schema, names: FieldNames) -> 
 
 
 def _is_stored_text(name: str, schema: Schema) -> bool:
-    field = schema.describe(name)
-    if field is None or name.startswith(("whorl_", "_")) or not (schema.is_text(name) and schema.is_stored(name)):
+    if name.startswith(("whorl_", "_")) or not (schema.is_text(name) and schema.is_stored(name)):
         return False
-    return bool(field.get("indexed", True)) and not minhash_chain(schema.types[field["type"]])
+    return bool((schema.describe(name) or {}).get("indexed", True)) and not minhash_chain(schema.type_of(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,32 +429,31 @@ def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
 def minhash_chain(field_type: Json) -> list[Json]:
     """Return the filters of a field type's index analysis; an empty list if it makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
-    return filters if find_filter(filters, MINHASH) is not None else []
+    return filters if find_filter(filters, "minhash") is not None else []
 
 
 def _component_name(options: Json) -> str:
-    """Return the short name of a tokenizer or filter in lower case, for example `edgengram`."""
+    """Return the short name of a tokenizer or filter in lower case, without endings such as `FilterFactory`."""
+    # Prefer the class, because in Solr 8 a filter with a class may also have a parameter `name`.
     name = str(options.get("class") or options.get("name") or "").rpartition(".")[2]
     return re.sub(r"(?:tokenizer|(?:token)?filter)?(?:factory)?$", "", name.lower())
 
 
-def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
-    # Check class and name, because in Solr 8 a filter with a class may also have a parameter `name`.
-    return next(
-        (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
-    )
+def find_filter(filters: list[Json], name: str) -> Json | None:
+    """Return the first filter with a name (see `_component_name`)."""
+    return next((options for options in filters if _component_name(options) == name), None)
 
 
 def _is_usual(chain: list[Json]) -> bool:
     """Check whether an analysis makes tokens like whorl: shingles, then hashes, which may be truncated."""
-    shingle = find_filter(chain, _SHINGLE)
+    shingle = find_filter(chain, "shingle")
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
     words = (shingle.get("outputUnigrams", "true"), shingle.get("outputUnigramsIfNoShingles", "false"))
     if any(str(option).lower() == "true" for option in words):
         return False
-    kinds = [next((kind for kind in _FROM_SHINGLES if find_filter([options], kind)), None) for options in chain]
-    return kinds[chain.index(shingle) :] in ([_SHINGLE, MINHASH], [_SHINGLE, MINHASH, TRUNCATE])
+    following = [_component_name(options) for options in chain[chain.index(shingle) + 1 :]]
+    return following in (["minhash"], ["minhash", "truncate"])
 
 
 def find_vector_handler(config: Json) -> str | None:
@@ -472,7 +489,7 @@ def _token_sources(
 
 def _encoding(chain: list[Json]) -> TokenEncoding:
     """Return the encoding of the tokens that a filter chain makes; raise SchemaError for an unsupported length."""
-    truncate = find_filter(chain, TRUNCATE)
+    truncate = find_filter(chain, "truncate")
     if truncate is None:
         return TokenEncoding.UNITS_8
     if int(truncate.get("prefixLength", 5)) == 4:
@@ -495,7 +512,7 @@ def _detect_encoding(client: SolrClient, field: str) -> TokenEncoding:
 
 def _scheme(chain: list[Json], profile: str) -> Scheme:
     """Return the scheme of the tokens that a filter chain makes; raise SchemaError for an unsupported scheme."""
-    minhash, shingle = find_filter(chain, MINHASH), find_filter(chain, _SHINGLE)
+    minhash, shingle = find_filter(chain, "minhash"), find_filter(chain, "shingle")
     if minhash is None or shingle is None:
         return Scheme(profile=profile)
     smallest, largest = int(shingle.get("minShingleSize", 2)), int(shingle.get("maxShingleSize", 2))

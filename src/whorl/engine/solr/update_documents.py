@@ -25,10 +25,9 @@ from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.engine.solr.client import Json, SolrClient, escape_field_names, first_text, texts, whole_text
 from whorl.engine.solr.document_fields import (
-    kind_of,
+    fingerprint_fields,
     read_sketches,
     searched_sketch_fields,
-    sketch_fields,
 )
 from whorl.engine.solr.field_definitions import (
     PASSAGES,
@@ -52,7 +51,6 @@ from whorl.engine.solr.request_body import (
 from whorl.engine.stored_fingerprints import passage_terms
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.query.plan.nodes import BoundPlan, Kind
 
@@ -148,30 +146,23 @@ def _fill_safe(
 def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json]) -> BackfillReport:
     """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
     unreadable = _find_unreadable(client, collection, documents)
-    name, key = collection.sketch_schemes, collection.names.key
-    passages = collection.schema.passage_scheme
-    computed = [*SKETCH_FIELDS, *([PASSAGES] if passages else [])]
+    key, content = collection.names.key, collection.content or ""
     made, cleared, too_short, with_words = [], [], 0, list[str]()
-    content = collection.content or ""
     # Treat an empty text as a text, because queries cannot distinguish it from other texts.
-    texts = [whole_text(document[content]) if content in document else None for document in documents]
-    outputs = Outputs.HASHES | Outputs.WORDS if passages else Outputs.HASHES
-    hashes = hash_texts((text for text in texts if text is not None), collection.scheme, outputs, workers=1)
-    for document, text in zip(documents, texts, strict=True):
+    texts = [whole_text(document[content]) for document in documents if content in document]
+    computed = fingerprint_fields(texts, collection)
+    removed = dict.fromkeys([*SKETCH_FIELDS, *([PASSAGES] if collection.schema.passage_scheme else [])])
+    for document in documents:
         is_empty = first_text(document.get(SIZE)) == "0"
-        if text is not None:
-            fingerprints = next(hashes)
-            sketch = fingerprints.sketch(SketchScheme())
-            if is_empty and not sketch.size and first_text(document.get(SCHEME)) == name:
+        if content in document:
+            fields = next(computed)
+            if is_empty and not fields[SIZE] and first_text(document.get(SCHEME)) == fields[SCHEME]:
                 too_short += 1
                 continue
-            fields = sketch_fields(sketch, collection.scheme, text)
-            if passages:
-                fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, passages)
             made.append(update(collection, document, fields))
-            with_words += [str(document[key])] * bool(sketch.size)
+            with_words += [str(document[key])] * bool(fields[SIZE])
         elif is_empty and str(document[key]) not in unreadable:
-            cleared.append(update(collection, document, dict.fromkeys(computed)))
+            cleared.append(update(collection, document, removed))
     refused = [send_updates(client, updates, key) for updates in (made, cleared)]
     return BackfillReport(
         example=min(with_words, default=""),
@@ -404,7 +395,7 @@ class _Losses:
             sources = self._source_fields(destination)
             fields = [self._schema.describe(name) or {} for name in (destination, *sources)]
             if sources and all(field.get("stored") for field in fields):
-                is_text = all(kind_of(field, self._schema.types) in _TEXTS for field in fields)
+                is_text = all(self._schema.kind(name) in _TEXTS for name in (destination, *sources))
                 yield CopiedField(destination, sources, is_text)
 
     def _source_fields(self, destination: str) -> list[str]:
