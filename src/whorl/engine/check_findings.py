@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 
 class Severity(Enum):
@@ -29,28 +30,16 @@ class Finding:
     message: str
     remedy: str = ""
 
-    @classmethod
-    def error(cls, code: str, message: str, remedy: str = "") -> Finding:
-        return cls(Severity.ERROR, code, message, remedy)
-
-    @classmethod
-    def warning(cls, code: str, message: str, remedy: str = "") -> Finding:
-        return cls(Severity.WARNING, code, message, remedy)
-
-    @classmethod
-    def note(cls, code: str, message: str, remedy: str = "") -> Finding:
-        return cls(Severity.NOTE, code, message, remedy)
-
-    @classmethod
-    def ok(cls, code: str, message: str) -> Finding:
-        return cls(Severity.OK, code, message)
-
     def __str__(self) -> str:
         lines = f"{self.level.value:>7}  {self.message}"
         return f"{lines}\n         → {self.remedy}" if self.remedy else lines
 
     def as_json(self) -> dict[str, str]:
         return {"level": self.level.value, "code": self.code, "message": self.message, "remedy": self.remedy}
+
+
+error, ok = partial(Finding, Severity.ERROR), partial(Finding, Severity.OK)
+warning, note = partial(Finding, Severity.WARNING), partial(Finding, Severity.NOTE)
 
 
 def sort_findings(findings: list[Finding]) -> list[Finding]:
@@ -74,19 +63,19 @@ def is_tested(version: str, tested: Iterable[str]) -> bool:
 
 
 def untried_version_warning(server: str, tried: str, remedy: str) -> Finding:
-    return Finding.warning("untried-version", f"whorl is tested with {tried}, not with {server}", remedy)
+    return warning("untried-version", f"whorl is tested with {tried}, not with {server}", remedy)
 
 
 def unsplit_names_note(field: str, remedy: str) -> Finding:
     """Report that a field of document names does not split words at `_` and `.`."""
     message = f"the words of {field} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find"
-    return Finding.note("whole-names", message, remedy)
+    return note("whole-names", message, remedy)
 
 
 def missing_name_note(field: str, remedy: str) -> Finding:
-    return Finding.note("no-name", f"there is no stored field {field!r} to show beside an id", remedy)
+    return note("no-name", f"there is no stored field {field!r} to show beside an id", remedy)
 
 
 def missing_passages_warning(count: int, remedy: str) -> Finding:
     message = f"{count:,} documents have no passages, so 'whorl sources' finds none with certainty"
-    return Finding.warning("without-passages", message, remedy)
+    return warning("without-passages", message, remedy)

@@ -11,12 +11,16 @@ from functools import partial
 from whorl.engine.check_findings import (
     Finding,
     Severity,
+    error,
     is_tested,
     missing_name_note,
     missing_passages_warning,
+    note,
+    ok,
     sort_findings,
     unsplit_names_note,
     untried_version_warning,
+    warning,
 )
 from whorl.engine.configured_fields import (
     FieldNames,
@@ -64,11 +68,11 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     findings = list(_version(client.about()))
     try:
         mapping = client.mapping()
-    except SchemaError as error:
-        return sort_findings([*findings, Finding.error("several-indexes", str(error), "name the one to search")])
+    except SchemaError as cause:
+        return sort_findings([*findings, error("several-indexes", str(cause), "name the one to search")])
     if mapping is None:
         makes = f"'whorl opensearch init {client.store_url}' makes it, and so does the first 'whorl index'"
-        return sort_findings([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
+        return sort_findings([*findings, error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
     # If the index has none of whorl's fields, FINGERPRINT uses the tokens that the cluster makes.
@@ -96,7 +100,7 @@ def _version(about: Json) -> Iterator[Finding]:
     version = about.get("version", {})
     distribution, number = version.get("distribution", "elasticsearch"), str(version.get("number", "?"))
     name = _NAMES.get(distribution, distribution)
-    yield Finding.note("version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
+    yield note("version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
     if not is_tested(number, TESTED_VERSIONS.get(distribution, ())):
         tried = " and ".join(f"{_NAMES[server]} {', '.join(numbers)}" for server, numbers in TESTED_VERSIONS.items())
         yield untried_version_warning(f"{name} {number}", tried, "try it on a copy of some documents first")
@@ -105,84 +109,57 @@ def _version(about: Json) -> Iterator[Finding]:
 def _health(client: IndexClient) -> Iterator[Finding]:
     health = client.health()
     if health["status"] == "red":
-        yield Finding.error(
-            "red",
-            f"{health['unassigned_shards']} shards of the index are on no node: searches fail",
-            "GET _cluster/allocation/explain says why",
-        )
+        message = f"{health['unassigned_shards']} shards of the index are on no node: searches fail"
+        yield error("red", message, "GET _cluster/allocation/explain says why")
 
 
 def _fields(mapping: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
     missing = sorted(name for name in MAPPING if not field_definition(mapping, name))
     if missing:
-        yield Finding(
-            Severity.ERROR if is_needed else Severity.NOTE,
-            "missing-fields",
-            f"the mapping lacks {', '.join(missing)}",
-            init,
-        )
+        report = error if is_needed else note
+        yield report("missing-fields", f"the mapping lacks {', '.join(missing)}", init)
     if differing := list(definition_differences(mapping)):
-        yield Finding.error(
-            "other-fields",
-            f"fields of whorl's names are others: {'; '.join(differing)}",
-            "index the documents into a new index, made by 'whorl opensearch init'",
-        )
+        message = f"fields of whorl's names are others: {'; '.join(differing)}"
+        yield error("other-fields", message, "index the documents into a new index, made by 'whorl opensearch init'")
     if conflict := properties_conflict(mapping):
-        yield Finding.warning("other-properties", conflict)
+        yield warning("other-properties", conflict)
     if not missing and not differing:
-        yield Finding.ok("fields", "the index has all fields that are searched")
+        yield ok("fields", "the index has all fields that are searched")
         if not splits_names(mapping):
             yield unsplit_names_note("names", "index the documents into a new index")
 
 
 def _texts(texts: Sequence[TextField], init: str, names: FieldNames) -> Iterator[Finding]:
     if texts:
-        yield Finding.note("text-fields", f"texts are in {describe_fields(texts)}")
+        yield note("text-fields", f"texts are in {describe_fields(texts)}")
     if guess_text_field(texts, names):
-        yield Finding.warning("no-text", f"no document has a text in {names.content!r}, where whorl looks for it", init)
+        yield warning("no-text", f"no document has a text in {names.content!r}, where whorl looks for it", init)
 
 
 def _source(mapping: Json, names: FieldNames, *, is_needed: bool) -> Iterator[Finding]:
     if reason := missing_texts_reason(mapping, names.content):
-        yield Finding(
-            Severity.ERROR if is_needed else Severity.NOTE,
-            "no-source",
-            f"texts cannot be read again: {reason}",
-            "index the documents into a new index that keeps them",
-        )
+        report, remedy = error if is_needed else note, "index the documents into a new index that keeps them"
+        yield report("no-source", f"texts cannot be read again: {reason}", remedy)
     if has_own_fields_in_source(mapping):
-        yield Finding.note(
-            "kept-twice",
-            f"the source of a document keeps {OWN} a second time, at about twice the disk",
-            "only a new index can be told not to: let 'whorl opensearch init' make it, and reindex",
-        )
+        remedy = "only a new index can be told not to: let 'whorl opensearch init' make it, and reindex"
+        yield note("kept-twice", f"the source of a document keeps {OWN} a second time, at about twice the disk", remedy)
     if mapping.get("_routing", {}).get("required"):
-        yield Finding.error(
-            "routing",
-            "documents are found only by their own routing, which whorl does not know",
-            "index the documents into an index without it",
-        )
+        message = "documents are found only by their own routing, which whorl does not know"
+        yield error("routing", message, "index the documents into an index without it")
 
 
 def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
     limit = client.cluster_setting("indices.query.bool.max_clause_count")
     if limit is not None and int(limit) < MAX_CLAUSES:
-        yield Finding.warning(
-            "clause-limit",
-            f"the cluster takes {limit} clauses in a query, and queries are made for {MAX_CLAUSES:,}",
-            "raise indices.query.bool.max_clause_count",
-        )
+        message = f"the cluster takes {limit} clauses in a query, and queries are made for {MAX_CLAUSES:,}"
+        yield warning("clause-limit", message, "raise indices.query.bool.max_clause_count")
     window = settings.get("index.max_result_window")
     if window is not None and int(window) < RESULT_WINDOW:
-        yield Finding.warning(
-            "result-window", f"pages end at {window} hits: index.max_result_window", f"set it to {RESULT_WINDOW:,}"
-        )
+        message = f"pages end at {window} hits: index.max_result_window"
+        yield warning("result-window", message, f"set it to {RESULT_WINDOW:,}")
     if settings.get("index.translog.durability", "").lower() == "async":
-        yield Finding.warning(
-            "durability",
-            "a crash may lose documents that were acknowledged some seconds before",
-            "set index.translog.durability to request",
-        )
+        message = "a crash may lose documents that were acknowledged some seconds before"
+        yield warning("durability", message, "set index.translog.durability to request")
 
 
 def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterator[Finding]:
@@ -193,44 +170,36 @@ def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterato
     unread = client.count(missing_fields_query(passages=passages)) - without if passages else 0
     if total:
         message = f"{total - without:,} of {total:,} documents can be found by fingerprint"
-        yield Finding(Severity.OK if total > without else Severity.WARNING, "documents", message)
+        yield (ok if total > without else warning)("documents", message)
     if textless := without - with_text:
-        yield Finding.note(
-            "without-text", f"{textless:,} documents lack our fields, as they have no text: no search finds them"
-        )
+        message = f"{textless:,} documents lack our fields, as they have no text: no search finds them"
+        yield note("without-text", message)
     if with_text:
-        yield Finding.warning(
-            "without-fields",
+        message = (
             f"{with_text:,} documents lack our fields and are not found: indexed by others, or changed in part by "
-            "others",
-            f"whorl opensearch backfill {client.store_url}",
+            "others"
         )
+        yield warning("without-fields", message, f"whorl opensearch backfill {client.store_url}")
     if unread:
         yield missing_passages_warning(unread, f"whorl opensearch backfill {client.store_url}")
     if others:
-        yield Finding.warning(
-            "other-scheme",
-            f"{others:,} of them have fingerprints of another version of whorl",
-            f"whorl opensearch backfill {client.store_url}",
-        )
+        message = f"{others:,} of them have fingerprints of another version of whorl"
+        yield warning("other-scheme", message, f"whorl opensearch backfill {client.store_url}")
 
 
 def _scripts(client: IndexClient) -> Iterator[Finding]:
     by_name = sort_keys([Order("name", True, ((Kind.KEYWORD, "name"),))])
     try:
         client.hits({"query": {"exists": {"field": ID}}, "size": 1, "_source": False, "sort": by_name})
-    except EngineResponseError as error:
-        yield Finding.warning(
-            "no-scripts",
-            f"hits cannot be sorted by a field: {error.detail}",
-            "allow inline scripts (script.allowed_types), or order by score or id alone",
-        )
+    except EngineResponseError as cause:
+        remedy = "allow inline scripts (script.allowed_types), or order by score or id alone"
+        yield warning("no-scripts", f"hits cannot be sorted by a field: {cause.detail}", remedy)
 
 
 def _foreign_fields(client: IndexClient, fields: Sequence[MinHashField]) -> Iterator[Finding]:
     """Report unexpected properties of the cluster's MinHash fields."""
     for field in fields:
-        yield Finding.warning(
+        yield warning(
             "match-any",
             f"a `match` with a text on {field.name!r} finds whatever shares one token: all tokens have one position, "
             "which makes them synonyms, and minimum_should_match is ignored",
@@ -244,33 +213,31 @@ def _foreign_tokens(client: IndexClient, fields: Sequence[MinHashField], names: 
     try:
         field = choose_field(fields, names.minhash)
         tokens = probe_field(client, field) if field else None
-    except SchemaError as error:
-        yield Finding.error("own-tokens", str(error), "name another field, or add whorl's own (init, backfill)")
+    except SchemaError as cause:
+        yield error("own-tokens", str(cause), "name another field, or add whorl's own (init, backfill)")
         return
     if tokens is None:
         return
-    yield Finding.ok(
-        "own-tokens", f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})"
-    )
+    message = f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})"
+    yield ok("own-tokens", message)
     if not tokens.is_sorted:
-        yield Finding.warning(
+        yield warning(
             "no-id-order",
             "the cluster sorts nothing by _id: hits of one score are in the order of their ids within a page alone, "
             f"and pages end at {RESULT_WINDOW:,} hits",
             "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)",
         )
     if not tokens.is_made_by_whorl:
-        yield Finding.warning(
-            "other-words",
+        message = (
             f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf: the cluster is asked for "
-            "the tokens of texts that are given to whorl, and languages without blanks have others than elsewhere",
-            "add whorl's own fields (init, backfill), which need no plug-in",
+            "the tokens of texts that are given to whorl, and languages without blanks have others than elsewhere"
         )
+        yield warning("other-words", message, "add whorl's own fields (init, backfill), which need no plug-in")
 
 
 def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
     if not field.rotation:
-        yield Finding.note(
+        yield note(
             "no-rotation",
             f"{field.name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, "
             "and queries of others count each once",
@@ -280,9 +247,8 @@ def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
     except EngineError:
         return
     if made != meant:
-        yield Finding.warning(
-            "ignored-options",
+        message = (
             f"{field.name!r} makes {made:,} tokens of a long text where its filter says {meant:,}: OpenSearch before "
-            "pull request 15293 and Elasticsearch before 84753 ignore bucket_count and hash_set_size",
-            "the fingerprints change with an upgrade: index again then",
+            "pull request 15293 and Elasticsearch before 84753 ignore bucket_count and hash_set_size"
         )
+        yield warning("ignored-options", message, "the fingerprints change with an upgrade: index again then")

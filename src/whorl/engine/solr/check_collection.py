@@ -12,11 +12,15 @@ from itertools import chain
 from whorl.engine.check_findings import (
     Finding,
     Severity,
+    error,
     missing_name_note,
     missing_passages_warning,
+    note,
+    ok,
     sort_findings,
     unsplit_names_note,
     untried_version_warning,
+    warning,
 )
 from whorl.engine.configured_fields import (
     FieldNames,
@@ -64,8 +68,8 @@ def check(client: SolrClient, names: FieldNames) -> list[Finding]:
     version = read_version(client)
     try:
         version.require()
-    except SchemaError as error:
-        return [Finding.error("old-version", str(error), "use Solr 9")]
+    except SchemaError as cause:
+        return [error("old-version", str(cause), "use Solr 9")]
     schema = read_schema(client)
     text_fields = find_stored_texts(client, schema, names)
     likely = guess_name_field(names, schema.is_stored)
@@ -76,7 +80,7 @@ def check(client: SolrClient, names: FieldNames) -> list[Finding]:
         findings.append(untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy))
     if len(aliased := client.aliased_collections()) > 1:
         findings.append(
-            Finding.warning(
+            warning(
                 "alias",
                 f"the URL is an alias of {len(aliased)} collections, {format_names(aliased, 5)}: it can be searched, "
                 "but documents are indexed, deleted and given sketches in a collection",
@@ -91,8 +95,8 @@ def check(client: SolrClient, names: FieldNames) -> list[Finding]:
         findings.append(missing_name_note(names.name, init))
     try:
         collection = inspect(client, names)
-    except SchemaError as error:
-        findings.append(Finding.error("no-fingerprints", str(error), init))
+    except SchemaError as cause:
+        findings.append(error("no-fingerprints", str(cause), init))
     else:
         findings += [
             *(_minhash(client, collection, names) if collection.has_minhash else _no_minhash(client, collection)),
@@ -112,30 +116,28 @@ def _texts(
     """Report the fields with stored texts, and problems that prevent fingerprinting the texts."""
     name = names.content
     if text_fields:
-        yield Finding.note("text-fields", f"stored texts are in {describe_fields(text_fields)}")
+        yield note("text-fields", f"stored texts are in {describe_fields(text_fields)}")
     field = schema.describe(name) or {}
     is_counted = field.get("indexed", True) or not schema.is_stored(name)
     if is_counted and all(field.name != name for field in text_fields) and client.count(EVERYTHING):
         remedy = ""
         if guess_text_field(text_fields, names):
             remedy = init + (" --repair" if schema.is_set_up(names) else "")
-        yield Finding.warning(
-            "no-text",
+        message = (
             f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
-            "compared whole",
-            remedy,
+            "compared whole"
         )
+        yield warning("no-text", message, remedy)
     if schema.is_multivalued(name):
         minhash = schema.fields.get(names.minhash)
         if minhash is not None and name in schema.sources(names.minhash) and not minhash.get("multiValued"):
-            yield Finding.warning(
-                "one-value",
+            message = (
                 f"{name!r} can have several values and {names.minhash!r} takes one: Solr refuses documents that have "
-                "several",
-                f"whorl solr init {client.url} --repair",
+                "several"
             )
+            yield warning("one-value", message, f"whorl solr init {client.url} --repair")
         else:
-            yield Finding.note(
+            yield note(
                 "several-values",
                 f"{name!r} can have several values: whorl reads them as one text with one fingerprint, while Solr "
                 "indexes the tokens of each, so a document is also found by what it shares in one of them",
@@ -166,14 +168,14 @@ def _minhash(client: SolrClient, collection: SolrCollection, names: FieldNames) 
 def _token_source(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     name = collection.names.minhash
     known = "as its analysis of a text shows" if collection.profile_is_seen else "by its version"
-    yield Finding.ok(
+    yield ok(
         "version",
         f"Solr {collection.version.solr}, Lucene {collection.version.lucene}, words broken as "
         f"{collection.scheme.profile} ({known}); "
         f"{name!r} holds {collection.names.token_encoding.value}",
     )
     if collection.schema.is_text(name) and not collection.profile_is_seen:
-        yield Finding.warning(
+        yield warning(
             "other-words",
             f"the analysis of {name!r} makes other tokens of a text than whorl does under any word-break profile, or "
             "/analysis/field cannot be asked: texts given to whorl (--source) may not find what they should",
@@ -182,9 +184,9 @@ def _token_source(client: SolrClient, collection: SolrCollection) -> Iterator[Fi
     if collection.sources:
         others = ", then ".join(source.value for source in collection.sources[1:])
         also = f" (also there: {others})" if others else ""
-        yield Finding.ok("token-source", f"a source's tokens are read from {collection.sources[0].value}{also}")
+        yield ok("token-source", f"a source's tokens are read from {collection.sources[0].value}{also}")
     else:
-        yield Finding.error(
+        yield error(
             "no-token-source",
             f"no source of tokens: {name!r} has no term vectors with a handler to read them, is no stored string "
             "field, and the text is not stored",
@@ -192,17 +194,14 @@ def _token_source(client: SolrClient, collection: SolrCollection) -> Iterator[Fi
             "and index again (whorl index --all)",
         )
     if collection.sources == (TokenSource.TEXT,):
-        yield Finding.note(
+        yield note(
             "text-only",
             f"a source's whole text is fetched and fingerprinted for every query; term vectors of {name!r} would save "
             "that for long texts, and take as much of the index as the tokens themselves",
         )
     if collection.schema.fields[name].get("termVectors") and collection.vector_handler is None:
-        yield Finding.warning(
-            "no-vector-handler",
-            f"{name!r} has term vectors, but no request handler answers with them",
-            f"whorl solr init {client.url}",
-        )
+        message = f"{name!r} has term vectors, but no request handler answers with them"
+        yield warning("no-vector-handler", message, f"whorl solr init {client.url}")
 
 
 def _field(collection: SolrCollection) -> Iterator[Finding]:
@@ -210,66 +209,48 @@ def _field(collection: SolrCollection) -> Iterator[Finding]:
     described = collection.schema.fields[name]
     is_text = collection.schema.is_text(name)
     if not described.get("indexed"):
-        yield Finding.error(
-            "not-indexed",
-            f"{name!r} is not indexed, so nothing can match",
-            "set indexed=true, index again (whorl index --all)",
-        )
+        message = f"{name!r} is not indexed, so nothing can match"
+        yield error("not-indexed", message, "set indexed=true, index again (whorl index --all)")
     if is_text and not described.get("omitNorms"):
-        yield Finding.warning("norms", f"{name!r} keeps norms, which no fingerprint query reads", "set omitNorms=true")
+        yield warning("norms", f"{name!r} keeps norms, which no fingerprint query reads", "set omitNorms=true")
     if is_text and not described.get("omitTermFreqAndPositions"):
-        yield Finding.warning(
-            "positions",
-            f"{name!r} keeps frequencies and positions: about a tenth more index for nothing",
-            "set omitTermFreqAndPositions=true",
-        )
+        message = f"{name!r} keeps frequencies and positions: about a tenth more index for nothing"
+        yield warning("positions", message, "set omitTermFreqAndPositions=true")
     if is_text and described.get("stored"):
-        yield Finding.warning(
-            "stored-text",
-            f"{name!r} is a stored text field: what is stored is the text once more, not its tokens",
-            "set stored=false",
-        )
+        message = f"{name!r} is a stored text field: what is stored is the text once more, not its tokens"
+        yield warning("stored-text", message, "set stored=false")
 
 
 def _analysis(collection: SolrCollection) -> Iterator[Finding]:
     name = collection.names.minhash
     field_type = collection.schema.types[collection.schema.fields[name]["type"]]
     if not collection.schema.is_text(name):
-        yield Finding.note(
-            "filled-outside", f"{name!r} is a string field: something else, as Alfresco, fills in its tokens"
-        )
+        yield note("filled-outside", f"{name!r} is a string field: something else, as Alfresco, fills in its tokens")
         return
     chain = minhash_chain(field_type)
     minhash = find_filter(chain, "minhash")
     if minhash is None:
-        yield Finding.error(
-            "wrong-analyzer",
-            f"the index analysis of {name!r} (type {field_type['name']!r}) makes no MinHash tokens",
-            _OUR_TYPE,
-        )
+        message = f"the index analysis of {name!r} (type {field_type['name']!r}) makes no MinHash tokens"
+        yield error("wrong-analyzer", message, _OUR_TYPE)
         return
     if find_filter(analyzer(field_type, "query").get("filters", []), "minhash") is not None:
-        yield Finding.warning(
-            "query-analyzer",
+        message = (
             f"{name!r} makes MinHash tokens at query time as well; whorl sends tokens that are not analysed, other "
-            "clients' term queries will not match",
-            "give the type a query analyzer of one KeywordTokenizer",
+            "clients' term queries will not match"
         )
+        yield warning("query-analyzer", message, "give the type a query analyzer of one KeywordTokenizer")
     tokenizer = analyzer(field_type, "index").get("tokenizer", {})
     if "icu" not in str(tokenizer.get("name", tokenizer.get("class"))).lower():
-        yield Finding.warning(
-            "tokenizer",
+        message = (
             f"the words come from {tokenizer.get('name', tokenizer.get('class'))}, not from ICU: fingerprints made by "
-            "whorl from a text do not match this index",
-            _OUR_TYPE,
+            "whorl from a text do not match this index"
         )
+        yield warning("tokenizer", message, _OUR_TYPE)
     yield from _filters(collection, chain, minhash)
     if find_filter(chain, "truncate") is None:
-        yield Finding.warning(
-            "no-truncation",
-            f"{name!r} keeps tokens of 128 bits; 64 find the same documents in half the index",
-            "add TruncateTokenFilterFactory prefixLength=4 after MinHashFilterFactory, then whorl index --all",
-        )
+        message = f"{name!r} keeps tokens of 128 bits; 64 find the same documents in half the index"
+        remedy = "add TruncateTokenFilterFactory prefixLength=4 after MinHashFilterFactory, then whorl index --all"
+        yield warning("no-truncation", message, remedy)
 
 
 def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
@@ -278,7 +259,7 @@ def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> It
     # The parameter is `name` in Solr 8, and `form` in later versions. Its default is nfkc_cf.
     forms = {normalizer.get(parameter, "nfkc_cf") for parameter in ("form", "name")} if normalizer else {None}
     if not forms <= {"nfkc_cf", "icuNormalizer2"}:
-        yield Finding.warning(
+        yield warning(
             "no-folding",
             f"{name!r} does not fold with nfkc_cf: capitals and ligatures make different fingerprints",
             'add ICUNormalizer2FilterFactory form="nfkc_cf" mode="compose" before the shingles, then whorl index --all',
@@ -286,31 +267,29 @@ def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> It
     rotates = str(minhash.get("withRotation", "true")) == "true"
     buckets = int(minhash.get("bucketCount", 512))
     if rotates and not collection.schema.fields[name].get("omitTermFreqAndPositions"):
-        yield Finding.warning(
+        yield warning(
             "rotation",
             f"{name!r} fills empty buckets by rotation and keeps frequencies: a short text's repeated tokens are "
             "written down each time",
             "set omitTermFreqAndPositions=true: the repeats are then free, and term vectors still count them",
         )
     elif rotates:
-        yield Finding.note(
+        yield note(
             "rotation",
             f"{name!r} fills empty buckets by rotation, as Alfresco does: a short text's tokens count several times. "
             "With omitTermFreqAndPositions that costs no index",
         )
     else:
-        yield Finding.note(
+        yield note(
             "no-rotation",
             f"{name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, and "
             "Solr's own parser counts each once",
         )
     if collection.scheme.shingle_size != 5:
-        yield Finding.note(
-            "shingles",
-            f"{name!r} has shingles of {collection.scheme.shingle_size} words; 5 is what Alfresco and whorl use",
-        )
+        message = f"{name!r} has shingles of {collection.scheme.shingle_size} words; 5 is what Alfresco and whorl use"
+        yield note("shingles", message)
     if buckets != 512:
-        yield Finding.note("buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
+        yield note("buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
 
 
 def _content(client: SolrClient, collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
@@ -319,19 +298,15 @@ def _content(client: SolrClient, collection: SolrCollection, names: FieldNames) 
         return
     sources = collection.schema.sources(name)
     if not sources:
-        yield Finding.warning(
-            "no-copy-field",
-            f"nothing is copied into {name!r}: only documents that bring the text twice have a fingerprint",
-            f"whorl solr init {client.url}",
-        )
+        message = f"nothing is copied into {name!r}: only documents that bring the text twice have a fingerprint"
+        yield warning("no-copy-field", message, f"whorl solr init {client.url}")
     elif names.content not in sources:
-        yield Finding.warning(
-            "other-copy-field",
-            f"{name!r} is filled from {', '.join(map(repr, sources))}, not from {names.content!r}, where whorl writes",
-            f"whorl solr init {client.url} --content {sources[0]}",
+        message = (
+            f"{name!r} is filled from {', '.join(map(repr, sources))}, not from {names.content!r}, where whorl writes"
         )
+        yield warning("other-copy-field", message, f"whorl solr init {client.url} --content {sources[0]}")
     if collection.content is None:
-        yield Finding.note(
+        yield note(
             "text-not-stored",
             f"the text is not stored under {names.content!r}: the order of some tokens cannot be told, so banded "
             "queries cut a few bands otherwise than Solr's own parser",
@@ -340,16 +315,14 @@ def _content(client: SolrClient, collection: SolrCollection, names: FieldNames) 
 
 def _identifiers(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
     if collection.dbid is None:
-        yield Finding.note(
+        yield note(
             "no-dbid",
             f"there is no field {names.dbid!r}: FINGERPRINT:1234 is looked up as the unique key "
             f"{collection.names.key!r} instead",
         )
     if collection.noderef is None:
-        yield Finding.note(
-            "no-noderef",
-            f"there is no field {names.noderef!r}: node references and UUIDs are looked up as unique keys",
-        )
+        message = f"there is no field {names.noderef!r}: node references and UUIDs are looked up as unique keys"
+        yield note("no-noderef", message)
 
 
 def _without_fingerprint(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
@@ -366,19 +339,18 @@ def _without_fingerprint(client: SolrClient, collection: SolrCollection) -> Iter
             remedy = f"whorl solr backfill {client.url}"
         elif without < client.count(EVERYTHING):
             remedy = ""
-    yield Finding.note(
-        "without-fingerprint",
+    message = (
         f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
-        f"words, or they were indexed before {collection.names.minhash!r} was filled",
-        remedy,
+        f"words, or they were indexed before {collection.names.minhash!r} was filled"
     )
+    yield note("without-fingerprint", message, remedy)
 
 
 def _sketches(client: SolrClient, collection: SolrCollection, *, has_text: bool) -> Iterator[Finding]:
     missing = ", ".join(repr(name) for name in SKETCH_FIELDS if name not in collection.schema.fields)
     can_be_made = has_text or not client.count(EVERYTHING)
     if missing:
-        yield Finding.note(
+        yield note(
             "no-sketches",
             f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need"
             + (
@@ -396,39 +368,29 @@ def _sketches(client: SolrClient, collection: SolrCollection, *, has_text: bool)
             for wanted in properties
             if not collection.schema.fields[name].get(wanted)
         ]
-        yield Finding.warning(
-            "sketch-fields",
-            f"{', '.join(wrong)}, so no sketches are kept or searched",
-            "define the field as solr/configset does and index again (whorl index --all)",
-        )
+        remedy = "define the field as solr/configset does and index again (whorl index --all)"
+        yield warning("sketch-fields", f"{', '.join(wrong)}, so no sketches are kept or searched", remedy)
         return
     name = collection.sketch_schemes
     covered = count_coverage(client, name, collection.searchable_text)
-    yield Finding.ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
+    yield ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
     unsketched = covered.without_any_sketch(name)
     if unsketched > 0:
-        yield Finding.note(
-            "without-sketch",
-            f"{unsketched:,} documents have no sketch, so searches with a promised recall do not find them",
-            remedy,
-        )
+        message = f"{unsketched:,} documents have no sketch, so searches with a promised recall do not find them"
+        yield note("without-sketch", message, remedy)
     if covered.by_scheme.get(name, 0) > covered.searchable.get(name, 0):
         yield from _empty_sketches(client, collection, name)
     for other, count in covered.by_scheme.items():
         if other != name:
-            yield Finding.warning(
-                "other-sketch-scheme",
-                f"{count:,} documents have a sketch under {other}, which is not compared with those under {name}",
-                remedy,
-            )
+            message = f"{count:,} documents have a sketch under {other}, which is not compared with those under {name}"
+            yield warning("other-sketch-scheme", message, remedy)
     if covered.lost:
-        yield Finding.warning(
-            "lost-sketches",
+        message = (
             f"{covered.lost:,} documents have lost the tokens of their sketch, as an atomic update by somebody else "
-            "leaves them: no search by sketches finds them",
-            remedy,
+            "leaves them: no search by sketches finds them"
         )
+        yield warning("lost-sketches", message, remedy)
 
 
 def _passages(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
@@ -437,7 +399,7 @@ def _passages(client: SolrClient, collection: SolrCollection) -> Iterator[Findin
         return
     unread = client.count(lacks_passages(scheme, collection.searchable_text))
     if not unread:
-        yield Finding.ok("passages", f"passages of {scheme.run_words} words are found with certainty")
+        yield ok("passages", f"passages of {scheme.run_words} words are found with certainty")
         return
     remedy = f"whorl solr backfill {client.url}" if collection.content else "index them again (whorl index --all)"
     yield missing_passages_warning(unread, remedy)
@@ -449,7 +411,7 @@ def _words(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
     if collection.schema.describe(name) is None:
         return
     if words is None:
-        yield Finding.warning(
+        yield warning(
             "words-not-indexed",
             f"no field has the words of {name!r}: searches for words find names only, 'verify' proves no absence, and "
             "'similar' promises nothing for short texts",
@@ -458,11 +420,9 @@ def _words(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
         )
         return
     if words != name:
-        yield Finding.note(
-            "words-copied", f"the words of {name!r} are looked up in {words!r}, into which the schema copies it"
-        )
+        yield note("words-copied", f"the words of {name!r} are looked up in {words!r}, into which the schema copies it")
     if altered := collection.schema.altered_words(words):
-        yield Finding.warning(
+        yield warning(
             "altered-words",
             f"{words!r} is indexed through {altered}, which makes other tokens than words: 'verify' proves no absence, "
             "and 'similar' promises nothing for short texts",
@@ -474,11 +434,8 @@ def _empty_sketches(client: SolrClient, collection: SolrCollection, scheme: str)
     remedy = f"whorl solr backfill {client.url} --repair"
     wrong = client.count(empty_sketches(scheme, collection.names.minhash)) if collection.has_minhash else 0
     if wrong:
-        yield Finding.warning(
-            "empty-sketches",
-            f"{wrong:,} documents have tokens, and a sketch of no text: it was made while the text was not known",
-            remedy,
-        )
+        message = f"{wrong:,} documents have tokens, and a sketch of no text: it was made while the text was not known"
+        yield warning("empty-sketches", message, remedy)
     if collection.searchable_text:
         unsure = client.count(empty_sketches(scheme, collection.searchable_text)) - wrong
         # If Solr makes the MinHash tokens from the text field, a document without tokens certainly has a short text.
@@ -486,13 +443,12 @@ def _empty_sketches(client: SolrClient, collection: SolrCollection, scheme: str)
             collection.names.minhash
         )
         if unsure > 0:
-            yield Finding.note(
-                "short-texts",
+            message = (
                 f"{unsure:,} documents with a text have an empty sketch: their text has fewer than "
                 f"{collection.scheme.shingle_size} words"
-                + ("" if is_certain else ", or was not known when the sketch was made"),
-                "" if is_certain else remedy,
+                + ("" if is_certain else ", or was not known when the sketch was made")
             )
+            yield note("short-texts", message, "" if is_certain else remedy)
 
 
 def _uncommitted_documents(client: SolrClient) -> Iterator[Finding]:
@@ -504,11 +460,8 @@ def _uncommitted_documents(client: SolrClient) -> Iterator[Finding]:
         answer = answer.get(key, {})
     pending = int(answer.get("UPDATE.updateHandler.docsPending", 0) or 0)
     if pending:
-        yield Finding.warning(
-            "uncommitted",
-            f"{pending:,} documents are not committed on the node that answered, so no search finds them yet",
-            "commit, or set autoSoftCommit",
-        )
+        message = f"{pending:,} documents are not committed on the node that answered, so no search finds them yet"
+        yield warning("uncommitted", message, "commit, or set autoSoftCommit")
 
 
 #: Number of sampled documents to fetch per request, each with its whole text.
@@ -520,7 +473,7 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
     """Compute the MinHash tokens of the first `count` documents by id, and compare them with the indexed tokens."""
     collection = inspect(client, names)
     if collection.content is None or not collection.sources or not collection.has_minhash:
-        return Finding.warning(
+        return warning(
             "nothing-to-compare", "a sample needs both the stored text and tokens, and one of them is missing"
         )
     compared = 0
@@ -539,7 +492,7 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
         elif made != indexed:
             differing.append((key, len(made & indexed), len(made), len(indexed)))
     if not compared:
-        return Finding.note("nothing-to-compare", "there are no documents to compare yet")
+        return note("nothing-to-compare", "there are no documents to compare yet")
     return _sample_finding(collection, compared, differing)
 
 
@@ -557,14 +510,14 @@ def _sample_finding(
     collection: SolrCollection, compared: int, differing: list[tuple[str, int, int, int | None]]
 ) -> Finding:
     if not differing:
-        return Finding.ok(
+        return ok(
             "sample-agrees",
             f"{compared:,} stored texts compared: whorl makes the very tokens that the index holds "
             f"({collection.scheme.name})",
         )
     name, shared, made, indexed = differing[0]
     indexed_count = "" if indexed is None else f", {indexed} in the index"
-    return Finding.warning(
+    return warning(
         "sample-differs",
         f"{len(differing):,} of {compared:,} stored texts give other tokens here than in the index; the first is "
         f"{name!r}: {made} tokens made here{indexed_count}, {shared} the same",
