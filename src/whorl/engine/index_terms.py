@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -35,14 +35,7 @@ _CONTROL_CHARACTERS = re.compile(r"[\t\n\f\r\x1c-\x1f]")
 #: tantivy silently drops terms of 64 KB or more. So a field name or word of more than `_LONGEST_PART` characters
 #: becomes a prefix of `_PREFIX_LENGTH` characters and a digest.
 _LONGEST_PART, _PREFIX_LENGTH = 1000, 200
-_LETTERS: Mapping[Kind, str] = {
-    Kind.TEXT: "w",
-    Kind.KEYWORD: "t",
-    Kind.INTEGER: "i",
-    Kind.FLOAT: "f",
-    Kind.DATE: "d",
-    Kind.BOOLEAN: "b",
-}
+_LETTERS = {Kind.TEXT: "w", Kind.KEYWORD: "t", Kind.INTEGER: "i", Kind.FLOAT: "f", Kind.DATE: "d", Kind.BOOLEAN: "b"}
 
 _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"

@@ -150,14 +150,6 @@ class _TlsConnection(_PlainConnection, HTTPSConnection):
     """`_PlainConnection` over TLS."""
 
 
-class _PlainPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _PlainConnection
-
-
-class _TlsPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _TlsConnection
-
-
 class ServerConnections:
     """Persistent connections to one server, shared by threads.
 
@@ -202,15 +194,13 @@ class ServerConnections:
         return pool[1]
 
     def _new_pool(self) -> urllib3.HTTPConnectionPool:
-        parts = urllib3.util.parse_url(self.url)
-        options: dict[str, Any] = {
-            "maxsize": self._access.connections,
-            "blocksize": _BLOCK_BYTES,
-            "connect_seconds": self._access.connect_seconds,
-        }
-        if parts.scheme == "https":
-            return _TlsPool(str(parts.host), parts.port, ssl_context=self._tls_context(), **options)
-        return _PlainPool(str(parts.host), parts.port, **options)
+        is_tls, access = self.url.startswith("https:"), self._access
+        options: dict[str, Any] = {"maxsize": access.connections, "connect_seconds": access.connect_seconds}
+        if is_tls:
+            options["ssl_context"] = self._tls_context()
+        pool = urllib3.connection_from_url(self.url, blocksize=_BLOCK_BYTES, **options)
+        pool.ConnectionCls = _TlsConnection if is_tls else _PlainConnection
+        return pool
 
     def _tls_context(self) -> ssl.SSLContext:
         is_folder = self._ca is not None and Path(self._ca).is_dir()

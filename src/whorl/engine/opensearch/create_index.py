@@ -251,9 +251,8 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
 
 
 def without_passage_field(client: IndexClient) -> SchemaError:
-    return SchemaError(
-        f"{client.url} has no field for passages; 'whorl opensearch init {client.store_url} --passages' adds it"
-    )
+    message = f"{client.url} has no field for passages; 'whorl opensearch init {client.store_url} --passages' adds it"
+    return SchemaError(message)
 
 
 @guard_response

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 
 from whorl.arrays_and_batches import batches
@@ -241,12 +240,11 @@ class OpenSearchEngine(ServerEngine):
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Look up all possible meanings of the references in one request.
+            # Look up all possible meanings of the references in one request. If two references have a meaning in
+            # common, the order matters if it matters for one of them, so list those that need it last.
             keys = {reference: [key for _, key in self._meanings(reference)] for reference in needs_order}
-            order_matters = dict.fromkeys(chain.from_iterable(keys.values()), False)
-            for reference, meant in keys.items():
-                order_matters |= {key: order_matters[key] or needs_order[reference] for key in meant}
-            signatures = self._foreign.signatures(order_matters)
+            last = sorted(needs_order, key=needs_order.__getitem__)
+            signatures = self._foreign.signatures({key: needs_order[name] for name in last for key in keys[name]})
             ids = {reference: [key for key in keys[reference] if key in signatures] for reference in needs_order}
             return {reference: (key, signatures[key]) for reference, existing in ids.items() for key in existing[:1]}
         hits = dict(self._find(needs_order, {"_source": [self._names.content]}))

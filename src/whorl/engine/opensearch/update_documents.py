@@ -64,9 +64,8 @@ def prepare(client: IndexClient, names: FieldNames, *, all_documents: bool = Fal
     """
     mapping = client.mapping()
     if mapping is None:
-        raise SchemaError(
-            f"{client.url} is no index; 'whorl index --store {client.store_url}' makes it, with all it needs"
-        )
+        message = f"{client.url} is no index; 'whorl index --store {client.store_url}' makes it, with all it needs"
+        raise SchemaError(message)
     features = require_fields(client, names)
     if reason := missing_texts_reason(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")

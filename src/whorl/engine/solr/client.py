@@ -46,17 +46,10 @@ FIRST_CURSOR_MARK = "*"
 #: ids, words and tokens (`expandMacros`), and does not repeat hundreds of tokens in the header of the response
 #: (`echoParams`). Solr returns no incomplete results if a shard fails or a time limit is exceeded, and counts hits
 #: exactly. The response has a header, which still shows incomplete results (`omitHeader`).
-_ALWAYS = {
-    "expandMacros": "false",
-    "wt": "json",
-    "echoParams": "none",
-    "omitHeader": "false",
-    "indent": "false",
-    "timeAllowed": "-1",
-    "shards.tolerant": "false",
-    "minExactCount": str((1 << 31) - 1),
-}
-_ALWAYS_ENCODED = urlencode(_ALWAYS)
+_ALWAYS = (
+    "expandMacros=false&wt=json&echoParams=none&omitHeader=false&indent=false&timeAllowed=-1&shards.tolerant=false"
+    "&minExactCount=2147483647"
+)
 _JSON = "application/json"
 
 Json = dict[str, Any]
@@ -240,7 +233,7 @@ class SolrClient:
     def _send_once(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
     ) -> bytes:
-        target = f"{self._path}/{path}?{_ALWAYS_ENCODED}{'&' if params else ''}{urlencode(params)}"
+        target = f"{self._path}/{path}?{_ALWAYS}{'&' if params else ''}{urlencode(params)}"
         headers = self._headers if body is None else {**self._headers, "Content-Type": kind}
         response = self._connections.request(method, target, body, headers)
         if response.status != 200:
@@ -304,10 +297,8 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
     status, detail = response.status, _detail(response.data)
     if "lookupLog" in detail:
         # Solr 9.9 fails with this message if a document is changed before Solr has replayed it from its log.
-        return EngineUnavailableError(
-            f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
-            is_temporary=True,
-        )
+        message = f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute"
+        return EngineUnavailableError(message, is_temporary=True)
     if 300 <= status < 400 and "location" in response.headers:
         message = redirect_message(url, status, response.headers["location"])
     elif status == 404:

@@ -38,13 +38,7 @@ DIGEST = "whorl_digest"
 #: Solr's field for the version of a document. Every update sets it to a new number, which Solr makes from the clock.
 VERSION = "_version_"
 #: Prefixes of the dynamic fields for whole (not tokenized) values of properties in text fields.
-WHOLE_PREFIXES: Mapping[Kind, str] = {
-    Kind.KEYWORD: "whorl_keyword_",
-    Kind.INTEGER: "whorl_integer_",
-    Kind.FLOAT: "whorl_float_",
-    Kind.DATE: "whorl_date_",
-    Kind.BOOLEAN: "whorl_boolean_",
-}
+WHOLE_PREFIXES: Mapping[Kind, str] = {kind: f"whorl_{kind.name.lower()}_" for kind in Kind if kind is not Kind.TEXT}
 #: Pattern of the character filter that splits names at `_` and `.`. Unicode's word-break rules do not split there.
 SPLIT_PATTERN = "[_.]"
 

@@ -517,9 +517,8 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         return Scheme(profile=profile)
     smallest, largest = int(shingle.get("minShingleSize", 2)), int(shingle.get("maxShingleSize", 2))
     if smallest != largest:
-        raise SchemaError(
-            f"shingles have {smallest} to {largest} words; whorl works with one size (5 and 5 in its own schema)"
-        )
+        message = f"shingles have {smallest} to {largest} words; whorl works with one size (5 and 5 in its own schema)"
+        raise SchemaError(message)
     buckets, functions, hashes = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
         # The option `withRotation` only repeats tokens in empty buckets. Plans count repeated tokens, so ignore it.

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
@@ -131,20 +131,8 @@ def search_request(
         counted: Nodes of plans, keyed by name. They become named queries, to which the facets of the request refer.
     """
     roots = {"": plan.root, **(counted or {})}
-    # Lucene limits the number of clauses of each query separately, so check each query alone.
-    moved = [
-        fingerprints_to_move(
-            root,
-            lambda node: _leaves(node, names),
-            movable=_FINGERPRINTS,
-            moved_clauses=_MOVED_CLAUSES,
-            server="Solr",
-            expanding=(FuzzyWord,) if names.has_fuzzy_parser else (),
-        )
-        for root in roots.values()
-    ]
-    builder = _Builder(names, frozenset().union(*moved), only_scheme)
-    queries = {name: builder.query(root) for name, root in roots.items()}
+    builder = _Builder(names, only_scheme)
+    queries = {name: builder.whole_query(root) for name, root in roots.items()}
     query = queries.pop("")
     builder.named |= queries
     keys = [*chain.from_iterable(map(builder.sort_clauses, order))] or ["score desc"]
@@ -275,9 +263,9 @@ def _field_count(test: Test, names: SolrFields) -> int:
 class _Builder:
     """Translates nodes of a plan to JSON queries, and collects the named queries that functions refer to."""
 
-    def __init__(self, names: SolrFields, moved: frozenset[int], only_scheme: str | None = None) -> None:
-        self._names, self._moved, self._only_scheme = names, moved, only_scheme
-        self.named: Json = {}
+    def __init__(self, names: SolrFields, only_scheme: str | None) -> None:
+        self._names, self._only_scheme = names, only_scheme
+        self._moved, self.named = frozenset[int](), Json()
 
     def sort_clauses(self, key: Order) -> list[str]:
         """Return Solr's sort clauses for one key, the most significant first."""
@@ -289,9 +277,8 @@ class _Builder:
             if _NUMBER.fullmatch(field) and kind in (Kind.KEYWORD, Kind.TEXT):
                 raise ParameterError(f"Solr cannot sort by {field!r:.80}: it reads the name of this field as a number")
             if not _is_name(f"_{field}" if field[:1].isdigit() else field, ".:-"):
-                raise ParameterError(
-                    f"Solr sorts by no field called {field!r:.80}: only by letters, digits, _ . : and -"
-                )
+                message = f"Solr sorts by no field called {field!r:.80}: only by letters, digits, _ . : and -"
+                raise ParameterError(message)
         name = f"present{len(self.named)}"
         self.named[name] = _constant({"bool": {"should": [exists(field) for field in fields]}}, 1.0)
         best = "min" if key.is_ascending else "max"
@@ -302,6 +289,14 @@ class _Builder:
             values = f"def({','.join(functions)})"
         # A missing number or date would be sorted as 0, so first sort by whether the field has a value.
         return [f"query(${name},0) desc", f"{values} {direction}"]
+
+    def whole_query(self, root: BoundNode) -> Json:
+        # Lucene limits the number of clauses of each query separately, so check each query alone.
+        count, expanding = partial(_leaves, names=self._names), (FuzzyWord,) if self._names.has_fuzzy_parser else ()
+        self._moved = fingerprints_to_move(
+            root, count, movable=_FINGERPRINTS, moved_clauses=_MOVED_CLAUSES, server="Solr", expanding=expanding
+        )
+        return self.query(root)
 
     def query(self, node: BoundNode) -> Json:
         match node:

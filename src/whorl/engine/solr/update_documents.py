@@ -126,27 +126,24 @@ def backfill(
     return fill_batches(
         total,
         _pages(client, collection, batch, copied, repair=repair),
-        partial(_fill_safe, client, collection, copied),
+        partial(_fill, client, collection, copied),
         commit=client.commit,
         lacking=lambda: client.count(_queries(collection, repair=False)[0]),
         progress=progress,
     )
 
 
-def _fill_safe(
+def _fill(
     client: SolrClient, collection: SolrCollection, copied: CopiedFields, documents: list[Json]
 ) -> BackfillReport:
-    """Fill the fields of a batch, except in documents whose uncopied values an atomic update would lose."""
-    unsafe = uncopied_values(copied, documents, collection.names.key)
-    ids = {document_id for document_id, _ in unsafe}
-    safe = [document for document in documents if str(document[collection.names.key]) not in ids]
-    return _fill(client, collection, safe) + BackfillReport(refused=tuple(unsafe))
+    """Compute and send the fields that a batch of documents lacks; return the counts of the batch.
 
-
-def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json]) -> BackfillReport:
-    """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
-    unreadable = _find_unreadable(client, collection, documents)
+    Leave out documents whose uncopied values an atomic update would lose.
+    """
     key, content = collection.names.key, collection.content or ""
+    unsafe = uncopied_values(copied, documents, key)
+    documents = [document for document in documents if str(document[key]) not in unsafe]
+    unreadable = _find_unreadable(client, collection, documents)
     made, cleared, too_short, with_words = [], [], 0, list[str]()
     # Treat an empty text as a text, because queries cannot distinguish it from other texts.
     texts = [whole_text(document[content]) for document in documents if content in document]
@@ -170,7 +167,7 @@ def _fill(client: SolrClient, collection: SolrCollection, documents: list[Json])
         cleared=len(cleared) - len(refused[1]),
         too_short=too_short,
         textless=len(unreadable),
-        refused=(*refused[0], *refused[1]),
+        refused=(*refused[0], *refused[1], *unsafe.items()),
     )
 
 
@@ -249,7 +246,6 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
 
 #: Fields that an atomic update never loses, because Solr or the update itself sets them.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *SKETCH_FIELDS})
-_TEXTS = (Kind.TEXT, Kind.KEYWORD)
 #: Part of the name of each subfield. Solr rebuilds a subfield from its parent field.
 _SUBFIELD_MARK = "___"
 #: Maximum number of documents to check one by one for values in a copyField destination that were not copied.
@@ -310,17 +306,17 @@ def names_of(copied: CopiedFields) -> list[str]:
     return [*dict.fromkeys(name for field in copied for name in (field.destination, *field.sources))]
 
 
-def uncopied_values(copied: CopiedFields, documents: Sequence[Json], key: str) -> list[tuple[str, str]]:
-    """Return the id of each document with a value in `copied` that is not a copy, and the reason not to update it.
+def uncopied_values(copied: CopiedFields, documents: Sequence[Json], key: str) -> dict[str, str]:
+    """Map the id of each document with a value in `copied` that is not a copy to the reason not to update it.
 
     In an atomic update, Solr fills a copyField destination from its sources alone, and so loses other values.
     """
-    unsafe = []
+    unsafe = {}
     for document in documents:
         if field := next((field for field in copied if field.holds_others(document)), None):
             named = ", ".join(map(repr, sorted({*field.sources})))
             reason = f"{field.destination!r} holds values that were not copied from {named}; Solr would lose them"
-            unsafe.append((str(document[key]), f"{reason}, so index the document again"))
+            unsafe[str(document[key])] = f"{reason}, so index the document again"
     return unsafe
 
 
@@ -377,11 +373,7 @@ class _Losses:
             return ""
         sources = self._source_fields(destination)
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
-        body = {
-            "query": query,
-            "limit": _MOST_SUSPECTS,
-            "fields": escape_field_names([self._key, *sources]),
-        }
+        body = {"query": query, "limit": _MOST_SUSPECTS, "fields": escape_field_names([self._key, *sources])}
         suspects = self._client.select(body)
         # The query also matches a document whose source value contains no words, because this value is not indexed. The
         # response contains the value, so subtract these documents.
@@ -395,7 +387,7 @@ class _Losses:
             sources = self._source_fields(destination)
             fields = [self._schema.describe(name) or {} for name in (destination, *sources)]
             if sources and all(field.get("stored") for field in fields):
-                is_text = all(self._schema.kind(name) in _TEXTS for name in (destination, *sources))
+                is_text = {self._schema.kind(name) for name in (destination, *sources)} <= {Kind.TEXT, Kind.KEYWORD}
                 yield CopiedField(destination, sources, is_text)
 
     def _source_fields(self, destination: str) -> list[str]:
@@ -512,7 +504,7 @@ class SolrLabels(ServerLabels):
         documents = self._client.fetch(one_of(key, ids), fields, len(ids))
         # If an update would lose a value, change no document of the batch, because the caller then ends the run.
         if unsafe := uncopied_values(self._copied, documents, key):
-            return unsafe
+            return [*unsafe.items()]
         updates = []
         for document, unreadable in zip(documents, self._unreadable_fields(documents, collection), strict=True):
             if (document_id := str(document[key])) in changes:
