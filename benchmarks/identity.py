@@ -35,7 +35,6 @@ from whorl.engine.solr.client import SolrClient, term_vectors
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import definitions
 from whorl.engine.solr.inspect_collection import SolrCollection, inspect
-from whorl.engine.solr.request_body import vector_parameters
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.shingling import well_formed
 from whorl.settings.settings import Settings
@@ -66,7 +65,8 @@ class Comparison:
             self._client.add([{"id": document_id, "content": text} for document_id, (_, text) in ids.items()])
             self._client.commit()
             body = {"query": {"bool": {"must": ["*:*"]}}, "limit": AT_ONCE, "fields": ["id"]}
-            answer = self._client.post("tvrh", body, **vector_parameters("MINHASH"))
+            vectors = {"tv": "true", "tv.fl": "MINHASH", "tv.tf": "true", "json.nl": "map"}
+            answer = self._client.post("tvrh", body, **vectors)
             indexed = term_vectors(answer, "MINHASH")
             for document_id, (name, text) in ids.items():
                 tokens = sign(text, self._collection.scheme).tokens

@@ -239,10 +239,10 @@ def range_expression(low: str | None, high: str | None, *, includes_low: bool, i
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
     """
+    if low is None:
+        low, includes_low = "", True
     if high is None:
-        alternatives = _above(low or "", is_included=includes_low or low is None)
-    elif low is None:
-        alternatives = _below(high, is_included=includes_high, has_empty=True)
+        alternatives = _above(low, is_included=includes_low)
     else:
         if low > high or (low == high and not (includes_low and includes_high)):
             return None

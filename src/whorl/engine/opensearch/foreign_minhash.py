@@ -116,14 +116,13 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
         )
     short_probes = map(" ".join, batches(PROBE.split(), _PROBE_WORDS))
     made = {text: client.terms_of(text, field.text_field, field.name).keys() for text in short_probes}
-    is_sorted = _sorts_by_id(client)
-    for profile in sorted(PROFILES, key=lambda name: name != DEFAULT_PROFILE):
-        candidate = replace(scheme, profile=profile)
-        if all(tokens == set(sign(text, candidate, encoding).tokens) for text, tokens in made.items()):
-            return TokenField(
-                field.name, field.text_field, candidate, encoding, is_made_by_whorl=True, is_sorted=is_sorted
-            )
-    return TokenField(field.name, field.text_field, scheme, encoding, is_made_by_whorl=False, is_sorted=is_sorted)
+
+    def is_same(candidate: Scheme) -> bool:
+        return all(tokens == set(sign(text, candidate, encoding).tokens) for text, tokens in made.items())
+
+    profiles = sorted(PROFILES, key=lambda name: name != DEFAULT_PROFILE)
+    same = next(filter(is_same, (replace(scheme, profile=profile) for profile in profiles)), None)
+    return TokenField(field.name, field.text_field, same or scheme, encoding, same is not None, _sorts_by_id(client))
 
 
 def _sorts_by_id(client: IndexClient) -> bool:

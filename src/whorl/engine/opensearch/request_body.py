@@ -337,16 +337,19 @@ def clause(test: Test, profile: str) -> Json:
             return _term(ID, str(value))
         case Equal(field=field, kind=kind, value=value):
             return _term(VALUES, value_term(field, kind, value))
-        case WildcardValue(field="id", pattern=pattern):
-            return _wildcard(ID, "", pattern)
         case WildcardValue(field=field, pattern=pattern):
-            return _wildcard(VALUES, value_prefix(field, Kind.KEYWORD), pattern)
+            return _wildcard(*_value_field(field, Kind.KEYWORD), pattern)
         case Between():
             return _range(test)
         case Exists(field="id"):
             return {"exists": {"field": ID}}
         case Exists(field=field, kind=kind):
             return _term(FIELDS, field_term(field, kind.name))
+
+
+def _value_field(field: str, kind: Kind) -> tuple[str, str]:
+    """Return the index field with a field's values of a type, and the prefix of these values there."""
+    return (ID, "") if field == "id" else (VALUES, value_prefix(field, kind))
 
 
 def _any(queries: Sequence[Json]) -> Json:
@@ -400,7 +403,7 @@ def _fuzzy_word(field: str, word: str, edits: int) -> Json:
 
 
 def _range(test: Between) -> Json:
-    field, beginning = (ID, "") if test.field == "id" else (VALUES, value_prefix(test.field, test.kind))
+    field, beginning = _value_field(test.field, test.kind)
     ends: Json = {}
     if test.low is not None:
         ends["gte" if test.includes_low else "gt"] = beginning + encode_sortable(test.kind, test.low)
@@ -465,20 +468,16 @@ def _aggregation(facet: Facet, query: Callable[[BoundNode], Json]) -> Json:
 
 def _field(facet: ValueFacet) -> Json:
     """Return the options of an aggregation that select a facet's values: a field, and a pattern for its terms."""
-    is_id = facet.field == "id"
-    if is_id and not facet.prefix:
+    field, beginning = _value_field(facet.field, facet.kind)
+    if not (beginning or facet.prefix):
         return {"field": ID}
-    beginning = _literal(("" if is_id else value_prefix(facet.field, facet.kind)) + facet.prefix)
+    beginning = _SYNTAX.sub(r"\\\g<0>", beginning + facet.prefix)
     if len(beginning) > _LONGEST_PREFIX:
         raise ParameterError(
             f"a cluster counts values by a field's name and a prefix of {_LONGEST_PREFIX} characters together, got "
             f"{facet.field!r:.80} and {facet.prefix!r:.80}"
         )
-    return {"field": ID if is_id else VALUES, "include": f"{beginning}(.|\n)*"}
-
-
-def _literal(text: str) -> str:
-    return _SYNTAX.sub(r"\\\g<0>", text)
+    return {"field": field, "include": f"{beginning}(.|\n)*"}
 
 
 def read_facets(facets: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
@@ -490,15 +489,11 @@ def _read(facet: Facet, aggregation: Any) -> FacetResult:
     match facet:
         case MatchCount():
             return int(aggregation["doc_count"])
-        case ValueFacet(kind=kind, field=field, subfacets=subfacets):
-            length = 0 if field == "id" else len(value_prefix(field, kind))
+        case ValueFacet(kind=kind, subfacets=subfacets):
+            length = len(_value_field(facet.field, kind)[1])
+            values = ((decode_sortable(kind, str(bucket["key"])[length:]), bucket) for bucket in aggregation["buckets"])
             return tuple(
-                ValueCount(
-                    decode_sortable(kind, str(bucket["key"])[length:]),
-                    int(bucket["doc_count"]),
-                    read_facets(subfacets, bucket),
-                )
-                for bucket in aggregation["buckets"]
+                ValueCount(value, int(bucket["doc_count"]), read_facets(subfacets, bucket)) for value, bucket in values
             )
         case StatisticsFacet():
             return Statistics.read(*(aggregation[key] for key in _STATISTICS_KEYS))

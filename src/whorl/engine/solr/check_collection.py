@@ -31,8 +31,8 @@ from whorl.engine.configured_fields import (
     init_command,
 )
 from whorl.engine.server_engine import guard_response
-from whorl.engine.solr.client import Json, SolrClient, escape_field_names, term_vectors, texts
-from whorl.engine.solr.document_fields import count_coverage
+from whorl.engine.solr.client import Json, SolrClient, texts
+from whorl.engine.solr.document_fields import count_coverage, select_tokens
 from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import (
     Schema,
@@ -51,7 +51,6 @@ from whorl.engine.solr.request_body import (
     empty_sketches,
     lacks_passages,
     search_request,
-    vector_parameters,
     without_sketch,
     without_tokens,
 )
@@ -478,14 +477,15 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
         )
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []
-    for document, indexed in _sample_documents(client, collection, count):
+    for document in _sample_documents(client, collection, count):
         # Solr makes tokens for each value separately, so compare with the tokens of all values.
         values = texts(document.get(collection.content))
         signatures = [sign(text, collection.scheme, collection.names.token_encoding) for text in values]
         made = {token for signature in signatures for token in signature.tokens}
         compared += 1
-        key = str(document[collection.names.key])
-        if indexed is None:
+        key, tokens = str(document[collection.names.key]), document.get(collection.names.minhash)
+        indexed = set(tokens if isinstance(tokens, dict) else texts(tokens))
+        if collection.sources[0] is TokenSource.TEXT:
             shared = _shared(client, collection, key, {*chain.from_iterable(own.integers for own in signatures)})
             if shared != len(made):
                 differing.append((key, shared, len(made), None))
@@ -526,21 +526,9 @@ def _sample_finding(
     )
 
 
-def _sample_documents(
-    client: SolrClient, collection: SolrCollection, count: int
-) -> Iterator[tuple[Json, set[str] | None]]:
-    """Yield documents, each with its distinct indexed tokens, or None if the tokens are unreadable."""
-    names, source = collection.names, collection.sources[0]
-    has_vectors = source is TokenSource.TERM_VECTORS
-    handler, parameters = "select", {}
-    if has_vectors:
-        handler, parameters = str(collection.vector_handler), vector_parameters(names.minhash)
-    fields = escape_field_names([names.key, str(collection.content), *([] if has_vectors else [names.minhash])])
-    body = {"query": EVERYTHING, "fields": fields, "sort": f"{names.key} asc"}
+def _sample_documents(client: SolrClient, collection: SolrCollection, count: int) -> Iterator[Json]:
+    """Yield the first documents by id, each with its text and its tokens (see `select_tokens`)."""
+    body = {"query": EVERYTHING, "sort": f"{collection.names.key} asc"}
     for start in range(0, count, _AT_ONCE):
         rows = {"offset": start, "limit": min(_AT_ONCE, count - start)}
-        selected = client.select({**body, **rows}, handler, **parameters)
-        vectors = term_vectors(selected.answer, names.minhash) if has_vectors else {}
-        for document in selected.documents:
-            tokens = vectors.get(str(document[names.key]), ()) if has_vectors else texts(document.get(names.minhash))
-            yield document, None if source is TokenSource.TEXT else set(tokens)
+        yield from select_tokens(client, collection, {**body, **rows}, [str(collection.content)])

@@ -47,10 +47,10 @@ from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
     FIRST_CURSOR_MARK,
     Json,
+    SearchResponse,
     SolrClient,
     escape_field_names,
     first_text,
-    term_vectors,
     texts,
     whole_number,
     whole_text,
@@ -65,6 +65,7 @@ from whorl.engine.solr.document_fields import (
     fingerprint_fields,
     original_values,
     read_sketches,
+    select_tokens,
     token_warnings,
     whole_values,
 )
@@ -81,7 +82,6 @@ from whorl.engine.solr.request_body import (
     read_facets,
     realtime_get_request,
     search_request,
-    vector_parameters,
     without_sketch,
     without_tokens,
 )
@@ -233,13 +233,11 @@ class SolrEngine(ServerEngine):
         """
         key = self.collection.names.key
         request = {**self._search_request(plan, start=0, rows=rows), "fields": escape_field_names([key, VERSION])}
-        with explain_refusals(plan):
-            found = self._client.select(request).documents
-        remaining = versions = {str(row[key]): row.get(VERSION) for row in found}
+        found = self._select(plan, request).documents
+        remaining, changed = {str(row[key]): row.get(VERSION) for row in found}, 0
         if not found:
             return 0
         self._require_one_collection()
-        changed = set[str]()
         while remaining:
             try:
                 self._client.delete(remaining)
@@ -249,14 +247,15 @@ class SolrEngine(ServerEngine):
                 if error.status != 409:
                     raise
                 latest = self._documents(list(remaining), [VERSION], latest=True)
-                current = {document_id: row.get(VERSION) for document_id, row in latest.items()}
-                changed |= {document_id for document_id in current if current[document_id] != versions[document_id]}
-                unchanged = {document_id: current[document_id] for document_id in current.keys() - changed}
+                unchanged = {
+                    key: version for key, version in remaining.items() if latest.get(key, {}).get(VERSION) == version
+                }
                 if len(unchanged) == len(remaining):
                     raise
+                changed += len(latest) - len(unchanged)
                 remaining = unchanged
         self._client.commit()
-        return len(versions) - len(changed)
+        return len(found) - changed
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         if DIGEST not in self.collection.schema.fields:
@@ -319,10 +318,8 @@ class SolrEngine(ServerEngine):
         stored = {}
         whole = {typed for field in wanted for typed in fields_of_types(fields[field])}
         for document_id, name, document in self._fetch_fields(ids, sorted({*wanted, *whole})):
-            properties = {}
-            for field in wanted:
-                if field in document:
-                    properties[field] = original_values(field, fields[field], document)
+            existing = [field for field in wanted if field in document]
+            properties = {field: original_values(field, fields[field], document) for field in existing}
             stored[document_id] = Stored(document_id, name, properties)
         return stored
 
@@ -337,11 +334,13 @@ class SolrEngine(ServerEngine):
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         prepared = self._prepare_plan(plan)
-        names = self.collection.names
-        request = search_request(prepared, names, start=start, rows=rows, order=order)
-        with explain_refusals(plan):
-            selected = self._client.select(request)
+        request = search_request(prepared, self.collection.names, start=start, rows=rows, order=order)
+        selected = self._select(plan, request)
         return Page(selected.total, tuple(self._hits(selected.documents)), prepared.warnings)
+
+    def _select(self, plan: BoundPlan, request: Json) -> SearchResponse:
+        with explain_refusals(plan):
+            return self._client.select(request)
 
     @property
     def minhash(self) -> MinHashPart:
@@ -397,9 +396,8 @@ class SolrEngine(ServerEngine):
             for reference, document in self._match_references(needs_order, fetch)
         }
         # If two references name the same document, the order of its tokens matters if it matters for one of them.
-        order_matters = {document_id: False for document_id, _ in named.values()}
-        for reference, (document_id, _) in named.items():
-            order_matters[document_id] |= needs_order[reference]
+        by_need = sorted(named, key=needs_order.__getitem__)
+        order_matters = {named[reference][0]: needs_order[reference] for reference in by_need}
         signatures = self._signatures_by_id(dict(named.values()), order_matters)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
@@ -445,9 +443,7 @@ class SolrEngine(ServerEngine):
         return self._costs()
 
     def largest_size(self) -> int | None:
-        if not self.collection.schema.has_sketches:
-            return None
-        return self._largest()
+        return self._largest() if self.collection.schema.has_sketches else None
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         if not self.collection.schema.has_sketches:
@@ -489,9 +485,8 @@ class SolrEngine(ServerEngine):
         if not in_order:
             # Sort by score only, because sorting equal scores by id would take a fifth of the time of a short search.
             request["sort"] = "score desc"
-        with explain_refusals(plan):
-            selected = self._client.select(request)
-        documents, scheme = selected.documents, self.collection.sketch_schemes
+        selected, scheme = self._select(plan, request), self.collection.sketch_schemes
+        documents = selected.documents
         counted = documents if is_counted else []
         sizes = (whole_number(row[SIZE]) if first_text(row.get(SCHEME)) == scheme else 0 for row in counted)
         sketches = [None] * len(documents) if is_counted else self._sketches(documents)
@@ -501,8 +496,7 @@ class SolrEngine(ServerEngine):
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         request = facets_request(self._prepare_plan(plan), facets, self.collection.names, self._prepare_plan)
-        with explain_refusals(plan):
-            return read_facets(facets, self._client.select(request).facets)
+        return read_facets(facets, self._select(plan, request).facets)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         body = self._search_request(plan, start=start, rows=rows)
@@ -585,24 +579,14 @@ class SolrEngine(ServerEngine):
             return _SEGMENTS
 
     def _fetch_tokens(self, values: Mapping[str, list[str]], *, with_text: bool) -> list[Json]:
-        """Return the documents with any of the values, each with the fields that contain its tokens or its text.
+        """Return the documents with any of the values, each with its tokens (see `select_tokens`) or its text.
 
-        `values` maps each field to the values to find. If the tokens come from term vectors, the token field of each
-        document contains the tokens with their frequencies.
+        `values` maps each field to the values to find.
         """
-        collection, source = self.collection, self._token_source
-        minhash, fields = collection.names.minhash, list[str]()
-        if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
-            fields = [minhash]
-        elif collection.content and (source is TokenSource.TEXT or with_text):
-            fields = [collection.content]
-        if source is not TokenSource.TERM_VECTORS:
-            return self._fetch_documents(values, fields)
-        key = collection.names.key
-        body = documents_request(values, [*dict.fromkeys([key, *values, *fields])])
-        selected = self._client.select(body, str(collection.vector_handler), **vector_parameters(minhash))
-        vectors = term_vectors(selected.answer, minhash)
-        return [{**document, minhash: vectors.get(str(document[key]), {})} for document in selected.documents]
+        source, content = self._token_source, self.collection.content
+        needs_text = source is TokenSource.TEXT or (with_text and source is TokenSource.TERM_VECTORS)
+        fields = [*values, *([content] if content and needs_text else [])]
+        return select_tokens(self._client, self.collection, documents_request(values, []), fields)
 
     @property
     def _token_source(self) -> TokenSource:
@@ -648,10 +632,8 @@ class SolrEngine(ServerEngine):
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
-        fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
-        return [
-            (field, value) for field, value in fields if field is not None and _can_hold(field, value, self.collection)
-        ]
+        fields = ((by_role[role], value) for role, value in reference_meanings(reference))
+        return [(field, value) for field, value in fields if field and _can_hold(field, value, self.collection)]
 
     def _documents(self, ids: Collection[str], fields: Iterable[str], *, latest: bool = False) -> dict[str, Json]:
         """Return documents, keyed by id, each with the requested fields.
@@ -675,10 +657,8 @@ class SolrEngine(ServerEngine):
                 f"{self._client.url} has no field {text_field!r} for the text; "
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
-        fields: dict[str, Any] = {names.key: document.id}
-        # Solr treats an empty value as missing, so leave it out.
-        if document.text:
-            fields[text_field] = document.text
+        # pysolr leaves out empty texts, which Solr would treat as missing.
+        fields: dict[str, Any] = {names.key: document.id, text_field: document.text}
         if names.name and document.name:
             fields[names.name] = document.name
         if DIGEST in collection.schema.fields:

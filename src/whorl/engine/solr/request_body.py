@@ -223,10 +223,6 @@ def one_of(field: str, values: Sequence[str]) -> Json:
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
-def vector_parameters(field: str) -> dict[str, str]:
-    return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
-
-
 def _leaves(node: BoundLeaf, names: SolrFields) -> int:
     """Return the maximum number of leaf clauses of a node."""
     match node:
