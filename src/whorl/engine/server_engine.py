@@ -65,6 +65,9 @@ from whorl.query.plan.nodes import (
     FuzzyWord,
     InOrder,
     PassageHashes,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
     WildcardValue,
     leaves,
 )
@@ -676,6 +679,21 @@ def _patterns(plan: BoundPlan) -> Iterator[Pattern]:
 
 #: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount), which most installations keep.
 MAX_CLAUSES = 1024
+
+
+def count_tokens(node: BoundLeaf) -> int:
+    """Return the number of tokens, numbers or groups of ids that a clause looks up; 0 for a test of words or values."""
+    match node:
+        case SharedTokens(tokens=tokens):
+            return len(tokens)
+        case SketchTokens(numbers=numbers) | PassageHashes(numbers=numbers):
+            return len(numbers)
+        case SharedBands(bands=bands):
+            return sum(map(len, bands))
+        case DocumentIds(groups=groups):
+            return len(groups)
+        case _:
+            return 0
 
 
 def fingerprints_to_move(

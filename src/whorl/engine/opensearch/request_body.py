@@ -43,7 +43,7 @@ from whorl.engine.opensearch.document_fields import (
 )
 from whorl.engine.opensearch.foreign_minhash import TokenField
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
-from whorl.engine.server_engine import fingerprints_to_move
+from whorl.engine.server_engine import count_tokens, fingerprints_to_move
 from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import write_integer_tokens
@@ -122,16 +122,10 @@ def _only_in_ours(what: str) -> SchemaError:
 def leaf_clauses(node: BoundLeaf) -> int:
     """Return the maximum number of Lucene's leaf clauses for a node."""
     match node:
-        case SharedTokens(tokens=tokens):
-            return len(tokens)
-        case SharedBands(bands=bands):
-            return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
             return len(numbers) + 2
-        case PassageHashes(numbers=numbers):
-            return len(numbers)
-        case DocumentIds(groups=groups):
-            return len(groups)
+        case SharedTokens() | SharedBands() | PassageHashes() | DocumentIds():
+            return count_tokens(node)
         case Words(any_apostrophe=True):
             return len(clause_fields(node.field)) * len(node.spellings())
         case Words() | FuzzyWord():

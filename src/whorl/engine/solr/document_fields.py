@@ -33,6 +33,7 @@ from whorl.engine.solr.field_definitions import (
 from whorl.engine.solr.inspect_collection import Schema, SolrCollection, TokenSource, field_use, kind_of, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
+    encode_value,
     exists,
     lost_sketches,
     one_of,
@@ -50,7 +51,6 @@ from whorl.query.plan.fields_and_values import (
     Fields,
     FieldsByKind,
     date_of,
-    encode_keyword,
     format_date,
 )
 from whorl.query.plan.nodes import Kind, Value
@@ -142,7 +142,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: SolrCollecti
             continue
         declared = collection.schema.kind(name)
         if declared in (None, Kind.TEXT) or (declared is Kind.KEYWORD and kind is not Kind.KEYWORD):
-            fields.setdefault(f"{WHOLE_PREFIXES[kind]}{name}", []).append(_encode_value(kind, value))
+            fields.setdefault(f"{WHOLE_PREFIXES[kind]}{name}", []).append(encode_value(kind, value))
     return fields
 
 
@@ -200,16 +200,6 @@ def _number_or_text(value: PropertyValue, by_kind: FieldsByKind, document: Json)
 def as_list(values: Any) -> Sequence[Any]:
     """Return the values of a field; Solr returns a single value without a list."""
     return values if isinstance(values, list) else () if values is None else (values,)
-
-
-def _encode_value(kind: Kind, value: Value) -> Value:
-    match kind:
-        case Kind.DATE:
-            return format_date(int(value))
-        case Kind.KEYWORD:
-            return encode_keyword(str(value))
-        case _:
-            return value
 
 
 def _is_hidden(name: str, collection: SolrCollection) -> bool:

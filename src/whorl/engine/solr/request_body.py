@@ -26,7 +26,7 @@ import numpy as np
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
-from whorl.engine.server_engine import fingerprints_to_move
+from whorl.engine.server_engine import count_tokens, fingerprints_to_move
 from whorl.engine.solr.client import Json, escape_field_names
 from whorl.engine.solr.field_definitions import (
     PASSAGES,
@@ -226,17 +226,11 @@ def one_of(field: str, values: Sequence[str]) -> Json:
 def _leaves(node: BoundLeaf, names: SolrFields) -> int:
     """Return the maximum number of leaf clauses of a node."""
     match node:
-        case SharedTokens(tokens=tokens):
-            return len(tokens)
-        case SharedBands(bands=bands):
-            return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
             # The scheme is one clause, and the sizes are two: points and docValues.
             return len(numbers) + 3
-        case PassageHashes(numbers=numbers):
-            return len(numbers)
-        case DocumentIds(groups=groups):
-            return len(groups)
+        case SharedTokens() | SharedBands() | PassageHashes() | DocumentIds():
+            return count_tokens(node)
         case Words(any_apostrophe=True):
             return _field_count(node, names) * len(node.spellings()) + 1
         case Words() | WildcardValue():
@@ -572,15 +566,21 @@ def _no_term(field: str) -> Json:
 
 def _value(field: str, kind: Kind, value: Value) -> str:
     match kind:
-        case Kind.DATE:
-            return format_date(int(value))
         case Kind.BOOLEAN:
             return "true" if value else "false"
-        case Kind.KEYWORD:
-            # whorl's keyword fields contain shortened forms of long values, so shorten the searched value too.
-            return encode_keyword(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
+        case Kind.KEYWORD if not field.startswith(WHOLE_PREFIXES[kind]):
+            return str(value)
+        case Kind.KEYWORD | Kind.DATE:
+            return str(encode_value(kind, value))
         case _:
             return repr(value)
+
+
+def encode_value(kind: Kind, value: Value) -> Value:
+    """Return a whole value as whorl stores it; a long text is shortened."""
+    if kind is Kind.DATE:
+        return format_date(int(value))
+    return encode_keyword(str(value)) if kind is Kind.KEYWORD else value
 
 
 def _bound(value: str, kind: Kind) -> str:
@@ -672,8 +672,9 @@ def read_facets(facets: Sequence[Facet], answers: Json) -> tuple[FacetResult, ..
                 results.append(int(answers.get(name, {}).get("count", 0)))
             case ValueFacet(kind=kind, subfacets=subfacets):
                 buckets = answers.get(name, {}).get("buckets", [])
+                read = _READERS.get(kind, str)
                 counts = (
-                    ValueCount(_facet_value(kind, bucket["val"]), int(bucket["count"]), read_facets(subfacets, bucket))
+                    ValueCount(read(bucket["val"]), int(bucket["count"]), read_facets(subfacets, bucket))
                     for bucket in buckets
                 )
                 results.append(tuple(counts))
@@ -682,18 +683,16 @@ def read_facets(facets: Sequence[Facet], answers: Json) -> tuple[FacetResult, ..
     return tuple(results)
 
 
-def _facet_value(kind: Kind, raw: Any) -> Value:
-    match kind:
-        case Kind.DATE:
-            moment = date_of(str(raw))
-            if moment is None:
-                raise ValueError(f"{raw!r:.80} is no date")
-            return moment
-        case Kind.INTEGER:
-            return int(raw)
-        case Kind.FLOAT:
-            return float(raw)
-        case Kind.BOOLEAN:
-            return raw in (True, "true")
-        case _:
-            return str(raw)
+def _read_date(raw: Any) -> int:
+    if (moment := date_of(str(raw))) is None:
+        raise ValueError(f"{raw!r:.80} is no date")
+    return moment
+
+
+#: Functions that read a value in a facet; other values are texts.
+_READERS: Mapping[Kind, Callable[[Any], Value]] = {
+    Kind.INTEGER: int,
+    Kind.FLOAT: float,
+    Kind.DATE: _read_date,
+    Kind.BOOLEAN: lambda raw: raw in (True, "true"),
+}
