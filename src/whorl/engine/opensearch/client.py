@@ -63,14 +63,7 @@ class ClusterConnection(opensearchpy.Connection):
         self._connections = connections
 
     def perform_request(
-        self,
-        method: str,
-        url: str,
-        params: Mapping[str, Any] | None = None,
-        body: bytes | None = None,
-        timeout: object = None,
-        ignore: object = (),
-        headers: Mapping[str, str] | None = None,
+        self, method: str, url: str, params: Any = None, body: Any = None, *_: Any, headers: Any = None, **__: Any
     ) -> tuple[int, Mapping[str, str], str]:
         """Send a request and read the whole response; raise TransportError if the node responds with an error."""
         target = f"{url}?{urlencode(params)}" if params else url

@@ -379,8 +379,7 @@ class OpenSearchEngine(ServerEngine):
         return read_facets(facets, response["aggregations"] if facets else {})
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
-        wanted = {"from": start, "size": rows, "track_total_hits": True}
-        body = {**self._hits_of(plan), **wanted}
+        body = {**self._hits_of(plan), "from": start, "size": rows, "track_total_hits": True}
         return {"method": "POST", "url": f"{self._client.url}/_search", "json": body}
 
     @property

@@ -11,7 +11,6 @@ from itertools import chain
 
 from whorl.engine.check_findings import (
     Finding,
-    Severity,
     error,
     missing_name_note,
     missing_passages_warning,
@@ -64,49 +63,50 @@ _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index a
 @guard_response
 def check(client: SolrClient, names: FieldNames) -> list[Finding]:
     """Return all findings about a collection, errors first."""
+    return sort_findings([*_findings(client, names)])
+
+
+def _findings(client: SolrClient, names: FieldNames) -> Iterator[Finding]:
     version = read_version(client)
     try:
         version.require()
     except SchemaError as cause:
-        return [error("old-version", str(cause), "use Solr 9")]
+        yield error("old-version", str(cause), "use Solr 9")
+        return
     schema = read_schema(client)
     text_fields = find_stored_texts(client, schema, names)
     likely = guess_name_field(names, schema.is_stored)
     init = init_command(f"whorl solr init {client.url}", text_fields, names, likely)
-    findings: list[Finding] = []
     if not version.is_tried:
         remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
-        findings.append(untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy))
+        yield untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy)
     if len(aliased := client.aliased_collections()) > 1:
-        findings.append(
-            warning(
-                "alias",
-                f"the URL is an alias of {len(aliased)} collections, {format_names(aliased, 5)}: it can be searched, "
-                "but documents are indexed, deleted and given sketches in a collection",
-                "name a collection in the URL for index, delete, init, backfill and --write-ids",
-            )
+        message = (
+            f"the URL is an alias of {len(aliased)} collections, {format_names(aliased, 5)}: it can be searched, "
+            "but documents are indexed, deleted and given sketches in a collection"
         )
-    findings += _texts(client, schema, names, text_fields, init)
+        yield warning(
+            "alias", message, "name a collection in the URL for index, delete, init, backfill and --write-ids"
+        )
+    yield from _texts(client, schema, names, text_fields, init)
     if (schema.describe(names.name) or {}).get("type") == "text_whorl":
         remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
-        findings.append(unsplit_names_note(repr(names.name), remedy))
+        yield unsplit_names_note(repr(names.name), remedy)
     if likely:
-        findings.append(missing_name_note(names.name, init))
+        yield missing_name_note(names.name, init)
     try:
         collection = inspect(client, names)
     except SchemaError as cause:
-        findings.append(error("no-fingerprints", str(cause), init))
-    else:
-        findings += [
-            *(_minhash(client, collection, names) if collection.has_minhash else _no_minhash(client, collection)),
-            *_identifiers(collection, names),
-            *([] if likely or collection.names.name else [missing_name_note(names.name, "")]),
-            *_sketches(client, collection, has_text=any(field.name == names.content for field in text_fields)),
-            *_passages(client, collection),
-            *_words(collection, names),
-            *_uncommitted_documents(client),
-        ]
-    return sort_findings(findings)
+        yield error("no-fingerprints", str(cause), init)
+        return
+    yield from _minhash(client, collection, names) if collection.has_minhash else _no_minhash(client, collection)
+    yield from _identifiers(collection, names)
+    if not (likely or collection.names.name):
+        yield missing_name_note(names.name, "")
+    yield from _sketches(client, collection, has_text=any(field.name == names.content for field in text_fields))
+    yield from _passages(client, collection)
+    yield from _words(collection, names)
+    yield from _uncommitted_documents(client)
 
 
 def _texts(
@@ -145,15 +145,13 @@ def _texts(
 
 def _no_minhash(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     # The token field is optional, so a missing field is an error only if the user has configured it.
-    is_named = collection.names.minhash != FieldNames().minhash
-    yield Finding(
-        Severity.ERROR if is_named else Severity.NOTE,
-        "no-minhash",
+    report = note if collection.names.minhash == FieldNames().minhash else error
+    message = (
         f"there is no field {collection.names.minhash!r}: FINGERPRINT queries by tokens cannot be asked, only 'whorl "
         f"similar' and what else goes by sketches (Solr {collection.version.solr}, words broken as "
-        f"{collection.scheme.profile} by its version)",
-        f"whorl solr init {client.url}, where those are wanted",
+        f"{collection.scheme.profile} by its version)"
     )
+    yield report("no-minhash", message, f"whorl solr init {client.url}, where those are wanted")
 
 
 def _minhash(client: SolrClient, collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
@@ -349,26 +347,20 @@ def _sketches(client: SolrClient, collection: SolrCollection, *, has_text: bool)
     missing = ", ".join(repr(name) for name in SKETCH_FIELDS if name not in collection.schema.fields)
     can_be_made = has_text or not client.count(EVERYTHING)
     if missing:
-        yield note(
-            "no-sketches",
-            f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need"
-            + (
-                ""
-                if can_be_made
-                else ", and there is no stored text to make it from: they are searched by their tokens"
-            ),
-            f"whorl solr init {client.url}, then whorl solr backfill {client.url}" if can_be_made else "",
+        reason = (
+            "" if can_be_made else ", and there is no stored text to make it from: they are searched by their tokens"
         )
+        message = (
+            f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need"
+            f"{reason}"
+        )
+        remedy = f"whorl solr init {client.url}, then whorl solr backfill {client.url}" if can_be_made else ""
+        yield note("no-sketches", message, remedy)
         return
-    if not collection.schema.has_sketches:
-        wrong = [
-            f"{name!r} is not {wanted}"
-            for name, properties in SKETCH_FIELDS.items()
-            for wanted in properties
-            if not collection.schema.fields[name].get(wanted)
-        ]
+    if defects := collection.schema.sketch_defects:
+        wrong = ", ".join(f"{name!r} is not {wanted}" for name, wanted in defects)
         remedy = "define the field as solr/configset does and index again (whorl index --all)"
-        yield warning("sketch-fields", f"{', '.join(wrong)}, so no sketches are kept or searched", remedy)
+        yield warning("sketch-fields", f"{wrong}, so no sketches are kept or searched", remedy)
         return
     name = collection.sketch_schemes
     covered = count_coverage(client, name, collection.searchable_text)
@@ -438,14 +430,13 @@ def _empty_sketches(client: SolrClient, collection: SolrCollection, scheme: str)
     if collection.searchable_text:
         unsure = client.count(empty_sketches(scheme, collection.searchable_text)) - wrong
         # If Solr makes the MinHash tokens from the text field, a document without tokens certainly has a short text.
-        is_certain = collection.has_minhash and collection.content in collection.schema.sources(
-            collection.names.minhash
-        )
+        sources = collection.schema.sources(collection.names.minhash) if collection.has_minhash else []
+        is_certain = collection.content in sources
         if unsure > 0:
+            other_cause = "" if is_certain else ", or was not known when the sketch was made"
             message = (
                 f"{unsure:,} documents with a text have an empty sketch: their text has fewer than "
-                f"{collection.scheme.shingle_size} words"
-                + ("" if is_certain else ", or was not known when the sketch was made")
+                f"{collection.scheme.shingle_size} words{other_cause}"
             )
             yield note("short-texts", message, "" if is_certain else remedy)
 
@@ -472,9 +463,8 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
     """Compute the MinHash tokens of the first `count` documents by id, and compare them with the indexed tokens."""
     collection = inspect(client, names)
     if collection.content is None or not collection.sources or not collection.has_minhash:
-        return warning(
-            "nothing-to-compare", "a sample needs both the stored text and tokens, and one of them is missing"
-        )
+        message = "a sample needs both the stored text and tokens, and one of them is missing"
+        return warning("nothing-to-compare", message)
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []
     for document in _sample_documents(client, collection, count):

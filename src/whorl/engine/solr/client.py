@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -88,8 +88,9 @@ class SolrClient:
         self._connections = ServerConnections(self.url, "Solr", "WHORL_SOLR_CA", access, DEFAULT_CA_BUNDLE_PATH)
         self._path = urlsplit(self.url).path
         self._headers = access.headers
-        session = _UpdateSession(partial(self._send_once, "POST", "update", {}))
-        self._pysolr = pysolr.Solr(self.url, session=session, encoder=_Encoder())
+        # pysolr calls one method of a `requests` session, and one of a JSON encoder.
+        session, encoder = SimpleNamespace(post=self._post_update), SimpleNamespace(encode=_encode_json)
+        self._pysolr = pysolr.Solr(self.url, session=session, encoder=encoder)
 
     def get(self, path: str, **params: str | int) -> Json:
         return self._send("GET", path, params)
@@ -143,6 +144,10 @@ class SolrClient:
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Send documents to Solr's update log. A commit makes them searchable."""
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
+
+    def _post_update(self, _: str, *, data: bytes, headers: Mapping[str, str], **__: object) -> SimpleNamespace:
+        content = self._send_once("POST", "update", {}, data, headers["Content-type"])
+        return SimpleNamespace(status_code=200, content=content)
 
     def delete(self, versions: Mapping[str, int | None]) -> None:
         """Delete documents, keyed by id; a commit makes this visible.
@@ -268,24 +273,8 @@ class SolrClient:
         return EngineResponseError(message, status=200, detail=reason)
 
 
-class _Encoder(json.JSONEncoder):
-    """JSON encoder for pysolr's documents. It is faster than Python's, and does not escape characters beyond ASCII."""
-
-    def encode(self, o: object) -> str:
-        return json_bytes(o).decode()
-
-
-class _UpdateSession:
-    """Replaces a `requests` session for pysolr: it has only the method that pysolr calls to send documents.
-
-    `send` sends a body with its content type over the connections of a client, and returns the body of the response.
-    """
-
-    def __init__(self, send: Callable[[bytes, str], bytes]) -> None:
-        self._send = send
-
-    def post(self, _: str, *, data: bytes, headers: Mapping[str, str], **__: object) -> SimpleNamespace:
-        return SimpleNamespace(status_code=200, content=self._send(data, headers["Content-type"]))
+def _encode_json(documents: object) -> str:
+    return json_bytes(documents).decode()
 
 
 def _names_collection(parts: SplitResult) -> bool:

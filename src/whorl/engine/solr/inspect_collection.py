@@ -183,9 +183,13 @@ class Schema:
 
         Dynamic fields that match the names are ignored.
         """
-        return all(
-            self.fields.get(name, {}).get(wanted) for name, properties in SKETCH_FIELDS.items() for wanted in properties
-        )
+        return not self.sketch_defects
+
+    @property
+    def sketch_defects(self) -> list[tuple[str, str]]:
+        """Pairs of a field of a sketch and a property of `SKETCH_FIELDS` that it lacks."""
+        wanted = [(name, own) for name, properties in SKETCH_FIELDS.items() for own in properties]
+        return [(name, own) for name, own in wanted if not self.fields.get(name, {}).get(own)]
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
@@ -284,7 +288,7 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
     version.require()
     schema = read_schema(client)
     vector_handler = find_vector_handler(client.get("config")["config"])
-    content = names.content if schema.describe(names.content) else None
+    content = names.content if schema.is_stored(names.content) else None
     words = schema.word_field(names.content)
     name = names.name if schema.describe(names.name) else None
     minhash = schema.fields.get(names.minhash)
@@ -315,8 +319,8 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
         schema=schema,
         dbid=names.dbid if schema.describe(names.dbid, without="*") else None,
         noderef=names.noderef if schema.describe(names.noderef, without="*") else None,
-        content=content if schema.is_stored(content) else None,
-        sources=_token_sources(minhash, schema.types, vector_handler, has_text=schema.is_stored(content)),
+        content=content,
+        sources=_token_sources(minhash, schema.types, vector_handler, has_text=content is not None),
         scheme=scheme,
         vector_handler=vector_handler,
         version=version,

@@ -12,9 +12,10 @@ these kinds, so each update contains their values.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import repeat
 from typing import Any
 
 from whorl.arrays_and_batches import batches
@@ -48,9 +49,7 @@ from whorl.engine.solr.request_body import (
     one_of,
     without_sketch,
 )
-from whorl.engine.stored_fingerprints import passage_terms
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.query.plan.nodes import BoundPlan, Kind
 
@@ -515,17 +514,13 @@ class SolrLabels(ServerLabels):
 
     def _unreadable_fields(self, documents: list[Json], collection: SolrCollection) -> Iterator[Json]:
         """For each document, yield the fields that Solr cannot read and would lose in an atomic update."""
-        if scheme := collection.schema.passage_scheme:
+        made: Iterable[Json] = repeat({})
+        if collection.schema.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
-            words = (hashes.words for hashes in hash_texts(texts, collection.scheme, Outputs.WORDS, workers=1))
-            passages = [
-                passage_terms(text, joined, collection.scheme, scheme)
-                for text, joined in zip(texts, words, strict=True)
-            ]
-        for at, sketch in enumerate(read_sketches(self._client, collection, documents)):
+            made = ({PASSAGES: fields[PASSAGES]} for fields in fingerprint_fields(texts, collection))
+        for sketch, passages in zip(read_sketches(self._client, collection, documents), made, strict=False):
             # Leave out the encoded sketch, because Solr stores and keeps it.
-            fields = {} if sketch is None else searched_sketch_fields(sketch, collection.scheme)
-            yield {**fields, PASSAGES: passages[at]} if scheme else fields
+            yield passages if sketch is None else searched_sketch_fields(sketch, collection.scheme) | passages
 
 
 def _read_labels(documents: list[Json], key: str) -> dict[str, ClusterLabel]:
