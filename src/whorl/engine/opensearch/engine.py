@@ -87,13 +87,14 @@ from whorl.query.plan.nodes import BoundPlan, Kind
 _AT_ONCE = 200
 #: Cache time in seconds for the description of the tokens that the cluster makes.
 _TOKENS_SECONDS = 300.0
-#: Costs in microseconds, for Lucene with ten segments (one tier of TieredMergePolicy). Only their ratio matters.
-_COSTS = Costs(look_up=110.0, candidate=150.0)
 _MOST_FIELDS = 10_000
 
 
 @guard_responses
 class OpenSearchEngine(ServerEngine):
+    #: Costs in microseconds, for Lucene with ten segments (one tier of TieredMergePolicy). Only their ratio matters.
+    costs = Costs(look_up=110.0, candidate=150.0)
+
     def __init__(self, client: IndexClient, names: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         super().__init__(client.refresh)
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, Scheme(), SketchScheme()
@@ -240,8 +241,8 @@ class OpenSearchEngine(ServerEngine):
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Look up all possible meanings of the references in one request. If two references have a meaning in
-            # common, the order matters if it matters for one of them, so list those that need it last.
+            # Look up all possible meanings of the references in one request. Two references may share a meaning, so
+            # list the references that need the order of tokens last.
             keys = {reference: [key for _, key in self._meanings(reference)] for reference in needs_order}
             last = sorted(needs_order, key=needs_order.__getitem__)
             signatures = self._foreign.signatures({key: needs_order[name] for name in last for key in keys[name]})
@@ -289,10 +290,6 @@ class OpenSearchEngine(ServerEngine):
         If `wanted` is given, the hashes must have this scheme.
         """
         require_fields(self._client, self._names, passages=wanted or True)
-
-    @property
-    def costs(self) -> Costs:
-        return _COSTS
 
     def largest_size(self) -> int | None:
         return self._largest()
