@@ -31,7 +31,7 @@ _CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
 class LinedPlace:
     """A place in a document where a quotation occurs, with its line numbers and its text."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+    JSON_FIELDS = (
         *("id=place.id", "name=place.name", "quote_place=place.quote", "*range", "differences=place.differences"),
     )
 
@@ -43,7 +43,7 @@ class LinedPlace:
 class ListedQuotation:
     """A quotation, its verdict, and its places in documents; `place` is its range in the quoting text."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+    JSON_FIELDS = (
         *("quote=verified.quotation.quote", "verdict=verified.verdict", "words=verified.words"),
         *("place=verified.quotation.place", "source=verified.quotation.source", "source_id=verified.source_id"),
         *("places", "looked_up=verified.look_up", "notes=verified.notes"),
@@ -68,9 +68,9 @@ class ListedText:
 class ListedVerification:
     """The checked quotations of a text; `counts` has the number of quotations for each verdict."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("text", "documents=verification.documents", "counts=verification.counts"),
-        *("warnings=verification.warnings", "quotations"),
+    JSON_FIELDS = (
+        *("text", "documents=verification.documents", "counts=verification.counts", "warnings=verification.warnings"),
+        "quotations",
     )
 
     text: ListedText

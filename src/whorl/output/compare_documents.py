@@ -99,7 +99,7 @@ class Side:
 class ComparedTexts:
     """Comparison of two texts by all of their shingles."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+    JSON_FIELDS = (
         *("a", "b", "scheme=comparison.scheme.name", "shared_shingles=comparison.shared_shingles"),
         *("*comparison.shares", "exact", "without_common", "warnings", "passages"),
     )
@@ -124,7 +124,7 @@ class LongestPassage(NamedTuple):
 class DocumentPassages:
     """A document (B), and the longest passage that it shares with the text (A)."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+    JSON_FIELDS = (
         *("id", "*comparison.shares", "exact", "without_common=comparison.residual"),
         *("shared_shingles=comparison.shared_shingles", "source_shingles=comparison.a.shingles"),
         *("shingles=comparison.b.shingles", "passages", "longest"),

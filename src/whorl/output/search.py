@@ -141,11 +141,7 @@ def _look_ups(plan: SketchPlan) -> Iterator[str]:
 class MeasuredHit:
     """A hit, and its overlap with the query's source, which is null unless the query has exactly one source."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        "*hit",
-        "shared_tokens=measured.shared_tokens",
-        "measured=measured.estimate",
-    )
+    JSON_FIELDS = ("*hit", "shared_tokens=measured.shared_tokens", "measured=measured.estimate")
 
     hit: Hit
     measured: Measured | None
@@ -174,9 +170,9 @@ class FingerprintPlan(NamedTuple):
 class ExplainedQuery:
     """Explanation of a query: its plan in words, and the request that the engine gets."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("query", "plan=explanation.plan", "fingerprints"),
-        *("warnings=explanation.warnings", "request=explanation.request"),
+    JSON_FIELDS = (
+        *("query", "plan=explanation.plan", "fingerprints", "warnings=explanation.warnings"),
+        "request=explanation.request",
     )
 
     query: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import IO, Any, ClassVar, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ MOST_SHOWN = 200
 _COLOURS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePassage:
+class SourcePassage(NamedTuple):
     """A passage of the text (A) and of its source (B); its place in B is null if the store keeps no texts."""
 
     words: int
@@ -53,7 +52,7 @@ class SourcePassage:
 class LinedSource:
     """A source (B) of the text (A), with its shares and passages."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+    JSON_FIELDS = (
         *("id=source.id", "name=source.name", "words=source.words", "coverage", "new_words=source.new_words"),
         *("only_words=source.only_words", "*source.shares", "exact", "without_common=source.residual"),
         *("shingles=source.shingles", "passages"),
@@ -73,8 +72,7 @@ class LinedSource:
         return self.source.words / self.counted_words
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedText:
+class SearchedText(NamedTuple):
     """The text whose sources were searched: its name, where it came from, and its number of words."""
 
     name: str
@@ -86,7 +84,7 @@ class SearchedText:
 class CommonPart:
     """Word counts of a text: common words (boilerplate), other words, and other words that sources cover."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+    JSON_FIELDS = (
         *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),
         "other_covered_words=common.covered_words",
     )
@@ -106,14 +104,13 @@ class NamedDocument(NamedTuple):
 class AttributedText:
     """Sources of a text, with totals and the recall of the search for them."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+    JSON_FIELDS = (
         *("text", "covered_words=found.covered_words", "common", "excluded_words=found.excluded_words"),
         *("coverage=found.coverage", "level=found.level", "longest_passage=found.longest_passage"),
-        "min_words=found.min_words",
-        *("candidates=found.candidates", "read=found.read", "unread=found.unread"),
+        *("min_words=found.min_words", "candidates=found.candidates", "read=found.read", "unread=found.unread"),
         *("without_text=found.without_text", "recall=found.promise.recall", "promised_words=found.promise.words"),
-        *("certain_words=found.promise.certain_words", "crowded=found.promise.crowded", "warnings", "sources"),
-        *("also", "also_count=found.also_count"),
+        *("certain_words=found.promise.certain_words", "crowded=found.promise.crowded", "warnings", "sources", "also"),
+        "also_count=found.also_count",
     )
 
     text: SearchedText

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from warnings import catch_warnings, simplefilter
 
 from anyio import to_thread
@@ -79,8 +78,7 @@ _SECURITY: _Json = {
 _ADDITIONAL_THREADS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class SharedState:
+class SharedState(NamedTuple):
     """State that all requests share, even if several worker processes handle them."""
 
     tickets: Tickets

@@ -10,7 +10,7 @@ from bisect import insort
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from anyio import to_thread
 
@@ -38,8 +38,7 @@ _METERED_BYTES = 100_000
 MOST_LISTED = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class LineError:
+class LineError(NamedTuple):
     """Error in a line of an upload; lines are counted from 1."""
 
     line: int
@@ -71,9 +70,9 @@ class Report:
             if the client did not request them.
     """
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("lines", "stored", "unchanged", "repeated", "refused", "errors"),
-        *("checked?repeats", "repeating?repeats", "repeats?", "warnings?"),
+    JSON_FIELDS = (
+        *("lines", "stored", "unchanged", "repeated", "refused", "errors", "checked?repeats", "repeating?repeats"),
+        *("repeats?", "warnings?"),
     )
 
     stored: int = 0

@@ -9,8 +9,8 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
@@ -157,8 +157,7 @@ class _Watchdog:
                 self._pool.slow.release()
 
 
-@dataclass(frozen=True, slots=True)
-class _Extraction:
+class _Extraction(NamedTuple):
     """A worker's response: the text of a file, or the reason why the file has no text.
 
     `is_worker_spent` means that the worker process cannot be used for another file.

@@ -87,9 +87,7 @@ class ListedDocument:
 class DocumentsPage:
     """One page of the documents. `next` is the value of `after` for the next page; null on the last page."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("total", "total_is_exact=page.is_total_exact", "warnings=page.warnings", "next", "documents"),
-    )
+    JSON_FIELDS = ("total", "total_is_exact=page.is_total_exact", "warnings=page.warnings", "next", "documents")
 
     page: Page
     total: int

@@ -234,7 +234,7 @@ class ClusterAndPairs(DescribedCluster):
 class DuplicatesPage:
     """Result of a job: its options, totals, and one page of the clusters."""
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = (
+    JSON_FIELDS = (
         *("documents=result.documents", "metric", "threshold", "recall", "complete=result.options.is_complete"),
         *("keep=result.options.keep", "versions=result.options.versions", "date=result.options.date"),
         *("write_ids=result.options.write_ids", "common_above=result.options.common_above"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field, field_validator, model_validator
@@ -97,8 +97,7 @@ class DocumentSnippet:
     snippet: Snippet
 
 
-@dataclass(frozen=True, slots=True)
-class SnippetsAnswer:
+class SnippetsAnswer(NamedTuple):
     """The documents that contain words of the query."""
 
     documents: tuple[DocumentSnippet, ...]
@@ -231,8 +230,7 @@ class VerifyRequest(RequestBody):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class PassagesAnswer:
+class PassagesAnswer(NamedTuple):
     """The longest shared passage of each document."""
 
     documents: tuple[DocumentPassages, ...]
