@@ -70,7 +70,7 @@ def similar(
         from whorl.ingest.files import source_text
 
         text = source_text(read)
-    with open_store_or_files(scope) as opened:
+    with open_store_or_files(scope) as (opened, _):
         from whorl.output.search import format_condition, page_promise, plan_lines
         from whorl.search.similar.fetch_query_sources import SOURCE
 

@@ -59,8 +59,7 @@ def sources(
     """  # noqa: D301 - click wants the control character
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
-    lost = list[int]()
-    with open_store_or_files(scope, lost.append) as opened:
+    with open_store_or_files(scope) as (opened, lost):
         # A document that the user names is not one of its own sources. But if the text is a file, a document with the
         # same text is a source: otherwise, --fail-on would accept a complete copy.
         in_folders, gates = bool(scope.folders), options.fail_on is not None
@@ -69,8 +68,8 @@ def sources(
             print_notes([f"{named} is in the store, and so none of its own sources"])
         with show_progress():
             attribution = opened.sources(meant.id or SOURCE, options, source=meant.text)
-    if lost:
-        attribution = _without_promise(attribution, lost[0])
+    if lost is not None:
+        attribution = _without_promise(attribution, lost)
     read = ReadText(named, "document" if meant.text is None else "file", attribution.content)
     if target is not None:
         with open_output(target) as out:
@@ -84,7 +83,7 @@ def sources(
     else:
         _print(attribution, options)
     if options.fail_on is not None and not attribution.is_complete:
-        cause = "documents could not be read" if lost else "the store has documents that are not found"
+        cause = "the store has documents that are not found" if lost is None else "documents could not be read"
         print_notes([f"the level may be higher, as {cause}: --fail-on fails"])
         raise Exit(1)
     if options.fail_on is not None and _LEVELS.index(attribution.level) >= _LEVELS.index(options.fail_on):

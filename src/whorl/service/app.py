@@ -215,17 +215,13 @@ def describe(app: FastAPI, credentials: Credentials) -> _Json:
     schemas = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    schemas |= _failures()
-    if not credentials.is_open:
-        components["securitySchemes"] = _SECURITY
-    return description
-
-
-def _failures() -> _Json:
     either: TypeAdapter[Any] = TypeAdapter(Failure | AlfrescoFailure)
     failures: _Json = either.json_schema(ref_template="#/components/schemas/{model}")["$defs"]
     failures["Failure"]["examples"] = [{"error": {"statusCode": 400, "message": "the store has no field 'titel'"}}]
-    return failures
+    schemas |= failures
+    if not credentials.is_open:
+        components["securitySchemes"] = _SECURITY
+    return description
 
 
 def _describe_failures(path: str, about: _Json) -> None:

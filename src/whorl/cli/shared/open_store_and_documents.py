@@ -75,10 +75,10 @@ def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def open_store_or_files(scope: SearchScope, on_lost: Callable[[int], None] | None = None) -> Iterator[Store]:
+def open_store_or_files(scope: SearchScope) -> Iterator[tuple[Store, int | None]]:
     """Open an existing store, or a temporary one with the documents of files and folders.
 
-    If documents of the files could not be read, `on_lost` gets their number.
+    Yield the store, and the number of documents that could not be read; None if all files were read.
 
     Raises:
         ParameterError: Both a store and folders are given, columns are given without folders, or the folders have no
@@ -94,7 +94,7 @@ def open_store_or_files(scope: SearchScope, on_lost: Callable[[int], None] | Non
         except StoreError as error:
             raise StoreError(f"{error}\nOr search files without a store: --in FOLDER") from error
         with opened as store:
-            yield store
+            yield store, None
         return
     if scope.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
@@ -118,11 +118,9 @@ def open_store_or_files(scope: SearchScope, on_lost: Callable[[int], None] | Non
             )
         print_notes(table_notes(text_tables))
         print_problems(problems, "could not be read")
-        if on_lost is not None and problems:
-            on_lost(problems.lost)
         if not store.engine.count():
             raise ParameterError(f"no text could be read in {', '.join(folders)}; name other files or folders")
-        yield store
+        yield store, problems.lost if problems else None
 
 
 def file_documents(
@@ -141,11 +139,11 @@ def file_documents(
     from whorl.search.document_references import file_id
 
     for file in files:
-        base = store.references.base_for(str(file)) if isinstance(file, Path) else None
-        # Commands read `-` as standard input, so they could not find a document with the id `-`.
-        own_id = _INPUT_ID if str(file) == STANDARD_INPUT else None
         if isinstance(file, Path):
-            own_id = file_id(str(file), base)
+            own_id = file_id(str(file), store.references.base_for(str(file)))
+        else:
+            # Commands read `-` as standard input, so they could not find a document with the id `-`.
+            own_id = _INPUT_ID if str(file) == STANDARD_INPUT else file.as_posix()
         yield from documents_in(file, on_problem, columns, on_text_table=on_text_table, file_id=own_id)
 
 

@@ -10,7 +10,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import NamedTuple
 
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
@@ -90,28 +89,25 @@ class ReaderPool:
             )
 
     def _text(self, raw: bytes, form: FileFormat) -> str:
-        extraction = None
-        with contextlib.suppress(IndexError):
-            extraction = self._read_in(self._idle.pop(), raw, form)
-        if extraction is None or extraction.is_worker_spent:
-            # An earlier file may have broken the worker, so retry in a new process.
-            extraction = self._read_in(_ReaderProcess(self.limits), raw, form)
-        if extraction.problem:
-            raise DocumentError(extraction.problem)
-        return extraction.text
-
-    def _read_in(self, worker: _ReaderProcess, raw: bytes, form: FileFormat) -> _Extraction:
+        with contextlib.suppress(IndexError, _BrokenWorkerError):
+            return self._read_in(self._idle.pop(), raw, form)
+        # An earlier file may have broken the worker, so retry in a new process.
         try:
-            extraction = worker.ask(raw, form, _Watchdog(self, *time_limit(self.limits)))
+            return self._read_in(_ReaderProcess(self.limits), raw, form)
+        except _BrokenWorkerError as error:
+            raise DocumentError(str(error)) from None
+
+    def _read_in(self, worker: _ReaderProcess, raw: bytes, form: FileFormat) -> str:
+        try:
+            text, problem = worker.ask(raw, form, _Watchdog(self, *time_limit(self.limits)))
         except BaseException:
             # End the worker, because it has not finished: the file took too long, or the caller was interrupted.
             worker.end()
             raise
-        if extraction.is_worker_spent:
-            worker.end()
-        else:
-            self._idle.append(worker)
-        return extraction
+        self._idle.append(worker)
+        if problem:
+            raise DocumentError(problem)
+        return text
 
 
 class _Watchdog:
@@ -157,15 +153,8 @@ class _Watchdog:
                 self._pool.slow.release()
 
 
-class _Extraction(NamedTuple):
-    """A worker's response: the text of a file, or the reason why the file has no text.
-
-    `is_worker_spent` means that the worker process cannot be used for another file.
-    """
-
-    text: str
-    problem: str = ""
-    is_worker_spent: bool = False
+class _BrokenWorkerError(Exception):
+    """The file has no text, and the worker process cannot be used for another file."""
 
 
 class _ReaderProcess(ConfinedProcess):
@@ -176,8 +165,8 @@ class _ReaderProcess(ConfinedProcess):
         self._memory_bytes = limits.memory_bytes
         super().__init__(_WORKER, limits.seconds, limits.memory_bytes, limits.text_characters)
 
-    def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> _Extraction:
-        """Return the worker's response for a file.
+    def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> tuple[str, str]:
+        """Return the text of a file, and the reason if it has none.
 
         Kill the process if the file takes too long (DocumentError), or if the client has disconnected (StoppedError).
         """
@@ -188,9 +177,9 @@ class _ReaderProcess(ConfinedProcess):
             if watchdog.ended is not None:
                 raise watchdog.ended from None
             self.process.kill()
-            return _Extraction("", self.death(self._memory_bytes), is_worker_spent=True)
+            raise _BrokenWorkerError(self.death(self._memory_bytes)) from None
 
-    def _exchange(self, raw: bytes, form: FileFormat) -> _Extraction:
+    def _exchange(self, raw: bytes, form: FileFormat) -> tuple[str, str]:
         """Send a file and return the response.
 
         EOFError or OSError is raised if the process has ended, and other errors for an invalid response.
@@ -198,8 +187,10 @@ class _ReaderProcess(ConfinedProcess):
         self.connection.send_bytes(form.name.encode())
         self.connection.send_bytes(raw)
         response = json.loads(self.connection.recv_bytes(_MOST_RESPONSE_BYTES))
-        problem, is_out_of_memory = response["problem"], response["is_out_of_memory"]
-        return _Extraction(self.connection.recv_bytes(self._most_bytes).decode(), problem, is_out_of_memory)
+        text = self.connection.recv_bytes(self._most_bytes).decode()
+        if response["is_out_of_memory"]:
+            raise _BrokenWorkerError(response["problem"])
+        return text, response["problem"]
 
 
 def _end(workers: deque[_ReaderProcess]) -> None:

@@ -494,34 +494,37 @@ class _Cells:
         while True:
             number = self._rows.line_num + 1 + bool(self.separator_line)
             self._lines.begin_row()
+            problem: DocumentError | None = None
             try:
-                if cells := next(self._rows, None):
-                    if len(self._lines.of_row) > 1 and (lines := self._unquoted_rows()):
-                        yield from self._rows_of_lines(number, lines)
-                        continue
-                    blank = 0
-                    self._require_valid(cells)
+                cells = next(self._rows, None)
             except csv.Error as error:
-                if lines := self._unquoted_rows():
-                    yield from self._rows_of_lines(number, lines)
-                else:
-                    yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), [], ""
-                continue
+                cells, problem = [], DocumentError(f"this is no row of the table: {error}")
             except UnreadRowsError:
                 # After an UnreadRowsError, which is also a DocumentError, the table cannot be read further.
                 raise
             except DocumentError as error:
                 yield Row(number, "line", error), [], ""
                 continue
-            if cells is None:
+            may_be_unquoted = problem or (cells and len(self._lines.of_row) > 1)
+            if may_be_unquoted and (lines := self._unquoted_rows()):
+                for at, (own, source) in enumerate(zip(lines, self._lines.of_row, strict=True), number):
+                    yield self._row(at, own, source)
+            elif problem:
+                yield Row(number, "line", problem), [], ""
+            elif cells is None:
                 return
-            if not cells:
+            elif cells:
+                blank = 0
+                yield self._row(number, cells, "".join(self._lines.of_row))
+            else:
                 blank += sum(map(len, self._lines.of_row))
                 _require_few_blanks(blank)
-                continue
-            yield self._row(number, cells, "".join(self._lines.of_row))
 
     def _row(self, number: int, cells: list[str], source: str) -> tuple[Row, list[str], str]:
+        try:
+            self._require_valid(cells)
+        except DocumentError as error:
+            return Row(number, "line", error), [], ""
         weight = len(source) + CELL_BYTES * len(cells)
         return Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells, source
 
@@ -566,15 +569,6 @@ class _Cells:
             return []
         rows = [line.rstrip("\r\n").split("\t") for line in lines]
         return rows if all(len(row) == count for row in rows) else []
-
-    def _rows_of_lines(self, number: int, rows: list[list[str]]) -> Iterator[tuple[Row, list[str], str]]:
-        for at, (cells, line) in enumerate(zip(rows, self._lines.of_row, strict=True), number):
-            try:
-                self._require_valid(cells)
-            except DocumentError as error:
-                yield Row(at, "line", error), [], ""
-            else:
-                yield self._row(at, cells, line)
 
     def _require_valid(self, cells: list[str]) -> None:
         if len(cells) != len(self.names):

@@ -260,11 +260,11 @@ SnippetCount: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 FragmentSize: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
 OperatorName: TypeAlias = Annotated[Literal["AND", "OR"], BeforeValidator(to_upper_case)]
 Include: TypeAlias = Literal["allowableOperations", "aspectNames", "isLink", "isLocked", "path", "properties"]
-EntryField: TypeAlias = Literal[
+NodeBasic: TypeAlias = Literal[
     "id", "name", "nodeType", "isFolder", "isFile", "createdAt", "createdByUser", "modifiedAt", "modifiedByUser",
-    "parentId", "content", "location", "search", "allowableOperations", "aspectNames", "isLink", "isLocked", "path",
-    "properties",
+    "parentId", "content", "location",
 ]  # fmt: skip
+EntryField: TypeAlias = Literal[NodeBasic, "search", Include]
 
 
 class RequestQuery(AlfrescoModel):

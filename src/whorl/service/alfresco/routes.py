@@ -23,7 +23,7 @@ from whorl.search.prepared_search import PreparedQuery, highlight_hits
 from whorl.search.similar.results import Measured
 from whorl.search.spelling import correct_spelling
 from whorl.service.alfresco.facets import facets_of
-from whorl.service.alfresco.request import SearchRequest, markings
+from whorl.service.alfresco.request import NodeBasic, SearchRequest, markings
 from whorl.service.credentials import Authenticator, ticket_in
 from whorl.service.responses import Json
 from whorl.service.route_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
@@ -212,10 +212,7 @@ NodePart: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-NodeField: TypeAlias = Literal[
-    "id", "name", "nodeType", "isFolder", "isFile", "createdAt", "createdByUser", "modifiedAt", "modifiedByUser",
-    "parentId", "content", "location", NodePart,
-]  # fmt: skip
+NodeField: TypeAlias = Literal[NodeBasic, NodePart]
 
 
 def _split(names: Any) -> Any:
