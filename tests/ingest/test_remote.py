@@ -37,6 +37,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        if kind == "page":
+            self.content = b"<p>visible <b>text</b><script>hidden</script>"
         begin, end = 0, len(self.content)
         byte_range = self.headers.get("Range", "").removeprefix("bytes=").split("-")
         if kind == "parts" and len(byte_range) == 2:
@@ -108,6 +110,19 @@ def test_a_server_that_fails(server: str, kind: str) -> None:
     assert f"http://{server}/{kind}/a.jsonl?page=1" in problem
     assert "s3cr3t" not in problem
     assert "s1gn4ture" not in problem
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("rest", ["?page=2", "#part", "?v=a.b/c#d"])
+def test_the_format_of_an_address_with_a_query(server: str, rest: str) -> None:
+    """
+    The path of an address tells the format, without the query and fragment; these stay in the id and the name.
+    """
+    address = f"http://{server}/page/index.html{rest}"
+    ((file,),) = ([found.file for found in find_files([address], pytest.fail)],)
+    (document,) = documents_in(file, pytest.fail)
+    assert document.text.split() == ["visible", "text"]
+    assert (document.id, document.name) == (address, address.rpartition("/")[2])
 
 
 @pytest.mark.process

@@ -224,7 +224,9 @@ def documents_in(
             if form is None:
                 if on_text_table and _may_have_rows(opened, name, columns):
                     on_text_table(str(file))
-                yield Document(id=file_id, text=file_text(_bytes(opened), name), name=file.name)
+                yield Document(
+                    id=file_id, text=file_text(_bytes(opened), name), name=PurePosixPath(file.as_posix()).name
+                )
                 return
             if span is None and columns.is_text_optional:
                 read = rows_with_text(form, opened, columns)

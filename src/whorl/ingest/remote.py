@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from whorl.errors import ParameterError, WhorlError
 from whorl.ingest.redact_addresses import public_address, public_text
@@ -33,7 +34,9 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        return PurePosixPath(self.as_posix()).name
+        """Last part of the path, without the query and fragment of a web address: its suffix can tell the format."""
+        address = self.as_posix()
+        return PurePosixPath(urlsplit(address).path if address.startswith(("http://", "https://")) else address).name
 
     @property
     def address(self) -> str:

@@ -129,3 +129,79 @@ def test_a_few_odd_characters_do_not_cost_a_text() -> None:
     assert decode(b"a\0b c d") == "a\0b c d"
     damaged = "M\ufffdller a\ufffd"
     assert decode(damaged.encode()) == decode(damaged.encode("utf-8-sig")) == damaged
+
+
+@pytest.mark.parametrize("text", [text for text in SENTENCES if len(text.encode()) > len(text) + 4])
+@pytest.mark.parametrize("broken", [b"\xff", b" caf\xe9 ", b"\xc3\n"])
+def test_invalid_bytes_do_not_change_the_encoding(text: str, broken: bytes) -> None:
+    """
+    A few invalid bytes in a text in UTF-8 are replaced; all other characters stay.
+    """
+    half = len(text) // 2
+    raw = text[:half].encode() + broken + text[half:].encode()
+    read = decode(raw)
+    assert read.startswith(text[:half])
+    assert read.endswith(text[half:])
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (b'<meta charset="iso-8859-1"><p>\xa35 and \xa9 2024', "£5 and © 2024"),
+        (b"<meta charset=latin1><p>it\x92s \x93quoted\x94", "it’s “quoted”"),
+        (
+            b'<META http-equiv="Content-Type" content="text/html; charset=ISO-8859-1"><p>perch\xe9 cos\xec \xe8 pi\xf9',
+            "perché così è più",
+        ),
+        (b'<?xml version="1.0" encoding="windows-1251"?><p>\xcc\xe8\xf0', "Мир"),
+        (b"<meta charset=iso-8859-15><p>\x97 \x93Le Zo\xe9\x94", "— “Le Zoé”"),
+        ('<meta charset="iso-8859-1"><p>Größe'.encode(), "Größe"),
+        ('<meta charset="utf-8"><p>Größe'.encode("cp1252"), "Größe"),
+        ('<meta charset="x-nothing"><p>Größe'.encode("cp1252"), "Größe"),
+    ],
+)
+def test_the_encoding_that_a_page_declares(page: bytes, expected: str) -> None:
+    """
+    A page is read in the encoding that it declares, with the supersets that browsers read. UTF-8 precedes it, and a
+    declaration that is unknown or wrong is ignored.
+    """
+    assert decode(page).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "written"),
+    [
+        ("it’s “quoted”", "iso-8859-1", "cp1252"),
+        ("こんにちは世界の皆さん", "x-sjis", "cp932"),
+        ("朱镕基你好世界", "gb2312", "gb18030"),
+        ("똠방각하 안녕", "ks_c_5601-1987", "cp949"),
+        ("Größe", "hex", "utf-8"),
+        ("Die Müller kommen für Straße", "us-ascii", "cp1252"),
+        ("Größe", "utf-7", "utf-7"),
+    ],
+)
+def test_the_encoding_that_a_mail_declares(text: str, declared: str, written: str) -> None:
+    """
+    A text is read in the declared encoding, or its superset; a declaration that is unknown or wrong is ignored.
+    """
+    assert decode(text.encode(written), declared) == text
+
+
+def test_invalid_bytes_in_a_declared_encoding() -> None:
+    """
+    Bytes that the declared encoding does not define are replaced.
+    """
+    assert decode(b"M\xfcller f\xfcr \x81 Stra\xdfe", "windows-1252") == "Müller für \ufffd Straße"
+
+
+@pytest.mark.parametrize(("language", "encoding"), [("Der Mieter", "cp1252"), ("Арендатор", "koi8_r")])
+@pytest.mark.parametrize("ascii_lines", [10, 5_000])
+def test_letters_far_behind_ascii_text(language: str, encoding: str, ascii_lines: int) -> None:
+    """
+    The lines with other characters show the encoding, however long the ASCII text before them is.
+    """
+    text = next(sentence for sentence in SENTENCES if sentence.startswith(language))
+    long = "The tenant shall pay the rent on the first day of each month.\n" * ascii_lines + f"{text}\n" * 20
+    assert decode(long.encode(encoding)) == long
+    one_line = long.replace("\n", " ")
+    assert decode(one_line.encode(encoding)) == one_line

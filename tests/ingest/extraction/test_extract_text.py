@@ -114,8 +114,10 @@ def calls(work: Callable[[], object]) -> int:
         (b"Subject: S\nContent-Type: text/plain; format=flowed\n\nthe \nlandlord", "S the landlord"),
         (b"From: a@example.org\r\nContent-Type: text/plain; charset=unknown-8bit\r\n\r\nGr\xc3\xbc\xc3\x9fe", "Grüße"),
         (b"Subject: only this\n\n", "only this"),
+        (b"\xef\xbb\xbfSubject: S\n\nmarked", "S marked"),
+        (b"\n\nSubject: S\n\nlater", "S later"),
     ],
-    ids=["plain", "html", "attachment", "delsp", "quoted", "flowed", "charset", "no-body"],
+    ids=["plain", "html", "attachment", "delsp", "quoted", "flowed", "charset", "no-body", "mark", "blank-lines"],
 )
 def test_mail(raw: bytes, expected: str) -> None:
     """
@@ -164,6 +166,9 @@ def multipart(kind: str, *parts: str) -> str:
         (multipart("alternative", f"{PLAIN} https://a.example/{'x' * 99}", f"{PAGE} two"), "page two"),
         (multipart("alternative", multipart("mixed", PLAIN, FOOTER), PAGE), "plain footer"),
         (multipart("alternative"), ""),
+        ("Content-Type: multipart/mixed\n\nno boundary", "no boundary"),
+        ("Content-Type: multipart/alternative; boundary=a\n\nnot there", "not there"),
+        (multipart("mixed", "Content-Type: text/markdown\n\n*marked*", FOOTER), "*marked* footer"),
     ],
 )
 def test_parts_of_a_mail(body: str, expected: str) -> None:
@@ -224,6 +229,36 @@ def test_boxes_controls_and_notes() -> None:
         made = with_part(made, kind, f"{kind}.xml", note.encode())
     expected = ["before", "control", "box", "after", "header", "footer", "footnotes", "endnotes"]
     assert words(DOCX, made) == expected
+
+
+def test_a_text_box_follows_its_paragraph() -> None:
+    """
+    A text box anchored within a word neither divides the word nor touches one.
+    """
+    box = b"<w:pict><w:txbxContent><w:p><w:r><w:t>boxed text</w:t></w:r></w:p></w:txbxContent></w:pict>"
+    body = b"<w:p><w:r><w:t>the para</w:t></w:r><w:r>" + box + b"</w:r><w:r><w:t>graph goes on</w:t></w:r></w:p>"
+    made = with_member(
+        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
+    )
+    assert words(DOCX, made) == ["before", "the", "paragraph", "goes", "on", "boxed", "text", "after"]
+
+
+def test_strict_word_documents() -> None:
+    """
+    A "Strict Open XML Document" is read, whose namespaces and types of relationships are others.
+    """
+    strict = word("before", "after")
+    for member in ("_rels/.rels", "word/_rels/document.xml.rels", "word/document.xml"):
+        strict = with_member(strict, member, _strict)
+    assert words(DOCX, strict) == ["before", "after"]
+
+
+def _strict(xml: bytes) -> bytes:
+    for kind in (b"officeDocument", b"wordprocessingml"):
+        xml = xml.replace(
+            b"http://schemas.openxmlformats.org/" + kind + b"/2006/", b"http://purl.oclc.org/ooxml/" + kind + b"/"
+        )
+    return xml
 
 
 def with_part(raw: bytes, kind: str, name: str, content: bytes) -> bytes:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 
 from whorl.errors import DocumentError
 
@@ -19,6 +21,8 @@ _MARKS = (
 )
 #: Number of bytes to examine for the encoding of a text without a byte order mark.
 EXAMINED_BYTES = 200_000
+#: Maximum number of lines to examine, and of bytes before the first one above 127 of a line.
+_EXAMINED_LINES, _CONTEXT_BYTES = 10_000, 200
 #: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
@@ -32,23 +36,34 @@ _MOST_MIXED = 0.25
 #: detection often confuses these encodings with usual ones.
 _FEWEST_HIGH_BYTES = 3
 _HIGH_BYTE = re.compile(b"[\x80-\xff]")
+_OUTSIDE_ASCII, _INVALID = re.compile("[^\0-\x7f]"), re.compile("[\udc80-\udcff]")
+#: Declaration of a page's encoding, which the first 1,024 bytes contain according to the HTML standard.
+_DECLARATION = re.compile(rb"""<(?:meta\s[^>]*charset|\?xml\s[^>]*encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_DECLARING_BYTES = 1024
+#: Encodings that programs declare although they write a superset, which browsers read instead
+#: (https://encoding.spec.whatwg.org/#names-and-labels).
+_SUPERSETS = {
+    "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874", "gb2312": "gb18030",
+    "gbk": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932",
+}  # fmt: skip
 #: Escape sequences that begin Japanese or Korean text in encodings of 7 bits.
 _ESCAPED = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_ext"))
 
 
-def decode(raw: bytes) -> str:
-    """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding."""
+def decode(raw: bytes, declared: str | None = None) -> str:
+    """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding.
+
+    Args:
+        declared: Encoding that the headers of a mail name, or None. If it is unknown, or if more than half of
+            the characters outside ASCII are invalid in it, the encoding is detected.
+    """
     marked = encoding_of_mark(raw)
-    encoding = marked or _escaped_encoding(raw) or "utf-8"
-    try:
-        text = raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        # If only the last character of UTF-8 is broken, the file was truncated.
-        if encoding == "utf-8" and error.reason != "unexpected end of data":
-            if (probable := probable_encoding(raw)) is None:
-                raise DocumentError("this is not text in any recognisable encoding") from None
-            encoding = probable
-        text = raw.decode(encoding, errors="replace")
+    if marked is None and (named := _valid_declaration(raw, declared)):
+        return raw.decode(named, errors="replace")
+    encoding = marked or _escaped_encoding(raw) or ("utf-8" if is_mostly_utf_8(raw) else probable_encoding(raw))
+    if encoding is None:
+        raise DocumentError("this is not text in any recognisable encoding")
+    text = raw.decode(encoding, errors="replace")
     broken = 0 if encoding.startswith("utf-8") else len(_BROKEN.findall(text))
     # If many characters are null or broken, this is UTF-16, or a binary file that begins like a text.
     if text.count("\0") + broken > max(1, len(text) // 100):
@@ -56,6 +71,36 @@ def decode(raw: bytes) -> str:
             return raw.decode(wide)
         raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
     return text
+
+
+def is_mostly_utf_8(raw: bytes) -> bool:
+    """Check whether at most half of the characters outside ASCII are invalid in UTF-8.
+
+    An incomplete last character is ignored. Others can be invalid because they were cut, or come from another file.
+    """
+    return _is_mostly_valid(raw, "utf-8")
+
+
+def _is_mostly_valid(raw: bytes, encoding: str) -> bool:
+    # Invalid bytes become lone surrogates. (U+FFFD can also be in a valid text.)
+    text = codecs.getincrementaldecoder(encoding)("surrogateescape").decode(raw)
+    return 2 * len(_INVALID.findall(text)) <= len(_OUTSIDE_ASCII.findall(text))
+
+
+def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
+    """Return Python's name of a declared encoding; None if it is unknown, or if the text is not valid in it."""
+    if declared is None:
+        return None
+    try:
+        # Some names begin with x-, such as x-sjis. A codec that makes no text, such as hex, raises LookupError.
+        name = codecs.lookup(declared.lower().removeprefix("x-")).name
+        "".encode(name)
+        name = _SUPERSETS.get(name, name)
+        # The control characters of ISO 8859 are quotation marks and dashes in the code pages of Windows.
+        is_windows = name.startswith("iso8859") and _CONTROLS.search(raw)
+        return name if not is_windows and _is_mostly_valid(raw, name) else None
+    except (LookupError, ValueError):
+        return None
 
 
 def _escaped_encoding(raw: bytes) -> str | None:
@@ -87,22 +132,35 @@ def probable_encoding(raw: bytes) -> str | None:
     """Return the most probable encoding of a text that is not in UTF-8; None if the bytes are not text."""
     if b"\0" in raw:
         return _utf_16_without_mark(raw)
+    declaration = _DECLARATION.search(raw, 0, _DECLARING_BYTES)
+    if declaration and (declared := _valid_declaration(raw, declaration[1].decode())):
+        return declared
     # Import this only when needed: few texts need the detection, and the import takes long.
     from chardet import EncodingEra, detect_all
 
-    beginning = raw[:EXAMINED_BYTES]
+    sample = b"\n".join(islice(_lines_outside_ascii(raw), _EXAMINED_LINES))[:EXAMINED_BYTES]
     eras = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
-    if len(_HIGH_BYTE.findall(beginning)) >= _FEWEST_HIGH_BYTES:
+    if len(_HIGH_BYTE.findall(sample)) >= _FEWEST_HIGH_BYTES:
         eras |= EncodingEra.DOS | EncodingEra.LEGACY_MAC
-    for guess in detect_all(beginning, encoding_era=eras, exclude_encodings=["utf-8", "iso8859-1"]):
+    for guess in detect_all(sample, encoding_era=eras, exclude_encodings=["utf-8", "iso8859-1"]):
         if (encoding := guess["encoding"]) is None:
             return None
-        text = beginning.decode(encoding, errors="replace")
+        text = sample.decode(encoding, errors="replace")
         # Reject a guess that gives many words of mixed letters, such as a Latin word with a Cyrillic letter at its end.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
             # Control characters show that this is Windows-1252, where their bytes are quotation marks and dashes.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
     return None
+
+
+def _lines_outside_ascii(raw: bytes) -> Iterator[bytes]:
+    """Yield the lines that have bytes above 127, without most of the ASCII characters before the first such byte.
+
+    Only these show the encoding, and much ASCII text would outweigh them.
+    """
+    for line in raw.splitlines():
+        if first := _HIGH_BYTE.search(line):
+            yield line[max(0, first.start() - _CONTEXT_BYTES) :]
 
 
 def encoding_of_mark(raw: bytes) -> str | None:

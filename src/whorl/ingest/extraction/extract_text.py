@@ -9,6 +9,7 @@ import io
 import re
 import warnings
 import zipfile
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain
@@ -117,6 +118,8 @@ _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Ver
 #: has inserted a blank. Quoted lines are not included. A line of two hyphens and a blank begins a signature.
 _FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
 _SOFT_BREAK = re.compile(r" \n ?")
+#: Types of text that mail programs show as it is sent.
+_PLAIN_TYPES = ("text/plain", "text/markdown", "text/enriched", "text/x-diff", "text/x-patch")
 _WORD = re.compile(r"\w+")
 _ADDRESS = re.compile(r"\b(?:https?|mailto):\S+")
 
@@ -126,7 +129,7 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
     from email import message_from_bytes
     from email.policy import default
 
-    message = message_from_bytes(raw, policy=default)
+    message = message_from_bytes(raw.removeprefix(BOM_UTF8).lstrip(b"\r\n"), policy=default)
     if not any(name in message for name in _HEADERS):
         raise DocumentError("this is no e-mail: it does not begin with the headers of one")
     for piece in _subject_and_texts(message):
@@ -147,7 +150,10 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
     kind = part.get_content_type()
     if part.is_attachment():
         return
-    if kind == "multipart/alternative":
+    if kind.startswith("multipart/") and not part.is_multipart():
+        # The headers name no boundary, or one that is not in the message, so all of it is one text.
+        yield _content(part)
+    elif kind == "multipart/alternative":
         # The plain text can be empty, or a note that the message is in HTML, so take the longest alternative. `max`
         # takes the first one of equal length, so begin with the plain text.
         alternatives = sorted(part.iter_parts(), key=lambda own: own.get_content_type() != "text/plain")
@@ -159,11 +165,11 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
         yield from chain.from_iterable(map(_shown_texts, (named or parts)[:1]))
     elif kind in ("message/rfc822", "message/global"):
         yield from map("".join, map(_subject_and_texts, part.iter_parts()))
-    elif kind.startswith("multipart/"):
+    elif part.is_multipart():
         yield from chain.from_iterable(map(_shown_texts, part.iter_parts()))
     elif kind == "text/html":
         yield html_text(_content(part))
-    elif kind == "text/plain":
+    elif kind in _PLAIN_TYPES:
         content = _content(part)
         if [str(part.get_param(name, "")).lower() for name in ("format", "delsp")] == ["flowed", "yes"]:
             content = _FLOWED.sub(lambda lines: _SOFT_BREAK.sub("", lines[0]), content)
@@ -178,11 +184,7 @@ def _count_letters(text: str) -> int:
 def _content(part: MIMEPart) -> str:
     payload = part.get_payload(decode=True)
     assert isinstance(payload, bytes)  # Only multipart messages have other payloads.
-    try:
-        return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
-    except (LookupError, UnicodeDecodeError):
-        # The message names no charset, or an unknown or wrong one, so detect the encoding.
-        return decode(payload).replace("\r\n", "\n")
+    return decode(payload, part.get_content_charset()).replace("\r\n", "\n")
 
 
 #: PDFium's marker for a hyphen that splits a word at the end of a line, and the line end. Without both, the word is
@@ -225,7 +227,7 @@ _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 #: Suffixes of relationship types. They identify the parts of a DOCX outside its main text, in reading order.
 _SIDE_PARTS = ("/header", "/footer", "/footnotes", "/endnotes")
-_ATTACHED = "/package"
+_MAIN_PART, _ATTACHED = "/officeDocument", "/package"
 #: Maximum depth of embedded files; deeper files are skipped.
 _MOST_DEPTH = 3
 
@@ -286,7 +288,11 @@ def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
     from docx.opc.part import XmlPart
     from docx.oxml.parser import parse_xml
 
-    main = OpcPackage.open(file).main_document_part
+    # `main_document_part` finds no part of a "Strict Open XML Document", whose relationships have types of their own.
+    relations = OpcPackage.open(file).rels.values()
+    main = next((relation.target_part for relation in relations if relation.reltype.endswith(_MAIN_PART)), None)
+    if main is None:
+        raise DocumentError("this DOCX is damaged, or it is none: it has no main text")
     related = [relation for relation in main.rels.values() if not relation.is_external]
     side = [relation.target_part for kind in _SIDE_PARTS for relation in related if relation.reltype.endswith(kind)]
     for part in dict.fromkeys((main, *side)):
@@ -318,9 +324,13 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _walk(root: Any, text: TextBuffer) -> None:
-    """Append the visible text of a WordprocessingML or DrawingML tree; both use the same element names for text."""
+    """Append the visible text of a WordprocessingML or DrawingML tree; both use the same element names for text.
+
+    A text box follows the paragraph that it is anchored in.
+    """
     from lxml.etree import iterwalk
 
+    boxes: list[Any] = []
     walker = iterwalk(root, events=("start", "end"))
     for event, element in walker:
         if not isinstance(element.tag, str):
@@ -329,7 +339,14 @@ def _walk(root: Any, text: TextBuffer) -> None:
         if event == "start":
             if name in _HIDDEN_ELEMENTS:
                 walker.skip_subtree()
+            elif name == "txbxContent" and element is not root:
+                boxes.append(element)
+                walker.skip_subtree()
             elif name == "t" and element.text:
                 text.add(element.text)
         elif end := _ENDS.get(name):
             text.add(end)
+            if name == "p":
+                for box in boxes:
+                    _walk(box, text)
+                boxes.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -16,7 +15,7 @@ import numpy as np
 import orjson
 
 from whorl.errors import DocumentError, invalid_byte
-from whorl.ingest.extraction.detect_encoding import EXAMINED_BYTES, encoding_of_mark, probable_encoding
+from whorl.ingest.extraction.detect_encoding import EXAMINED_BYTES, encoding_of_mark, is_mostly_utf_8, probable_encoding
 from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.protocol import (
     CELL_BYTES,
@@ -610,7 +609,7 @@ class _PushedBack(ReadableStream):
 @contextmanager
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(EXAMINED_BYTES)
-    encoding = encoding_of_mark(first) or _encoding_without_mark(first)
+    encoding = encoding_of_mark(first) or (not is_mostly_utf_8(first) and probable_encoding(first)) or "utf-8"
     # Decode invalid bytes as lone surrogates, so that `_require_valid` refuses only the rows that contain them.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
@@ -619,14 +618,6 @@ def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
         yield _Cells(text, encoding)
     except UnicodeError as error:
         raise UnreadRowsError(f"this table is no text in {encoding}: {error}") from None
-
-
-def _encoding_without_mark(beginning: bytes) -> str:
-    """Return UTF-8, or another encoding if the beginning has more invalid bytes than UTF-8 characters outside ASCII."""
-    # Ignore an incomplete last character.
-    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(beginning)
-    is_utf_8 = len(_INVALID.findall(text)) <= len(_VALID.findall(text))
-    return "utf-8" if is_utf_8 else probable_encoding(beginning) or "utf-8"
 
 
 def _cell(value: object) -> object:
