@@ -282,6 +282,20 @@ def test_the_nearest_miss_can_be_shown(folder: Path) -> None:
     assert "nearest" not in alone.stdout
 
 
+@pytest.mark.parametrize("words_around", [100, 60, 33])
+def test_a_nearest_miss_of_one_or_two_percent(tmp_path: Path, words_around: int) -> None:
+    """
+    The suggested command finds the document, although a threshold of 1 would mean 100 %.
+    """
+    source = " ".join(f"one{number}" for number in range(words_around))
+    store = str(tmp_path / "s.whorl")
+    with open_store(store) as opened:
+        opened.index([Document("near", " ".join(source.split()[:5]))])
+    missed = CliRunner().invoke(main, ["similar", "--store", store, "--text", source, "--metric", "jaccard"])
+    command = missed.stdout.splitlines()[-1].partition("; to see it: ")[2]
+    assert hits(CliRunner().invoke(main, [*shlex.split(command)[1:], "--json"])) == ["near"]
+
+
 def test_a_folder_instead_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The documents are the files in the folder, by their paths, and a file in it may be the source; no store remains.

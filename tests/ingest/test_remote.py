@@ -119,8 +119,10 @@ def test_the_format_of_an_address_with_a_query(server: str, rest: str) -> None:
     The path of an address tells the format, without the query and fragment; these stay in the id and the name.
     """
     address = f"http://{server}/page/index.html{rest}"
-    ((file,),) = ([found.file for found in find_files([address], pytest.fail)],)
-    (document,) = documents_in(file, pytest.fail)
+    problems: list[Problem] = []
+    (found,) = find_files([address], problems.append)
+    (document,) = documents_in(found.file, problems.append)
+    assert problems == []
     assert document.text.split() == ["visible", "text"]
     assert (document.id, document.name) == (address, address.rpartition("/")[2])
 

@@ -27,7 +27,8 @@ from whorl.output.formatting import percent, plural, title_of
 
 #: Threshold of the search for the nearest document if there is no hit: a tenth of a percent.
 _LOWEST = "0.001"
-_ONE_PERCENT = 0.01
+#: From here on, the threshold of a suggested command is a percentage; 1 would mean 100 %.
+_TWO_PERCENT = 0.02
 #: Options that have no effect with `--plan stock`.
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
@@ -111,7 +112,7 @@ def similar(
     click.echo(f"{about}{plural(page.total, 'document')} {format_condition(page.plan)}{shown}; {page_promise(page)}")
     if miss is not None:
         share = miss.estimate.shares.measured_by(page.plan.metric)
-        threshold = f"{max(1, math.floor(100 * share))}" if share >= _ONE_PERCENT else f"{share:.1g}"
+        threshold = f"{math.floor(100 * share)}" if share >= _TWO_PERCENT else f"{math.floor(1000 * share) / 1000:g}"
         again = shlex.join([*_command(), "--threshold", threshold])
         share_shown = percent(share, is_exact=miss.estimate.is_exact)
         click.echo(f"nearest: {title_of(miss.hit.id, miss.hit.name)} with {share_shown}; to see it: {again}")

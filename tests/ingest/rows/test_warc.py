@@ -148,3 +148,56 @@ def test_a_page_with_a_wrong_compression(packing: str) -> None:
     damaged[200:220] = b"\xff" * 20
     (row,) = read(response("Content-Type: text/plain\r\nContent-Encoding: gzip", bytes(damaged)), is_packed=False)
     assert str(row.values) == "this response cannot be unpacked: it is damaged"
+
+
+@pytest.mark.parametrize(
+    ("charset", "body"),
+    [
+        ("windows-1252", "Größe, così perché".encode("cp1252")),
+        ("ISO-8859-1", "Größe, così perché".encode("cp1252")),
+        ('"utf-8"', "Größe, così perché".encode()),
+        ("iso-8859-1", "Größe, così perché".encode()),
+    ],
+)
+def test_charsets_of_responses(charset: str, body: bytes) -> None:
+    """
+    A page is read in the charset of its response, unless it is in UTF-8.
+    """
+    (row,) = read(response(f"Content-Type: text/html; charset={charset}", body), is_packed=False)
+    assert isinstance(row.values, dict)
+    assert row.values["text"] == ".html Größe, così perché"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "problem"),
+    [
+        ("Content-Encoding: gzip", gzip.compress(bytes(range(256)) * 40)[:-20], "its compressed page has no end"),
+        ("Transfer-Encoding: chunked", b"5\r\n<p>ch\r\n99\r\nunk", "its last chunk is missing or incomplete"),
+        ("Transfer-Encoding: chunked", b"5\r\n<p>ch\r\n", "its last chunk is missing or incomplete"),
+    ],
+    ids=["gzip", "within a chunk", "between chunks"],
+)
+def test_a_page_that_is_cut(head: str, body: bytes, problem: str) -> None:
+    """
+    A page that ends too early is an error of its row: half a page would be another document.
+    """
+    (row,) = read(response(f"Content-Type: text/plain\r\n{head}", body), is_packed=False)
+    assert str(row.values) == f"this response is cut: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("Content-Encoding: gzip", gzip.compress(b"two ") + gzip.compress(b"members")),
+        ("Content-Encoding: gzip", gzip.compress(b"two members") + bytes(7)),
+        ("Transfer-Encoding: chunked", b"two members"),
+    ],
+    ids=["members", "padding", "no chunks"],
+)
+def test_unusual_bodies(head: str, body: bytes) -> None:
+    """
+    All members of a gzip body are read; padding after them, and a wrong claim of chunks, are ignored.
+    """
+    (row,) = read(response(f"Content-Type: text/plain\r\n{head}", body), is_packed=False)
+    assert isinstance(row.values, dict)
+    assert row.values["text"] == ".txt two members"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from email.message import Message
 from gzip import GzipFile
 from pathlib import PurePath
 from typing import IO, Any
 
 from warcio.archiveiterator import ArchiveIterator
-from warcio.bufferedreaders import ChunkedDataReader, DecompressingBufferedReader
+from warcio.bufferedreaders import ChunkedDataException, ChunkedDataReader, DecompressingBufferedReader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
 from whorl.errors import DocumentError
+from whorl.ingest.extraction.detect_encoding import decode, is_mostly_utf_8
 from whorl.ingest.redact_addresses import public_address
 from whorl.ingest.rows.compression import ExpansionLimit
 from whorl.ingest.rows.protocol import (
@@ -40,7 +43,9 @@ _LEAST_LINE, _MOST_LINE = 65_536, 1 << 20
 #: Types of records that are documents. Records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
 #: Values of zlib's `wbits` for HTTP's content encodings. Servers send deflate with and without zlib's header.
-_WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+_RAW_DEFLATE = -15
+_WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, _RAW_DEFLATE)}
+_CHUNK_HEADER = re.compile(rb"[0-9a-fA-F]+[^\n]*\r\n")
 _GZIP = b"\x1f\x8b"
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
@@ -93,10 +98,13 @@ class WarcFormat(RowFormat):
         if record.rec_type not in _TYPES:
             return None
         try:
-            content, kind = _content(record, raw)
-            kind = kind.partition(";")[0].strip().lower()
+            content, media_type = _content(record, raw)
+            kind = media_type.partition(";")[0].strip().lower()
             if kind not in _SUFFIXES and record.rec_type != "conversion":
                 return None
+            # Pages in UTF-8 are often sent with the default charset of the server.
+            if (charset := _charset(media_type)) and not is_mostly_utf_8(content):
+                content = decode(content, charset).encode()
             text = self._extract(content, PurePath(f"page{_SUFFIXES.get(kind, '.txt')}"))
         except DocumentError as error:
             return Row(number, "record", error)
@@ -169,9 +177,25 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
     except (StatusAndHeadersParserException, EOFError):
         raise DocumentError("this response is no answer of HTTP") from None
     is_chunked = (answer.get_header("Transfer-Encoding") or "").lower() == "chunked"
-    body = _all_of(ChunkedDataReader(stream) if is_chunked else stream)
+    body = _join_chunks(stream.read()) if is_chunked else _all_of(stream)
     packing = (answer.get_header("Content-Encoding") or "").strip().lower()
     return _unpack_body(body, packing), answer.get_header("Content-Type") or ""
+
+
+def _charset(media_type: str) -> str | None:
+    header = Message()
+    header["Content-Type"] = media_type
+    return header.get_content_charset()
+
+
+def _join_chunks(body: bytes) -> bytes:
+    """Join the chunks of a response. If its header claims chunks wrongly, return the body unchanged."""
+    try:
+        return _all_of(ChunkedDataReader(io.BytesIO(body), raise_exceptions=True))
+    except ChunkedDataException:
+        if _CHUNK_HEADER.match(body):
+            raise DocumentError("this response is cut: its last chunk is missing or incomplete") from None
+        return body
 
 
 def _unpack_body(body: bytes, packing: str) -> bytes:
@@ -181,16 +205,28 @@ def _unpack_body(body: bytes, packing: str) -> bytes:
     if packing not in _WINDOWS:
         raise DocumentError(f"this response is packed as {packing!r:.40}, which is not read")
     for window in _WINDOWS[packing]:
-        try:
-            unpacked = zlib.decompressobj(window).decompress(body, MOST_BYTES + 1)
-        except zlib.error:
-            continue
-        if len(unpacked) > MOST_BYTES:
-            raise DocumentError(f"this response unpacks to more than {MOST_BYTES:,} bytes")
-        return unpacked
+        with suppress(zlib.error):
+            return _unpack(body, window)
     if body.startswith(_GZIP):
         raise DocumentError("this response cannot be unpacked: it is damaged")
     return body
+
+
+def _unpack(body: bytes, window: int) -> bytes:
+    """Unpack all gzip members of a body, or its deflate stream; raise zlib.error if it is packed otherwise."""
+    unpacked, left = b"", body
+    while left:
+        unpacker = zlib.decompressobj(window)
+        unpacked += unpacker.decompress(left, MOST_BYTES + 1 - len(unpacked))
+        if len(unpacked) > MOST_BYTES:
+            raise DocumentError(f"this response unpacks to more than {MOST_BYTES:,} bytes")
+        if not unpacker.eof:
+            if window == _RAW_DEFLATE:
+                # It has no header, so other bytes can look like its beginning.
+                raise zlib.error
+            raise DocumentError("this response is cut: its compressed page has no end")
+        left = unpacker.unused_data if unpacker.unused_data.startswith(_GZIP) else b""
+    return unpacked
 
 
 def _all_of(stream: Any) -> bytes:
