@@ -118,7 +118,7 @@ _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Ver
 #: has inserted a blank. Quoted lines are not included. A line of two hyphens and a blank begins a signature.
 _FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
 _SOFT_BREAK = re.compile(r" \n ?")
-#: Types of text that mail programs show as it is sent.
+#: Types of text that mail programs show unchanged.
 _PLAIN_TYPES = ("text/plain", "text/markdown", "text/enriched", "text/x-diff", "text/x-patch")
 _WORD = re.compile(r"\w+")
 _ADDRESS = re.compile(r"\b(?:https?|mailto):\S+")
@@ -151,7 +151,7 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
     if part.is_attachment():
         return
     if kind.startswith("multipart/") and not part.is_multipart():
-        # The headers name no boundary, or one that is not in the message, so all of it is one text.
+        # The headers name no boundary, or the message does not contain it: its body is one text.
         yield _content(part)
     elif kind == "multipart/alternative":
         # The plain text can be empty, or a note that the message is in HTML, so take the longest alternative. `max`
