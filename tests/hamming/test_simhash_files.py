@@ -72,7 +72,8 @@ def test_lines_with_ids() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"7\t", b"7 a", b"-1\ta", b"18446744073709551616\ta", b"1_0\ta", b'{"id": "a"}', b'{"id": 1, "simhash": 1}',
+    [b'{"id": "b", "simhash": 1, "scheme": ["s"]}', b'{"id": ' + b"[" * 200_000,
+     b"7\t", b"7 a", b"-1\ta", b"18446744073709551616\ta", b"1_0\ta", b'{"id": "a"}', b'{"id": 1, "simhash": 1}',
      b'{"id": "a", "simhash": true}', b"{", b"7\t\xff", "\u0667\ta".encode()],
 )  # fmt: skip
 def test_invalid_lines_are_refused(line: bytes) -> None:

@@ -114,7 +114,7 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
             else:
                 code, document_id = record["simhash"], record["id"]
                 schemes.add(record.get("scheme"))
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             code, document_id = -1, ""
         if type(code) is not int or not 0 <= code <= LARGEST or not (document_id and isinstance(document_id, str)):
             shown = line[:_SHOWN].decode("utf-8", "replace").rstrip("\r\n")

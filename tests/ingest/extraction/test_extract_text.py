@@ -43,6 +43,7 @@ def test_a_text_is_its_pieces_or_too_long(pieces: list[str], most: int) -> None:
         "<details><summary>one</summary>two</details>three",
         "<form><fieldset><legend>one</legend>two</fieldset></form>three",
         "<menu><li>one</menu><dialog open>two</dialog><center>three</center>",
+        "<button>one</button><button>two</button>three",
     ],
 )
 def test_elements_on_lines_of_their_own(markup: str) -> None:
