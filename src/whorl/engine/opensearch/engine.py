@@ -130,10 +130,8 @@ class OpenSearchEngine(ServerEngine):
         )
         fields = own_fields(batch, fingerprints, (self._scheme, self._sketch_scheme), self._names, features)
         actions = [{"index": {"_id": document.id}} for document in batch] if replace else self._safe_actions(batch)
-        changes: list[tuple[Json, Json]] = [
-            (action, {**source(document, self._names), **own})
-            for action, document, own in zip(actions, batch, fields, strict=True)
-        ]
+        rows = zip(actions, batch, fields, strict=True)
+        changes = [(action, {**source(document, self._names), **own}) for action, document, own in rows]
         for document_id, status, reason in self._client.bulk(changes):
             if status == CONFLICT:
                 raise concurrent_change_error(document_id)
@@ -337,11 +335,8 @@ class OpenSearchEngine(ServerEngine):
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         hits = self._client.documents(list(ids), without_text(self._names)).items()
-        sources = {document_id: hit.get("_source", {}) for document_id, hit in hits}
-        return {
-            document_id: Stored(document_id, name_in(source, self._names), properties_in(source, self._names))
-            for document_id, source in sources.items()
-        }
+        names, sources = self._names, ((key, hit.get("_source", {})) for key, hit in hits)
+        return {key: Stored(key, name_in(source, names), properties_in(source, names)) for key, source in sources}
 
     def names(self, ids: Collection[str]) -> Mapping[str, str]:
         hits = self._documents_if_index(ids, [self._names.name])
@@ -458,16 +453,14 @@ class OpenSearchEngine(ServerEngine):
 
         `fetch` returns the texts of short documents, keyed by id; by default, the texts of their searchable versions.
         """
-        stored = [
-            StoredSketch(
-                hit["_id"],
-                _stored_values(hit, SCHEME) == [self._stored_name],
-                next(iter(_stored_values(hit, SKETCH)), None),
-                text_in(hit.get("_source", {}), self._names),
-            )
-            for hit in hits
-        ]
-        return decode_sketches(stored, fetch or self._searchable_texts, (self._scheme, self._sketch_scheme))
+
+        def read(hit: Json) -> StoredSketch:
+            has_store_schemes = _stored_values(hit, SCHEME) == [self._stored_name]
+            encoded = next(iter(_stored_values(hit, SKETCH)), None)
+            return StoredSketch(hit["_id"], has_store_schemes, encoded, text_in(hit.get("_source", {}), self._names))
+
+        schemes = self._scheme, self._sketch_scheme
+        return decode_sketches([*map(read, hits)], fetch or self._searchable_texts, schemes)
 
     def _largest_now(self) -> int | None:
         if self._foreign:

@@ -244,14 +244,10 @@ class ForeignTokens:
         # The cluster makes tokens for each value of the text, but a fingerprint covers all values together. So keep
         # only the smallest token of each bucket.
         smallest = smallest_in_buckets(repeats, self.scheme)
-        has_several = len(smallest) < len(repeats)
-        return from_distinct(
-            dict.fromkeys(smallest, 1) if has_several else repeats,
-            self.scheme,
-            self.field.encoding,
-            has_repeats=not has_several,
-            order_matters=order_matters,
-        )
+        if has_several := len(smallest) < len(repeats):
+            repeats = dict.fromkeys(smallest, 1)
+        options = {"has_repeats": not has_several, "order_matters": order_matters}
+        return from_distinct(repeats, self.scheme, self.field.encoding, **options)
 
 
 def read_texts(client: IndexClient, names: FieldNames, ids: Collection[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ count as clauses.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
@@ -165,10 +166,8 @@ class _Translator:
                 return self._count_query(self._minhash, terms, minimum, weight)
             case SharedBands(bands=bands, weight=weight):
                 encoded_bands = [self._terms(band) for band in bands]
-                complete = [
-                    {"bool": {"filter": [_term(self._minhash, term) for term in dict.fromkeys(band)]}}
-                    for band in encoded_bands
-                ]
+                filters = ([_term(self._minhash, term) for term in dict.fromkeys(band)] for band in encoded_bands)
+                complete = [{"bool": {"filter": terms_of_band}} for terms_of_band in filters]
                 if id(node) in self._moved:
                     any_term = _one_of(self._minhash, chain.from_iterable(encoded_bands))
                     return _weighted_sum(any_term, [(band, 1) for band in complete], 1, weight)
@@ -294,15 +293,13 @@ def _sort_key(key: Order, id_field: str) -> Json:
         return {id_field if key.is_by_id else "_score": direction}
     kinds = {kind for kind, _ in key.engine_fields}
     is_number = len(kinds) > 1 and kinds <= _NUMBERS
+    largest, smallest = (sys.float_info.max, -sys.float_info.max) if is_number else ("\U0010ffff", "")
     parameters: Json = {
         "beginnings": [value_prefix(field, kind) for kind, field in key.engine_fields],
         "ascending": key.is_ascending,
         "whole": [kind is Kind.INTEGER for kind, _ in key.engine_fields],
+        "missing": largest if key.is_ascending else smallest,
     }
-    if is_number:
-        parameters["missing"] = 1.7976931348623157e308 if key.is_ascending else -1.7976931348623157e308
-    else:
-        parameters["missing"] = "\U0010ffff" if key.is_ascending else ""
     source = _FIRST_VALUE % (_AS_NUMBER if is_number else _AS_TEXT)
     script = {"lang": "painless", "source": source, "params": parameters}
     return {"_script": {"type": "number" if is_number else "string", "script": script, "order": direction}}
@@ -373,12 +370,8 @@ def _wildcard(field: str, beginning: str, pattern: Pattern) -> Json:
 
 def _span_near(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
     """Return the query for words in order, with at most `slop` other words between them (Lucene's NearSpansOrdered)."""
-    spans: list[Json] = [
-        {"span_term": {WORDS: {"value": word_term(field, pattern[0])}}}
-        if len(pattern) == 1 and isinstance(pattern[0], str)
-        else {"span_multi": {"match": _word(field, pattern)}}
-        for pattern in patterns
-    ]
+    words = [_word(field, pattern) for pattern in patterns]
+    spans = [{"span_term": word["term"]} if "term" in word else {"span_multi": {"match": word}} for word in words]
     return {"span_near": {"clauses": spans, "slop": slop, "in_order": True}}
 
 

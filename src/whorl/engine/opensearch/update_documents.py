@@ -144,10 +144,8 @@ def updates(
     read = [document for _, document in documents]
     fingerprints = hash_texts((document.text for document in read), Scheme(), index_outputs(Scheme()), workers=1)
     fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
-    return [
-        ({"update": require_unchanged(hit)}, {"doc": changed})
-        for (hit, _), changed in zip(documents, fields, strict=True)
-    ]
+    changes = zip(documents, fields, strict=True)
+    return [({"update": require_unchanged(hit)}, {"doc": changed}) for (hit, _), changed in changes]
 
 
 def require_unchanged(hit: Json) -> Json:

@@ -93,10 +93,8 @@ def initialise(
     else:
         _change(client, steps)
         done = {"delete": "removed", "replac": "replaced"}
-        lines = [
-            f"{done.get(command[:6], 'added')} {body.get('name', body.get('dest'))} ({command})"
-            for _, command, body in steps
-        ]
+        changes = [(command, body.get("name", body.get("dest"))) for _, command, body in steps]
+        lines = [f"{done.get(command[:6], 'added')} {name} ({command})" for command, name in changes]
     lines += _differences(schema, fields)
     if schema.is_multivalued(names.content):
         lines.append(f"{names.content!r} can have several values: they have one fingerprint, of all of them together")

@@ -328,13 +328,9 @@ def _shorten(words: str) -> str:
 
 def term_vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
     """Return each document's tokens with their frequencies, keyed by document id; the request must set json.nl=map."""
-    return {
-        str(document["uniqueKey"]): {
-            token: int(statistics.get("tf", 1)) for token, statistics in document.get(field, {}).items()
-        }
-        for document in answer.get("termVectors", {}).values()
-        if isinstance(document, dict) and "uniqueKey" in document
-    }
+    documents = (part for part in answer.get("termVectors", {}).values() if isinstance(part, dict))
+    tokens = {str(document["uniqueKey"]): document.get(field, {}) for document in documents if "uniqueKey" in document}
+    return {key: {token: int(own.get("tf", 1)) for token, own in found.items()} for key, found in tokens.items()}
 
 
 def escape_field_names(fields: Iterable[str]) -> list[str]:

@@ -90,11 +90,12 @@ def find_partial_properties(client: SolrClient, schema: Schema, used: Collection
             continue
         if kind_of(described, schema.types) is Kind.TEXT:
             typed.setdefault(name, []).append(field)
-    queries = [
-        {"bool": {"filter": [exists(name)], "must_not": [exists(field) for field in fields]}}
-        for name, fields in typed.items()
-    ]
-    return frozenset(name for name, query in zip(typed, queries, strict=True) if client.count(query))
+
+    def is_partial(name: str) -> bool:
+        lacking = [exists(field) for field in typed[name]]
+        return client.count({"bool": {"filter": [exists(name)], "must_not": lacking}}) > 0
+
+    return frozenset(filter(is_partial, typed))
 
 
 def fields_of(

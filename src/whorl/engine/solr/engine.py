@@ -356,10 +356,8 @@ class SolrEngine(ServerEngine):
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         key = self.collection.names.key
-        return {
-            reference: str(document[key])
-            for reference, document in self._match_references(references, partial(self._fetch_documents, fields=()))
-        }
+        named = self._match_references(references, partial(self._fetch_documents, fields=()))
+        return {reference: str(document[key]) for reference, document in named}
 
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         collection, key = self.collection, self.collection.names.key
@@ -391,10 +389,8 @@ class SolrEngine(ServerEngine):
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
         key, fetch = self.collection.names.key, partial(self._fetch_tokens, with_text=any(needs_order.values()))
-        named = {
-            reference: (str(document[key]), document)
-            for reference, document in self._match_references(needs_order, fetch)
-        }
+        found = self._match_references(needs_order, fetch)
+        named = {reference: (str(document[key]), document) for reference, document in found}
         # If two references name the same document, the order of its tokens matters if it matters for one of them.
         by_need = sorted(named, key=needs_order.__getitem__)
         order_matters = {named[reference][0]: needs_order[reference] for reference in by_need}
@@ -455,11 +451,9 @@ class SolrEngine(ServerEngine):
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         if not self.collection.schema.has_sketches:
             return {}
-        return {
-            document_id: whole_number(row[SIZE])
-            for document_id, row in self._documents(ids, [SIZE, SCHEME]).items()
-            if first_text(row.get(SCHEME)) == self.collection.sketch_schemes
-        }
+        scheme, rows = self.collection.sketch_schemes, self._documents(ids, [SIZE, SCHEME])
+        own = {document_id: row for document_id, row in rows.items() if first_text(row.get(SCHEME)) == scheme}
+        return {document_id: whole_number(row[SIZE]) for document_id, row in own.items()}
 
     def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
         names = self.collection.names

@@ -129,17 +129,13 @@ class Schema:
         This is the text field itself, or the destination of a copyField for its whole text. A field that keeps words is
         preferred, then the text field itself, then the field with the fewest sources.
         """
-        copied = (
-            destination
-            for source, destination in self.copies
-            if fnmatch.fnmatchcase(content, source) and destination not in self.cut_copies
-        )
-        fields = [name for name in (content, *copied) if self._has_words(name)]
-        return min(
-            fields,
-            key=lambda name: (bool(self.altered_words(name)), name != content, len(self.sources(name))),
-            default=None,
-        )
+        copies = [copy for copy in self.copies if copy[1] not in self.cut_copies]
+        copied = (destination for source, destination in copies if fnmatch.fnmatchcase(content, source))
+
+        def rank(name: str) -> tuple[bool, bool, int]:
+            return bool(self.altered_words(name)), name != content, len(self.sources(name))
+
+        return min(filter(self._has_words, (content, *copied)), key=rank, default=None)
 
     def _has_words(self, name: str) -> bool:
         field = self.describe(name) or {}

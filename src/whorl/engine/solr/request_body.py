@@ -312,11 +312,8 @@ class _Builder:
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
                 if minimum > 1:
                     return self._minimum_match(minimum, node)
-                clauses = {
-                    occur: [self.query(child) for child in children]
-                    for occur, children in (("must", must), ("should", should), ("must_not", must_not))
-                    if children
-                }
+                occurs = {"must": must, "should": should, "must_not": must_not}
+                clauses = {name: [self.query(child) for child in nodes] for name, nodes in occurs.items() if nodes}
                 if minimum and must and should:
                     # Require one of the `should` clauses with a nested query: in a query with `must`, `should` clauses
                     # are optional, and Solr 8.11 ignores `mm`.
@@ -554,14 +551,11 @@ def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Jso
         case FuzzyWord(word=word, edits=edits) if has_fuzzy_parser:
             options = {"f": field, "maxEdits": str(edits), "maxExpansions": str(_MOST_EXPANSIONS)}
             # Lucene stops silently when it has as many words as clauses are allowed. With one more clause, it refuses.
-            return {"bool": {"should": [{"fuzzy": {**options, "query": word}}, _no_term(field)]}}
+            # A term of a noncharacter is in no document.
+            no_term = {"term": {"f": field, "query": "\uffff"}}
+            return {"bool": {"should": [{"fuzzy": {**options, "query": word}}, no_term]}}
         case FuzzyWord(word=word, edits=edits):
             return {"lucene": {"df": field, "query": f"{_encode_characters(word, whole_word=True)}~{edits}"}}
-
-
-def _no_term(field: str) -> Json:
-    """Return a clause that matches no document, and that Lucene counts: a term of a noncharacter."""
-    return {"term": {"f": field, "query": "\uffff"}}
 
 
 def _value(field: str, kind: Kind, value: Value) -> str:
