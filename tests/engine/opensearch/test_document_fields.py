@@ -96,8 +96,7 @@ def test_documents_of_another_program(
 
 
 def fields_of(documents: list[Document], features: IndexFeatures = IndexFeatures()) -> list[Json]:  # noqa: B008 - frozen
-    fingerprints = hash_texts((document.text for document in documents), Scheme(), Outputs.ALL)
-    return list(own_fields(documents, fingerprints, (Scheme(), SketchScheme()), FieldNames(), features))
+    return list(own_fields(documents, FieldNames(), features))
 
 
 def test_each_document_of_a_batch_has_its_own_tokens() -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
@@ -37,7 +37,7 @@ from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, property_words, value_term
 from whorl.engine.stored_fingerprints import encode_sketch, passage_terms
-from whorl.fingerprint.fingerprint_texts import TextHashes, index_numbers
+from whorl.fingerprint.fingerprint_texts import hash_texts, index_numbers, index_outputs
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme
@@ -79,6 +79,8 @@ _SCHEME = "scheme"
 CLUSTER_FIELDS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 #: Entry in the `_meta` of an index that splits names at `_` and `.`. Older indexes do not have it.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
+#: Schemes of the words, tokens and sketches in whorl's fields.
+OWN_SCHEME, OWN_SKETCH_SCHEME = Scheme(), SketchScheme()
 #: Number of documents whose tokens are encoded in one call.
 _ENCODED_AT_ONCE = 64
 _Row: TypeAlias = npt.NDArray[np.uint64]
@@ -112,20 +114,14 @@ class IndexFeatures:
     keeps_texts: bool = True
 
 
-def own_fields(
-    documents: Iterable[Document],
-    fingerprints: Iterable[TextHashes],
-    schemes: tuple[Scheme, SketchScheme],
-    names: FieldNames,
-    features: IndexFeatures,
-) -> Iterator[Json]:
+def own_fields(documents: Sequence[Document], names: FieldNames, features: IndexFeatures) -> Iterator[Json]:
     """Yield the values of whorl's fields for each document.
 
-    Args:
-        fingerprints: Words and shingle hashes of each document's text, in the order of the documents.
-        names: Names of the fields, and of the properties (DBID, node reference) that also identify a document.
+    `names` are the names of the fields, and of the properties (DBID, node reference) that also identify a document.
     """
-    (scheme, sketch_scheme), passages = schemes, features.passages
+    scheme, sketch_scheme, passages = OWN_SCHEME, OWN_SKETCH_SCHEME, features.passages
+    texts_read = (document.text for document in documents)
+    fingerprints = hash_texts(texts_read, scheme, index_outputs(scheme), workers=1)
     for portion in batches(zip(documents, fingerprints, strict=True), _ENCODED_AT_ONCE):
         texts, hashes = [document.text for document, _ in portion], [hashed for _, hashed in portion]
         minima, lookups = index_numbers(texts, hashes, scheme, sketch_scheme)
@@ -146,7 +142,7 @@ def own_fields(
                 # None removes the value in a partial update.
                 SKETCH: encode_sketch(sketch, scheme, document.text if features.keeps_texts else None),
                 SIZE: sketch.size,
-                SCHEME: scheme_value(*schemes),
+                SCHEME: OWN_SCHEMES,
                 **({PASSAGES: passage_terms(document.text, hashed.words, scheme, passages)} if passages else {}),
             }
 
@@ -284,6 +280,11 @@ def index_body(names: FieldNames, *, passages: PassageScheme | None = None) -> J
 def scheme_value(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
     """Return the value of `whorl_scheme`, which names the schemes of tokens and sketch."""
     return f"{scheme.name} {sketch_scheme.name}"
+
+
+#: Value of `whorl_scheme` for whorl's own schemes, and the query for documents with this value.
+OWN_SCHEMES = scheme_value(OWN_SCHEME, OWN_SKETCH_SCHEME)
+HAS_OWN_FIELDS: Json = {"term": {SCHEME: {"value": OWN_SCHEMES}}}
 
 
 def encode_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:

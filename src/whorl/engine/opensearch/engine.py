@@ -25,7 +25,11 @@ from whorl.engine.opensearch.create_index import (
 from whorl.engine.opensearch.document_fields import (
     DIGEST,
     FIELDS,
+    HAS_OWN_FIELDS,
     ID,
+    OWN_SCHEME,
+    OWN_SCHEMES,
+    OWN_SKETCH_SCHEME,
     PASSAGES,
     REFERENCES,
     SCHEME,
@@ -38,7 +42,6 @@ from whorl.engine.opensearch.document_fields import (
     passage_scheme,
     properties_in,
     reference_term,
-    scheme_value,
     source,
     text_in,
     without_text,
@@ -74,7 +77,7 @@ from whorl.engine.protocol import (
 from whorl.engine.server_engine import ServerEngine, TermMatches, TtlCache, explain_refusals, guard_responses
 from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, ParameterError, SchemaError
-from whorl.fingerprint.fingerprint_texts import hash_texts, index_outputs, sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
@@ -97,7 +100,7 @@ class OpenSearchEngine(ServerEngine):
 
     def __init__(self, client: IndexClient, names: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         super().__init__(client.refresh)
-        self._client, self._names, self._scheme, self._sketch_scheme = client, names, Scheme(), SketchScheme()
+        self._client, self._names = client, names
         self._largest = self._until_refresh(self._largest_now)
         self._gaps = self._until_refresh(self._gaps_now)
         self._remembered_tokens = TtlCache(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
@@ -109,11 +112,11 @@ class OpenSearchEngine(ServerEngine):
 
     @property
     def scheme(self) -> Scheme:
-        return self._foreign.scheme if self._foreign else self._scheme
+        return self._foreign.scheme if self._foreign else OWN_SCHEME
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        return None if self._foreign else self._sketch_scheme
+        return None if self._foreign else OWN_SKETCH_SCHEME
 
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         # If documents share an id, store only the last one.
@@ -125,10 +128,7 @@ class OpenSearchEngine(ServerEngine):
             return
         # Check the fields at every call, because the cluster would create a missing index with default mappings.
         features = require_fields(self._client, self._names)
-        fingerprints = hash_texts(
-            (document.text for document in batch), self._scheme, index_outputs(self._scheme), workers=1
-        )
-        fields = own_fields(batch, fingerprints, (self._scheme, self._sketch_scheme), self._names, features)
+        fields = own_fields(batch, self._names, features)
         actions = [{"index": {"_id": document.id}} for document in batch] if replace else self._safe_actions(batch)
         rows = zip(actions, batch, fields, strict=True)
         changes = [(action, {**source(document, self._names), **own}) for action, document, own in rows]
@@ -223,7 +223,7 @@ class OpenSearchEngine(ServerEngine):
     def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
         if self._foreign:
             return self._foreign.signatures(needs_order)
-        return signatures_by_id(self._texts(needs_order), self._scheme)
+        return signatures_by_id(self._texts(needs_order), OWN_SCHEME)
 
     def _texts(self, ids: Collection[str]) -> dict[str, str]:
         return read_texts(self._client, self._names, ids)
@@ -249,7 +249,7 @@ class OpenSearchEngine(ServerEngine):
         hits = dict(self._find(needs_order, {"_source": [self._names.content]}))
         # Key the texts by id, because two references may name the same document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in hits.values()}
-        made = signatures_by_id(texts, self._scheme)
+        made = signatures_by_id(texts, OWN_SCHEME)
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
 
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
@@ -300,7 +300,7 @@ class OpenSearchEngine(ServerEngine):
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         sizes = dict[str, int]()
         for batch in batches(ids, _AT_ONCE):
-            query = {"bool": {"filter": [{"terms": {ID: batch}}, self._with_own_sketch()]}}
+            query = {"bool": {"filter": [{"terms": {ID: batch}}, HAS_OWN_FIELDS]}}
             body = {"query": query, "size": len(batch), "_source": False, "docvalue_fields": [SIZE]}
             sizes |= {hit["_id"]: int(size) for hit in self._client.hits(body) for size in _stored_values(hit, SIZE)}
         return sizes
@@ -318,7 +318,7 @@ class OpenSearchEngine(ServerEngine):
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
         body = {**self._hits_of(plan), **self._with_sketches()}
-        if finds_only_short(plan, self._scheme):
+        if finds_only_short(plan, OWN_SCHEME):
             body["_source"] = [self._names.name, self._names.content]
         if not in_order:
             body["sort"] = [{"_score": "desc"}]
@@ -331,7 +331,7 @@ class OpenSearchEngine(ServerEngine):
         return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
 
     def sign(self, text: str) -> Signature:
-        return self._foreign.sign(text) if self._foreign else sign(text, self._scheme)
+        return self._foreign.sign(text) if self._foreign else sign(text, OWN_SCHEME)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         hits = self._client.documents(list(ids), without_text(self._names)).items()
@@ -436,13 +436,6 @@ class OpenSearchEngine(ServerEngine):
     def close(self) -> None:
         self._client.close()
 
-    @property
-    def _stored_name(self) -> str:
-        return scheme_value(self._scheme, self._sketch_scheme)
-
-    def _with_own_sketch(self) -> Json:
-        return {"term": {SCHEME: {"value": self._stored_name}}}
-
     def _hit(self, hit: Json) -> Hit:
         return Hit(str(hit["_id"]), name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
@@ -455,17 +448,17 @@ class OpenSearchEngine(ServerEngine):
         """
 
         def read(hit: Json) -> StoredSketch:
-            has_store_schemes = _stored_values(hit, SCHEME) == [self._stored_name]
+            has_store_schemes = _stored_values(hit, SCHEME) == [OWN_SCHEMES]
             encoded = next(iter(_stored_values(hit, SKETCH)), None)
             return StoredSketch(hit["_id"], has_store_schemes, encoded, text_in(hit.get("_source", {}), self._names))
 
-        schemes = self._scheme, self._sketch_scheme
+        schemes = OWN_SCHEME, OWN_SKETCH_SCHEME
         return decode_sketches([*map(read, hits)], fetch or self._searchable_texts, schemes)
 
     def _largest_now(self) -> int | None:
         if self._foreign:
             return None
-        largest = {"query": self._with_own_sketch(), "size": 1, "sort": [{SIZE: "desc"}], "_source": False}
+        largest = {"query": HAS_OWN_FIELDS, "size": 1, "sort": [{SIZE: "desc"}], "_source": False}
         hits = self._client.hits(largest)
         return int(hits[0]["sort"][0]) if hits else None
 
@@ -479,7 +472,7 @@ class OpenSearchEngine(ServerEngine):
         # Queries may also use the user's names for the fields "name" and "content".
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
-        return Fields(known, profile=self._scheme.profile, split_fields=split)
+        return Fields(known, profile=OWN_SCHEME.profile, split_fields=split)
 
 
 def _stored_values(hit: Json, field: str) -> list[str]:

@@ -27,6 +27,7 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_index import has_own_fields_in_source, missing_texts_reason, require_fields
 from whorl.engine.opensearch.document_fields import (
     CLUSTER_FIELDS,
+    HAS_OWN_FIELDS,
     OWN,
     PASSAGES,
     PROPERTIES,
@@ -36,14 +37,10 @@ from whorl.engine.opensearch.document_fields import (
     document_in,
     has_text_field,
     own_fields,
-    scheme_value,
 )
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.server_engine import explain_refusals, guard_response, guard_responses
 from whorl.errors import DocumentError, SchemaError
-from whorl.fingerprint.fingerprint_texts import hash_texts, index_outputs
-from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan
@@ -83,7 +80,7 @@ def missing_fields_query(
         passages: Also match documents without passages of this scheme.
         text: Match only documents with a value in this field (`searchable_text`), or with fields for another scheme.
     """
-    has = [{"term": {SCHEME: {"value": scheme_value(Scheme(), SketchScheme())}}}]
+    has = [HAS_OWN_FIELDS]
     if passages:
         has.append({"term": {PASSAGES: {"value": passages.name}}})
     if all_documents:
@@ -142,9 +139,7 @@ def updates(
 ) -> list[tuple[Json, Json | None]]:
     """Return bulk updates that add whorl's fields to hits. The cluster skips documents that have changed."""
     read = [document for _, document in documents]
-    fingerprints = hash_texts((document.text for document in read), Scheme(), index_outputs(Scheme()), workers=1)
-    fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
-    changes = zip(documents, fields, strict=True)
+    changes = zip(documents, own_fields(read, names, features), strict=True)
     return [({"update": require_unchanged(hit)}, {"doc": changed}) for (hit, _), changed in changes]
 
 
