@@ -107,8 +107,7 @@ def _version(about: Json) -> Iterator[Finding]:
 
 
 def _health(client: IndexClient) -> Iterator[Finding]:
-    health = client.health()
-    if health["status"] == "red":
+    if (health := client.health())["status"] == "red":
         message = f"{health['unassigned_shards']} shards of the index are on no node: searches fail"
         yield error("red", message, "GET _cluster/allocation/explain says why")
 

@@ -12,6 +12,7 @@ from itertools import chain
 from whorl.engine.check_findings import (
     Finding,
     error,
+    is_tested,
     missing_name_note,
     missing_passages_warning,
     note,
@@ -57,6 +58,8 @@ from whorl.errors import EngineResponseError, SchemaError, format_names
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
 
+#: For each major version, the oldest version that whorl is tested with.
+TESTED_VERSIONS = ("8.11", "9")
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
 
 
@@ -77,7 +80,7 @@ def _findings(client: SolrClient, names: FieldNames) -> Iterator[Finding]:
     text_fields = find_stored_texts(client, schema, names)
     likely = guess_name_field(names, schema.is_stored)
     init = init_command(f"whorl solr init {client.url}", text_fields, names, likely)
-    if not version.is_tried:
+    if not is_tested(version.solr, TESTED_VERSIONS):
         remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
         yield untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy)
     if len(aliased := client.aliased_collections()) > 1:

@@ -362,9 +362,8 @@ class SolrEngine(ServerEngine):
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         collection, key = self.collection, self.collection.names.key
         # Read the text too: references are few, and a short document has no stored sketch.
-        wanted = filter(None, (SKETCH, SCHEME, VERSION, collection.content))
-        more = [*wanted] if collection.schema.has_sketches else []
-        named = dict(self._match_references(references, partial(self._fetch_documents, fields=more)))
+        wanted = [*filter(None, (SKETCH, SCHEME, VERSION, collection.content))]
+        named = dict(self._match_references(references, partial(self._fetch_documents, fields=wanted)))
         sketched = {}
         for (reference, document), sketch in zip(named.items(), self._sketches([*named.values()]), strict=True):
             sketched[reference] = str(document[key]), sketch
@@ -442,15 +441,11 @@ class SolrEngine(ServerEngine):
         return self._largest() if self.collection.schema.has_sketches else None
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        if not self.collection.schema.has_sketches:
-            return {}
         documents = self._documents(ids, [SKETCH, SCHEME])
         sketches = zip(documents, self._sketches([*documents.values()]), strict=True)
         return {document_id: sketch for document_id, sketch in sketches if sketch is not None}
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        if not self.collection.schema.has_sketches:
-            return {}
         scheme, rows = self.collection.sketch_schemes, self._documents(ids, [SIZE, SCHEME])
         own = {document_id: row for document_id, row in rows.items() if first_text(row.get(SCHEME)) == scheme}
         return {document_id: whole_number(row[SIZE]) for document_id, row in own.items()}

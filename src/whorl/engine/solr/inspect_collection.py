@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Literal
 from xml.sax.saxutils import escape
 
-from whorl.engine.check_findings import is_tested, version_numbers
+from whorl.engine.check_findings import version_numbers
 from whorl.engine.configured_fields import SAMPLE_SIZE, FieldNames, TextField, rank_text_fields
 from whorl.engine.index_terms import PROBE
 from whorl.engine.server_engine import guard_response
@@ -40,8 +40,6 @@ _ALTERING_FILTERS = frozenset(
 )
 #: Oldest Solr version with the query parser `min_hash`.
 _OLDEST = (8,)
-#: For each major version, the oldest version that whorl is tested with.
-_TESTED_VERSIONS = ("8.11", "9")
 #: Parameters of MinHashFilterFactory with their defaults.
 _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
@@ -200,10 +198,6 @@ class Schema:
         field = self.fields.get(minhash)
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
-    def is_copied_into(self, name: str) -> bool:
-        """Check whether a copyField adds values of other fields to a field."""
-        return any(fnmatch.fnmatchcase(name, destination) for _, destination in self.copies)
-
     def sources(self, destination: str) -> list[str]:
         return [source for source, copied_into in self.copies if copied_into == destination]
 
@@ -262,7 +256,8 @@ class SolrCollection:
     @property
     def returns_texts_as_sent(self) -> bool:
         """Whether Solr returns the texts exactly as sent, without values copied from other fields."""
-        return self.content is not None and not self.schema.is_copied_into(self.content)
+        copied_into = [destination for _, destination in self.schema.copies]
+        return self.content is not None and not any(fnmatch.fnmatchcase(self.content, name) for name in copied_into)
 
     @property
     def searchable_text(self) -> str | None:
@@ -384,10 +379,6 @@ class SolrVersion:
 
     solr: str
     lucene: str
-
-    @property
-    def is_tried(self) -> bool:
-        return is_tested(self.solr, _TESTED_VERSIONS)
 
     @property
     def has_fuzzy_parser(self) -> bool:
