@@ -207,8 +207,8 @@ class ServerConnections:
 
     def _tls_context(self) -> ssl.SSLContext:
         is_folder = self._ca is not None and Path(self._ca).is_dir()
-        context = ssl.create_default_context(
-            cafile=None if is_folder else self._ca, capath=self._ca if is_folder else None
+        context = (
+            ssl.create_default_context(capath=self._ca) if is_folder else ssl.create_default_context(cafile=self._ca)
         )
         # Like all current clients, check the subject alternative name only (RFC 9110, 4.3.4).
         context.hostname_checks_common_name = False
@@ -269,12 +269,11 @@ def split_address(
     """
     try:
         parts = urlsplit(url)
-        is_address = parts.hostname and parts.port != 0 and not parts.query and is_valid(parts)
+        if not (parts.hostname and parts.port != 0 and not parts.query and is_valid(parts)):
+            raise ValueError(error)
     except ValueError as cause:
-        # The address has unclosed brackets, or a port that is not a number.
+        # The address may also have unclosed brackets, or a port that is not a number.
         raise ParameterError(error) from cause
-    if not is_address:
-        raise ParameterError(error)
     if parts.username is not None:
         access = replace(access, auth=(unquote(parts.username), unquote(parts.password or "")))
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]), access

@@ -224,11 +224,10 @@ def _differences(schema: Schema, fields: list[Json]) -> Iterator[str]:
     """Yield a line for each existing field that differs from whorl's definition."""
     for definition in fields:
         field = schema.fields.get(definition["name"], {})
-        differing = [
-            f"{key} is {json.dumps(field[key])}, ours {json.dumps(value)}"
-            for key, value in definition.items()
-            if key in field and field[key] != value and key != "type"
-        ]
+        ours = {
+            key: value for key, value in definition.items() if key in field and field[key] != value and key != "type"
+        }
+        differing = [f"{key} is {json.dumps(field[key])}, ours {json.dumps(value)}" for key, value in ours.items()]
         if differing:
             yield f"kept field {definition['name']} as it is ({'; '.join(differing)}); 'whorl solr check' says more"
 

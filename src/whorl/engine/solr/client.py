@@ -209,13 +209,10 @@ class SolrClient:
             yield self
             return
         base = self.url.rpartition("/")[0]
-        shards = [
-            sorted(shard["replicas"].values(), key=lambda replica: replica.get("leader") != "true")
-            for collection in status["cluster"]["collections"].values()
-            for shard in collection["shards"].values()
-            if shard.get("state") == "active"
-        ]
-        for replica in (replicas[0] for replicas in shards if replicas):
+        collections = status["cluster"]["collections"].values()
+        shards = [shard for collection in collections for shard in collection["shards"].values()]
+        active = [shard["replicas"].values() for shard in shards if shard.get("state") == "active"]
+        for replica in (min(replicas, key=lambda own: own.get("leader") != "true") for replicas in active if replicas):
             address = f"{replica['base_url'] if directly else base}/{replica['core']}"
             with closing(SolrClient(address, self._access)) as core:
                 yield core

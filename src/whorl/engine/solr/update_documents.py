@@ -119,7 +119,7 @@ def backfill(
     """
     require_batch(batch)
     collection, total = prepare(client, names, repair=repair)
-    copied = copied_fields(client, collection)
+    copied = [*_Losses(client, collection).find_comparable()]
     # Without a commit, Solr would return old versions of documents, and then refuse their updates.
     client.commit()
     return fill_batches(
@@ -296,11 +296,6 @@ class CopiedField:
 CopiedFields = Sequence[CopiedField]
 
 
-def copied_fields(client: SolrClient, collection: SolrCollection) -> CopiedFields:
-    """Return the copyField destinations whose values can be compared with their sources."""
-    return [*_Losses(client, collection).find_comparable()]
-
-
 def names_of(copied: CopiedFields) -> list[str]:
     return [*dict.fromkeys(name for field in copied for name in (field.destination, *field.sources))]
 
@@ -380,6 +375,7 @@ class _Losses:
         return _format_count(suspects.total - false_suspects)
 
     def find_comparable(self) -> Iterator[CopiedField]:
+        """Yield the copyField destinations whose values can be compared with their sources."""
         for destination, patterns in self._sources.items():
             if "*" in destination or "*" in patterns or destination in _NOT_LOST:
                 continue
@@ -496,7 +492,7 @@ class SolrLabels(ServerLabels):
         collection = self._collection()
         key = collection.names.key
         if self._copied is None:
-            self._copied = copied_fields(self._client, collection)
+            self._copied = [*_Losses(self._client, collection).find_comparable()]
         fields = [key, SKETCH, SCHEME, "_version_", *names_of(self._copied)]
         if collection.schema.passage_scheme:
             fields.append(str(collection.content))
