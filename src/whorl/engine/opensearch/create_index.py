@@ -100,8 +100,7 @@ def missing_texts_reason(mapping: Json, content: str) -> str:
 
 
 def splits_names(mapping: Json) -> bool:
-    about: Json = mapping.get("_meta", {})
-    return about.items() >= SPLIT_NAMES.items()
+    return bool(mapping.get("_meta", {}).items() >= SPLIT_NAMES.items())
 
 
 def definition_differences(mapping: Json) -> Iterator[str]:

@@ -8,6 +8,7 @@ cluster makes them. whorl reads the tokens of documents as term vectors.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,11 +127,10 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
 
 
 def _sorts_by_id(client: IndexClient) -> bool:
-    try:
+    with suppress(EngineResponseError):
         client.hits({"query": {"match_all": {}}, "size": 1, "sort": [{"_id": "asc"}], "_source": False})
-    except EngineResponseError:
-        return False
-    return True
+        return True
+    return False
 
 
 def token_count(scheme: Scheme) -> int:

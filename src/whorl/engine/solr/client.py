@@ -264,6 +264,10 @@ class SolrClient:
             )
         return parts
 
+    def missing_field(self, field: str, alternative: str = "") -> SchemaError:
+        """Return the error for a field that `whorl solr init` would add; `field` is its name and purpose."""
+        return SchemaError(f"{self.url} has no field {field}; 'whorl solr init {self.url}' adds it{alternative}")
+
     def malformed_response(self, reason: str, other_cause: str = "") -> EngineResponseError:
         """Return the error for a response that does not look like Solr's; `other_cause` is the end of its message."""
         message = f"{self.url} answers, but not as a Solr does ({reason:.200}); is this a Solr's address?{other_cause}"

@@ -642,10 +642,7 @@ class SolrEngine(ServerEngine):
         collection = self.collection
         names, text_field = collection.names, self._configured.content
         if collection.schema.describe(text_field) is None:
-            raise SchemaError(
-                f"{self._client.url} has no field {text_field!r} for the text; "
-                f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
-            )
+            raise self._client.missing_field(f"{text_field!r} for the text", ", or name another in whorl.toml")
         # pysolr leaves out empty texts, which Solr would treat as missing.
         fields: dict[str, Any] = {names.key: document.id, text_field: document.text}
         if names.name and document.name:
@@ -705,10 +702,8 @@ class SolrEngine(ServerEngine):
 
     def _check_leaf(self, node: BoundLeaf, warnings: list[str]) -> BoundLeaf:
         if isinstance(node, SharedTokens | SharedBands) and not self.collection.has_minhash:
-            raise SchemaError(
-                f"{self._client.url} has no field {self.collection.names.minhash!r}, which FINGERPRINT asks; "
-                f"'whorl solr init {self._client.url}' adds it, and 'whorl similar' needs none"
-            )
+            field = f"{self.collection.names.minhash!r}, which FINGERPRINT asks"
+            raise self._client.missing_field(field, ", and 'whorl similar' needs none")
         if isinstance(node, FuzzyWord) and not self.collection.names.has_fuzzy_parser:
             warnings.append(
                 f"Solr {self.collection.version.solr} finds the {FUZZY_EXPANSIONS} words of each shard that are most "

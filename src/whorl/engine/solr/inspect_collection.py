@@ -284,10 +284,7 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
     name = names.name if schema.describe(names.name) else None
     minhash = schema.fields.get(names.minhash)
     if minhash is None and not schema.has_sketches:
-        raise SchemaError(
-            f"{client.url} has no field {names.minhash!r} to hold fingerprints; "
-            f"'whorl solr init {client.url}' adds it, or name another in whorl.toml"
-        )
+        raise client.missing_field(f"{names.minhash!r} to hold fingerprints", ", or name another in whorl.toml")
     chain = minhash_chain(schema.types[minhash["type"]]) if minhash else []
     scheme, encoding, is_seen = _scheme(chain, profile_of(version.lucene)), TokenEncoding.UNITS_4, False
     if minhash is not None:

@@ -458,7 +458,7 @@ class SolrLabels(ServerLabels):
         for name in (CLUSTER, IS_PRINCIPAL):
             existing, kind = collection.schema.fields.get(name), definitions("field")[name]["type"]
             if existing is None:
-                raise SchemaError(f"{url} has no field {name!r} for clusters; 'whorl solr init {url}' adds it")
+                raise self._client.missing_field(f"{name!r} for clusters")
             if existing.get("type") != kind or not existing.get("docValues") or existing.get("multiValued"):
                 raise SchemaError(f"{url} has a field {name!r} of another kind, by which nothing collapses")
         if collection.schema.passage_scheme and collection.content is None:
