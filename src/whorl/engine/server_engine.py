@@ -232,20 +232,16 @@ class ServerConnections:
         if is_connect_timeout or isinstance(error, ReadTimeoutError) or isinstance(cause, TimeoutError):
             left = seconds_left()
             if left is not None and left < _SOON_SECONDS:
-                return EngineUnavailableError(
-                    f"{server} did not answer in the time that this request has ({path}); try again, or "
-                    "allow requests more with WHORL_REQUEST_TIMEOUT"
-                )
-            if is_connect_timeout:
-                return EngineUnavailableError(
-                    f"no connection to {server} within {self._access.connect_seconds:g} s ({path}); is the "
-                    "address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
-                )
-            silent = "did not answer" if isinstance(error, ReadTimeoutError) else "took no more of what it was sent"
-            return EngineUnavailableError(
-                f"{server} {silent} within {self._access.timeout_seconds:g} s ({path}); "
-                "try again, or allow it more time with WHORL_TIMEOUT"
-            )
+                problem = f"{server} did not answer in the time that this request has"
+                remedy = "try again, or allow requests more with WHORL_REQUEST_TIMEOUT"
+            elif is_connect_timeout:
+                problem = f"no connection to {server} within {self._access.connect_seconds:g} s"
+                remedy = "is the address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
+            else:
+                silent = "did not answer" if isinstance(error, ReadTimeoutError) else "took no more of what it was sent"
+                problem = f"{server} {silent} within {self._access.timeout_seconds:g} s"
+                remedy = "try again, or allow it more time with WHORL_TIMEOUT"
+            return EngineUnavailableError(f"{problem} ({path}); {remedy}")
         # If the server has closed the connection, the certificate is not the problem.
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
             reason = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause.reason
