@@ -174,10 +174,8 @@ def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterato
         message = f"{textless:,} documents lack our fields, as they have no text: no search finds them"
         yield note("without-text", message)
     if with_text:
-        message = (
-            f"{with_text:,} documents lack our fields and are not found: indexed by others, or changed in part by "
-            "others"
-        )
+        problem = f"{with_text:,} documents lack our fields and are not found"
+        message = f"{problem}: indexed by others, or changed in part by others"
         yield warning("without-fields", message, f"whorl opensearch backfill {client.store_url}")
     if unread:
         yield missing_passages_warning(unread, f"whorl opensearch backfill {client.store_url}")

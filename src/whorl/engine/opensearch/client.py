@@ -336,10 +336,8 @@ class IndexClient:
         )
 
     def malformed_response(self, reason: str, other_cause: str = "") -> EngineResponseError:
-        return EngineResponseError(
-            f"{self.url} answers, but not as a cluster does ({reason:.200}); is this an OpenSearch's or "
-            f"Elasticsearch's address?{other_cause}"
-        )
+        problem = f"{self.url} answers, but not as a cluster does ({reason:.200})"
+        return EngineResponseError(f"{problem}; is this an OpenSearch's or Elasticsearch's address?{other_cause}")
 
     def _error(self, status: int, cause: Any) -> EngineError:
         detail = _detail(cause)

@@ -346,10 +346,8 @@ class OpenSearchEngine(ServerEngine):
         body, tokens = self._hits_of(plan, order), self._token_field
         is_unsorted = tokens is not None and not tokens.is_sorted
         if is_unsorted and start + rows > RESULT_WINDOW:
-            raise SchemaError(
-                f"{self._client.url} sorts no hits by _id, so that pages end at {RESULT_WINDOW:,} hits; "
-                "'whorl opensearch check' says more"
-            )
+            problem = f"{self._client.url} sorts no hits by _id, so that pages end at {RESULT_WINDOW:,} hits"
+            raise SchemaError(f"{problem}; 'whorl opensearch check' says more")
         with explain_refusals(plan):
             total, hits = self._client.page(body, start, rows)
         page = [self._hit(hit) for hit in hits]

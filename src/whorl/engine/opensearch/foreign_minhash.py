@@ -99,10 +99,8 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
         return by_name.get(wanted, next(iter(by_name.values()), None))
-    raise SchemaError(
-        f"{' and '.join(map(repr, sorted(by_name)))} hold MinHash tokens; name the one to ask in whorl.toml: "
-        "[fields] minhash"
-    )
+    problem = f"{' and '.join(map(repr, sorted(by_name)))} hold MinHash tokens"
+    raise SchemaError(f"{problem}; name the one to ask in whorl.toml: [fields] minhash")
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:

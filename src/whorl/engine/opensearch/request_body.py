@@ -114,10 +114,8 @@ def id_field(tokens: TokenField | None) -> str:
 
 
 def _only_in_ours(what: str) -> SchemaError:
-    return SchemaError(
-        f"an index without whorl's fields answers FINGERPRINT and id alone, and cannot {what}; "
-        "'whorl opensearch init' and 'whorl opensearch backfill' add what that needs"
-    )
+    problem = f"an index without whorl's fields answers FINGERPRINT and id alone, and cannot {what}"
+    return SchemaError(f"{problem}; 'whorl opensearch init' and 'whorl opensearch backfill' add what that needs")
 
 
 def leaf_clauses(node: BoundLeaf) -> int:

@@ -163,10 +163,8 @@ class OpenSearchLabels(ServerLabels):
         Otherwise `collapse` would put all unlabelled documents into one group.
         """
         if not require_fields(self._client, self._names).clusters:
-            raise SchemaError(
-                f"{self._client.url} has no fields for clusters; "
-                f"'whorl opensearch init {self._client.store_url}' adds them"
-            )
+            problem = f"{self._client.url} has no fields for clusters"
+            raise SchemaError(f"{problem}; 'whorl opensearch init {self._client.store_url}' adds them")
         self._client.refresh()
         bare = {"bool": {"must_not": [{"exists": {"field": CLUSTER}}]}}
         body = {"query": bare, "size": CHANGED_AT_ONCE, "_source": {"excludes": [OWN]}, "seq_no_primary_term": True}

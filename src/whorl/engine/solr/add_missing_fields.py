@@ -113,10 +113,8 @@ def _require_possible(client: SolrClient, schema: Schema, names: FieldNames, pas
     # A text without shingles is treated as too short for passages (see `lacks_passages`). So a passage must have at
     # least as many words as a shingle.
     if passages.run_words < (longest := schema.shingle_size(names.minhash)):
-        raise SchemaError(
-            f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}; "
-            f"--passages takes {longest} to 20"
-        )
+        problem = f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}"
+        raise SchemaError(f"{problem}; --passages takes {longest} to 20")
 
 
 @guard_response

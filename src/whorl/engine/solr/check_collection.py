@@ -125,18 +125,14 @@ def _texts(
         remedy = ""
         if guess_text_field(text_fields, names):
             remedy = init + (" --repair" if schema.is_set_up(names) else "")
-        message = (
-            f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
-            "compared whole"
-        )
+        problem = f"no document has a stored text in {name!r}, where whorl looks for it"
+        message = f"{problem}: none can be given a sketch or be compared whole"
         yield warning("no-text", message, remedy)
     if schema.is_multivalued(name):
         minhash = schema.fields.get(names.minhash)
         if minhash is not None and name in schema.sources(names.minhash) and not minhash.get("multiValued"):
-            message = (
-                f"{name!r} can have several values and {names.minhash!r} takes one: Solr refuses documents that have "
-                "several"
-            )
+            problem = f"{name!r} can have several values and {names.minhash!r} takes one"
+            message = f"{problem}: Solr refuses documents that have several"
             yield warning("one-value", message, f"whorl solr init {client.url} --repair")
         else:
             yield note(
@@ -234,17 +230,13 @@ def _analysis(collection: SolrCollection) -> Iterator[Finding]:
         yield error("wrong-analyzer", message, _OUR_TYPE)
         return
     if find_filter(analyzer(field_type, "query").get("filters", []), "minhash") is not None:
-        message = (
-            f"{name!r} makes MinHash tokens at query time as well; whorl sends tokens that are not analysed, other "
-            "clients' term queries will not match"
-        )
+        problem = f"{name!r} makes MinHash tokens at query time as well"
+        message = f"{problem}; whorl sends tokens that are not analysed, other clients' term queries will not match"
         yield warning("query-analyzer", message, "give the type a query analyzer of one KeywordTokenizer")
     tokenizer = analyzer(field_type, "index").get("tokenizer", {})
     if "icu" not in str(tokenizer.get("name", tokenizer.get("class"))).lower():
-        message = (
-            f"the words come from {tokenizer.get('name', tokenizer.get('class'))}, not from ICU: fingerprints made by "
-            "whorl from a text do not match this index"
-        )
+        problem = f"the words come from {tokenizer.get('name', tokenizer.get('class'))}, not from ICU"
+        message = f"{problem}: fingerprints made by whorl from a text do not match this index"
         yield warning("tokenizer", message, _OUR_TYPE)
     yield from _filters(collection, chain, minhash)
     if find_filter(chain, "truncate") is None:
@@ -267,12 +259,10 @@ def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> It
     rotates = str(minhash.get("withRotation", "true")) == "true"
     buckets = int(minhash.get("bucketCount", 512))
     if rotates and not collection.schema.fields[name].get("omitTermFreqAndPositions"):
-        yield warning(
-            "rotation",
-            f"{name!r} fills empty buckets by rotation and keeps frequencies: a short text's repeated tokens are "
-            "written down each time",
-            "set omitTermFreqAndPositions=true: the repeats are then free, and term vectors still count them",
-        )
+        problem = f"{name!r} fills empty buckets by rotation and keeps frequencies"
+        message = f"{problem}: a short text's repeated tokens are written down each time"
+        remedy = "set omitTermFreqAndPositions=true: the repeats are then free, and term vectors still count them"
+        yield warning("rotation", message, remedy)
     elif rotates:
         yield note(
             "rotation",
@@ -315,11 +305,9 @@ def _content(client: SolrClient, collection: SolrCollection, names: FieldNames) 
 
 def _identifiers(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
     if collection.dbid is None:
-        yield note(
-            "no-dbid",
-            f"there is no field {names.dbid!r}: FINGERPRINT:1234 is looked up as the unique key "
-            f"{collection.names.key!r} instead",
-        )
+        problem = f"there is no field {names.dbid!r}"
+        message = f"{problem}: FINGERPRINT:1234 is looked up as the unique key {collection.names.key!r} instead"
+        yield note("no-dbid", message)
     if collection.noderef is None:
         message = f"there is no field {names.noderef!r}: node references and UUIDs are looked up as unique keys"
         yield note("no-noderef", message)
@@ -353,10 +341,8 @@ def _sketches(client: SolrClient, collection: SolrCollection, *, has_text: bool)
         reason = (
             "" if can_be_made else ", and there is no stored text to make it from: they are searched by their tokens"
         )
-        message = (
-            f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need"
-            f"{reason}"
-        )
+        problem = f"there is no field {missing}"
+        message = f"{problem}: documents cannot carry the sketch that searches with a promised recall need{reason}"
         remedy = f"whorl solr init {client.url}, then whorl solr backfill {client.url}" if can_be_made else ""
         yield note("no-sketches", message, remedy)
         return
@@ -437,10 +423,8 @@ def _empty_sketches(client: SolrClient, collection: SolrCollection, scheme: str)
         is_certain = collection.content in sources
         if unsure > 0:
             other_cause = "" if is_certain else ", or was not known when the sketch was made"
-            message = (
-                f"{unsure:,} documents with a text have an empty sketch: their text has fewer than "
-                f"{collection.scheme.shingle_size} words{other_cause}"
-            )
+            problem = f"{unsure:,} documents with a text have an empty sketch"
+            message = f"{problem}: their text has fewer than {collection.scheme.shingle_size} words{other_cause}"
             yield note("short-texts", message, "" if is_certain else remedy)
 
 
@@ -503,20 +487,15 @@ def _sample_finding(
     collection: SolrCollection, compared: int, differing: list[tuple[str, int, int, int | None]]
 ) -> Finding:
     if not differing:
-        return ok(
-            "sample-agrees",
-            f"{compared:,} stored texts compared: whorl makes the very tokens that the index holds "
-            f"({collection.scheme.name})",
-        )
+        agreement = f"whorl makes the very tokens that the index holds ({collection.scheme.name})"
+        return ok("sample-agrees", f"{compared:,} stored texts compared: {agreement}")
     name, shared, made, indexed = differing[0]
     indexed_count = "" if indexed is None else f", {indexed} in the index"
-    return warning(
-        "sample-differs",
-        f"{len(differing):,} of {compared:,} stored texts give other tokens here than in the index; the first is "
-        f"{name!r}: {made} tokens made here{indexed_count}, {shared} the same",
-        "index it again if its text or the schema has changed since; else texts given to whorl (--source) are compared "
-        "by other words than the index",
-    )
+    problem = f"{len(differing):,} of {compared:,} stored texts give other tokens here than in the index"
+    message = f"{problem}; the first is {name!r}: {made} tokens made here{indexed_count}, {shared} the same"
+    consequence = "texts given to whorl (--source) are compared by other words than the index"
+    remedy = f"index it again if its text or the schema has changed since; else {consequence}"
+    return warning("sample-differs", message, remedy)
 
 
 def _sample_documents(client: SolrClient, collection: SolrCollection, count: int) -> Iterator[Json]:

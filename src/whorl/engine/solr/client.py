@@ -296,10 +296,8 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
     elif status in (401, 403):
         message = f"{url} answers {status}: set WHORL_SOLR_AUTH=user:password, or check the user's rights"
     elif "maxClauseCount" in detail:
-        message = (
-            f"the query has more clauses than {url} allows ({detail}); ask for fewer terms at once, or raise "
-            "maxBooleanClauses in solr.xml"
-        )
+        problem = f"the query has more clauses than {url} allows ({detail})"
+        message = f"{problem}; ask for fewer terms at once, or raise maxBooleanClauses in solr.xml"
     elif status in (429, 502, 503, 504):
         # Solr sends 429 and 503. A proxy that cannot reach Solr sends 502 and 504.
         return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_temporary=True)

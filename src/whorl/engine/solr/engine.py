@@ -522,10 +522,8 @@ class SolrEngine(ServerEngine):
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         collection = self.collection
         if collection.content is None:
-            raise SchemaError(
-                f"{self._client.url} gives no texts back: {self._configured.content!r} is not a stored field; where "
-                "the texts are in another, name that in whorl.toml: [fields] content"
-            )
+            problem = f"{self._client.url} gives no texts back: {self._configured.content!r} is not a stored field"
+            raise SchemaError(f"{problem}; where the texts are in another, name that in whorl.toml: [fields] content")
         documents = self._documents(ids, [collection.content]).items()
         texts = {document_id: whole_text(row.get(collection.content)) for document_id, row in documents}
         return {document_id: text for document_id, text in texts.items() if text}

@@ -482,10 +482,8 @@ def _encoding(chain: list[Json]) -> TokenEncoding:
         return TokenEncoding.UNITS_8
     if int(truncate.get("prefixLength", 5)) == 4:
         return TokenEncoding.UNITS_4
-    raise SchemaError(
-        f"the tokens are cut to {truncate.get('prefixLength')} units; whorl reads tokens of 4 units (prefixLength=4) "
-        "or whole ones"
-    )
+    problem = f"the tokens are cut to {truncate.get('prefixLength')} units"
+    raise SchemaError(f"{problem}; whorl reads tokens of 4 units (prefixLength=4) or whole ones")
 
 
 def _detect_encoding(client: SolrClient, field: str) -> TokenEncoding:

@@ -648,10 +648,8 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                 }
             case StatisticsFacet(field=field):
                 if not _is_name(field, ".:"):
-                    raise ParameterError(
-                        f"Solr counts the numbers of no field called {field!r:.80}: only of letters, digits, _ . and : "
-                        "that begin with no digit"
-                    )
+                    problem = f"Solr counts the numbers of no field called {field!r:.80}"
+                    raise ParameterError(f"{problem}: only of letters, digits, _ . and : that begin with no digit")
                 request |= {f"{name}_{statistic}": f"{function}({field})" for statistic, function in _FUNCTIONS.items()}
     return request
 

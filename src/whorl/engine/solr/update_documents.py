@@ -259,16 +259,12 @@ def require_safe(client: SolrClient, collection: SolrCollection) -> None:
     """
     client.require_one_collection()
     if "_version_" not in collection.schema.fields:
-        raise SchemaError(
-            f"{client.url} has no field '_version_', without which Solr changes no document in part; add it to the "
-            "schema, or index the documents again (whorl index --all)"
-        )
+        problem = f"{client.url} has no field '_version_', without which Solr changes no document in part"
+        raise SchemaError(f"{problem}; add it to the schema, or index the documents again (whorl index --all)")
     losses = list(_Losses(client, collection).describe_all())
     if losses:
-        raise SchemaError(
-            f"a change of documents in part would lose what {client.url} has in other fields: {'; '.join(losses)}. "
-            "Make what is named stored and index the documents again (whorl index --all)"
-        )
+        problem = f"a change of documents in part would lose what {client.url} has in other fields: {'; '.join(losses)}"
+        raise SchemaError(f"{problem}. Make what is named stored and index the documents again (whorl index --all)")
 
 
 @dataclass(frozen=True, slots=True)
