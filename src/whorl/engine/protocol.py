@@ -288,10 +288,8 @@ class IndexLag:
         changes = f"{self.changes:,} stored or deleted {'document is' if self.changes == 1 else 'documents are'}"
         if self.is_pending:
             return f"{changes} not in the index yet, because a writer is at work"
-        return (
-            f"{changes} missing from the index, which could not be written: free some room on the disk, and it is "
-            "brought up to date by itself"
-        )
+        problem = f"{changes} missing from the index, which could not be written"
+        return f"{problem}: free some room on the disk, and it is brought up to date by itself"
 
 
 class Engine(Protocol):

@@ -245,15 +245,13 @@ class ServerConnections:
         # If the server has closed the connection, the certificate is not the problem.
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
             reason = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause.reason
-            return EngineUnavailableError(
-                f"{self.url} cannot be trusted ({reason or 'no TLS'}); does it speak TLS, and does "
-                f"{self._ca_setting} name the authority that vouches for it?"
-            )
-        return EngineUnavailableError(
-            f"no {self._name.removeprefix('the ')} answers at {self.url}; is it running, and is the address right?",
-            # A retry does not help against an invalid host name.
-            is_temporary=not isinstance(error, ValueError),
-        )
+            question = f"does {self._ca_setting} name the authority that vouches for it?"
+            problem = f"{self.url} cannot be trusted ({reason or 'no TLS'})"
+            return EngineUnavailableError(f"{problem}; does it speak TLS, and {question}")
+        problem = f"no {self._name.removeprefix('the ')} answers at {self.url}"
+        # A retry does not help against an invalid host name.
+        is_temporary = not isinstance(error, ValueError)
+        return EngineUnavailableError(f"{problem}; is it running, and is the address right?", is_temporary=is_temporary)
 
 
 def split_address(
@@ -719,7 +717,6 @@ def fingerprints_to_move(
         total += moved_clauses - count(node)
         moved.add(id(node))
     if total > MAX_CLAUSES:
-        raise ParameterError(
-            f"the query comes to {total:,} clauses, and {server} takes {MAX_CLAUSES:,} at once; ask in several queries"
-        )
+        problem = f"the query comes to {total:,} clauses, and {server} takes {MAX_CLAUSES:,} at once"
+        raise ParameterError(f"{problem}; ask in several queries")
     return frozenset(moved)

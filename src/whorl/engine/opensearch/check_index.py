@@ -196,12 +196,10 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
 def _foreign_fields(client: IndexClient, fields: Sequence[MinHashField]) -> Iterator[Finding]:
     """Report unexpected properties of the cluster's MinHash fields."""
     for field in fields:
-        yield warning(
-            "match-any",
-            f"a `match` with a text on {field.name!r} finds whatever shares one token: all tokens have one position, "
-            "which makes them synonyms, and minimum_should_match is ignored",
-            "ask whorl (FINGERPRINT, whorl similar), or send each token as a term of its own",
-        )
+        problem = f"a `match` with a text on {field.name!r} finds whatever shares one token"
+        cause = "all tokens have one position, which makes them synonyms, and minimum_should_match is ignored"
+        remedy = "ask whorl (FINGERPRINT, whorl similar), or send each token as a term of its own"
+        yield warning("match-any", f"{problem}: {cause}", remedy)
         yield from _options(client, field)
 
 
@@ -218,12 +216,11 @@ def _foreign_tokens(client: IndexClient, fields: Sequence[MinHashField], names: 
     message = f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})"
     yield ok("own-tokens", message)
     if not tokens.is_sorted:
-        yield warning(
-            "no-id-order",
-            "the cluster sorts nothing by _id: hits of one score are in the order of their ids within a page alone, "
-            f"and pages end at {RESULT_WINDOW:,} hits",
-            "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)",
+        problem = (
+            "the cluster sorts nothing by _id: hits of one score are in the order of their ids within a page alone"
         )
+        remedy = "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)"
+        yield warning("no-id-order", f"{problem}, and pages end at {RESULT_WINDOW:,} hits", remedy)
     if not tokens.is_made_by_whorl:
         message = (
             f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf: the cluster is asked for "
@@ -234,11 +231,8 @@ def _foreign_tokens(client: IndexClient, fields: Sequence[MinHashField], names: 
 
 def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
     if not field.rotation:
-        yield note(
-            "no-rotation",
-            f"{field.name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, "
-            "and queries of others count each once",
-        )
+        repeats = "how often a short text's tokens repeat is worked out from the buckets"
+        yield note("no-rotation", f"{field.name!r} does not rotate: {repeats}, and queries of others count each once")
     try:
         meant, made = token_count(field.scheme()), len(client.terms_of(LONG_PROBE, field.text_field, field.name))
     except EngineError:

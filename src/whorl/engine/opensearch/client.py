@@ -214,9 +214,8 @@ class IndexClient:
                 return None
             raise
         if len(indexes) > 1:
-            raise SchemaError(
-                f"{self.url} is an alias of {len(indexes)} indexes ({', '.join(sorted(indexes))}); name one of them"
-            )
+            problem = f"{self.url} is an alias of {len(indexes)} indexes ({', '.join(sorted(indexes))})"
+            raise SchemaError(f"{problem}; name one of them")
         (index,) = indexes.values()
         return dict(index.get("mappings", {}))
 
@@ -330,10 +329,8 @@ class IndexClient:
         return self._error(503 if _is_temporary(cause) else status, cause or str(error.error))
 
     def without_fields(self) -> SchemaError:
-        return SchemaError(
-            f"{self.url} lacks whorl's fields; 'whorl opensearch init {self.store_url}' adds them, and "
-            f"'whorl opensearch backfill {self.store_url}' fills them"
-        )
+        init, backfill = f"'whorl opensearch init {self.store_url}'", f"'whorl opensearch backfill {self.store_url}'"
+        return SchemaError(f"{self.url} lacks whorl's fields; {init} adds them, and {backfill} fills them")
 
     def malformed_response(self, reason: str, other_cause: str = "") -> EngineResponseError:
         problem = f"{self.url} answers, but not as a cluster does ({reason:.200})"
@@ -344,18 +341,15 @@ class IndexClient:
         if status in _TEMPORARY_STATUSES and TOO_MANY_BUCKETS not in detail:
             return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_temporary=True)
         if status == 404:
-            message = (
-                f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init {self.store_url}' makes it"
-            )
+            remedy = f"'whorl opensearch init {self.store_url}' makes it"
+            message = f"{self.url} is no index of this cluster ({detail}); {remedy}"
         elif "No mapping found for [whorl_id]" in detail:
             return self.without_fields()
         elif _kind(cause) == "cluster_block_exception":
             message = f"{self.url} is blocked ({detail}): see its settings index.blocks, and the cluster's room on disk"
         elif status in (401, 403):
-            message = (
-                f"{self.url} answers {status}: set WHORL_OPENSEARCH_AUTH=user:password or WHORL_OPENSEARCH_API_KEY, or "
-                f"check the user's rights ({detail})"
-            )
+            remedy = "set WHORL_OPENSEARCH_AUTH=user:password or WHORL_OPENSEARCH_API_KEY, or check the user's rights"
+            message = f"{self.url} answers {status}: {remedy} ({detail})"
         else:
             message = f"{self.url} answers {status}: {detail}"
         return EngineResponseError(message, status=status, detail=detail)

@@ -120,11 +120,9 @@ def properties_conflict(mapping: Json) -> str:
     kind = field_definition(mapping, PROPERTIES).get("type", "object")
     if kind in ("object", "nested", "flattened", "flat_object"):
         return ""
-    return (
-        f"the field {PROPERTIES!r} has type {kind}, and documents of whorl have an object there: 'whorl index' and "
-        "uploads are refused. 'whorl opensearch backfill' works for documents of others; to add documents, move them "
-        "to a new index"
-    )
+    problem = f"the field {PROPERTIES!r} has type {kind}, and documents of whorl have an object there"
+    remedy = "'whorl opensearch backfill' works for documents of others; to add documents, move them to a new index"
+    return f"{problem}: 'whorl index' and uploads are refused. {remedy}"
 
 
 def field_definition(mapping: Json, name: str) -> Json:
@@ -188,10 +186,8 @@ def initialise(
     if conflict := properties_conflict(present):
         yield f"warning: {conflict}"
     if has_own_fields_in_source(present):
-        yield (
-            f"the source of a document keeps {OWN} a second time, which only a new index can be told not to: about as "
-            "much again on disk"
-        )
+        cost = f"the source of a document keeps {OWN} a second time, which only a new index can be told not to"
+        yield f"{cost}: about as much again on disk"
     if missing and client.total():
         yield f"next, for the documents that are there: whorl opensearch backfill {client.store_url}"
 
@@ -239,9 +235,8 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
         present = client.mapping(OWN) or {}
     require_same_definitions(client, present)
     if missing := sorted(name for name in MAPPING if not field_definition(present, name)):
-        raise SchemaError(
-            f"{client.url} lacks the fields {', '.join(missing)}; 'whorl opensearch init {client.store_url}' adds them"
-        )
+        problem = f"{client.url} lacks the fields {', '.join(missing)}"
+        raise SchemaError(f"{problem}; 'whorl opensearch init {client.store_url}' adds them")
     scheme = _require_scheme(client, present, chosen)
     if passages and scheme is None:
         raise without_passage_field(client)
@@ -275,7 +270,6 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
 def require_same_definitions(client: IndexClient, mapping: Json) -> None:
     """Raise SchemaError if fields with whorl's names have other definitions, perhaps guessed by the cluster."""
     if differing := list(definition_differences(mapping)):
-        raise SchemaError(
-            f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "
-            "fields where documents are sent before 'whorl opensearch init': move the documents to a new index"
-        )
+        problem = f"{client.url} has fields of our names that are others: {'; '.join(differing)}"
+        cause = "A cluster makes such fields where documents are sent before 'whorl opensearch init'"
+        raise SchemaError(f"{problem}. {cause}: move the documents to a new index")

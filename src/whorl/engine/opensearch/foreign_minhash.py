@@ -109,10 +109,9 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     encoding, scheme = _ENCODINGS.get(units), find_scheme(field, len(tokens))
     if encoding is None or scheme is None:
-        raise SchemaError(
-            f"{field.name!r} makes {len(tokens):,} tokens of {units} units of a long text, where its filter says "
-            f"{token_count(field.scheme()):,} of 8, or of 4: whorl cannot read them"
-        )
+        problem = f"{field.name!r} makes {len(tokens):,} tokens of {units} units of a long text"
+        expected = f"{token_count(field.scheme()):,} of 8, or of 4"
+        raise SchemaError(f"{problem}, where its filter says {expected}: whorl cannot read them")
     short_probes = map(" ".join, batches(PROBE.split(), _PROBE_WORDS))
     made = {text: client.terms_of(text, field.text_field, field.name).keys() for text in short_probes}
 

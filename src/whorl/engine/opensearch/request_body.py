@@ -458,10 +458,9 @@ def _field(facet: ValueFacet) -> Json:
         return {"field": ID}
     beginning = _SYNTAX.sub(r"\\\g<0>", beginning + facet.prefix)
     if len(beginning) > _LONGEST_PREFIX:
-        raise ParameterError(
-            f"a cluster counts values by a field's name and a prefix of {_LONGEST_PREFIX} characters together, got "
-            f"{facet.field!r:.80} and {facet.prefix!r:.80}"
-        )
+        limit = f"a field's name and a prefix of {_LONGEST_PREFIX} characters together"
+        got = f"{facet.field!r:.80} and {facet.prefix!r:.80}"
+        raise ParameterError(f"a cluster counts values by {limit}, got {got}")
     return {"field": field, "include": f"{beginning}(.|\n)*"}
 
 

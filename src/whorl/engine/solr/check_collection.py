@@ -88,9 +88,8 @@ def _findings(client: SolrClient, names: FieldNames) -> Iterator[Finding]:
             f"the URL is an alias of {len(aliased)} collections, {format_names(aliased, 5)}: it can be searched, "
             "but documents are indexed, deleted and given sketches in a collection"
         )
-        yield warning(
-            "alias", message, "name a collection in the URL for index, delete, init, backfill and --write-ids"
-        )
+        remedy = "name a collection in the URL for index, delete, init, backfill and --write-ids"
+        yield warning("alias", message, remedy)
     yield from _texts(client, schema, names, text_fields, init)
     if (schema.describe(names.name) or {}).get("type") == "text_whorl":
         remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
@@ -164,12 +163,9 @@ def _minhash(client: SolrClient, collection: SolrCollection, names: FieldNames) 
 def _token_source(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     name = collection.names.minhash
     known = "as its analysis of a text shows" if collection.profile_is_seen else "by its version"
-    yield ok(
-        "version",
-        f"Solr {collection.version.solr}, Lucene {collection.version.lucene}, words broken as "
-        f"{collection.scheme.profile} ({known}); "
-        f"{name!r} holds {collection.names.token_encoding.value}",
-    )
+    versions = f"Solr {collection.version.solr}, Lucene {collection.version.lucene}"
+    tokens = f"{name!r} holds {collection.names.token_encoding.value}"
+    yield ok("version", f"{versions}, words broken as {collection.scheme.profile} ({known}); {tokens}")
     if collection.schema.is_text(name) and not collection.profile_is_seen:
         yield warning(
             "other-words",
@@ -270,11 +266,8 @@ def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> It
             "With omitTermFreqAndPositions that costs no index",
         )
     else:
-        yield note(
-            "no-rotation",
-            f"{name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, and "
-            "Solr's own parser counts each once",
-        )
+        repeats = "how often a short text's tokens repeat is worked out from the buckets"
+        yield note("no-rotation", f"{name!r} does not rotate: {repeats}, and Solr's own parser counts each once")
     if collection.scheme.shingle_size != 5:
         message = f"{name!r} has shingles of {collection.scheme.shingle_size} words; 5 is what Alfresco and whorl use"
         yield note("shingles", message)
@@ -296,11 +289,9 @@ def _content(client: SolrClient, collection: SolrCollection, names: FieldNames) 
         )
         yield warning("other-copy-field", message, f"whorl solr init {client.url} --content {sources[0]}")
     if collection.content is None:
-        yield note(
-            "text-not-stored",
-            f"the text is not stored under {names.content!r}: the order of some tokens cannot be told, so banded "
-            "queries cut a few bands otherwise than Solr's own parser",
-        )
+        problem = f"the text is not stored under {names.content!r}: the order of some tokens cannot be told"
+        message = f"{problem}, so banded queries cut a few bands otherwise than Solr's own parser"
+        yield note("text-not-stored", message)
 
 
 def _identifiers(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
@@ -390,24 +381,18 @@ def _words(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
     name, words = names.content, collection.words
     if collection.schema.describe(name) is None:
         return
+    lost = "'verify' proves no absence, and 'similar' promises nothing for short texts"
     if words is None:
-        yield warning(
-            "words-not-indexed",
-            f"no field has the words of {name!r}: searches for words find names only, 'verify' proves no absence, and "
-            "'similar' promises nothing for short texts",
-            f"index {name!r} as a text field, or copy it whole into one (copyField), and index again (whorl index "
-            "--all)",
-        )
+        message = f"no field has the words of {name!r}: searches for words find names only, {lost}"
+        remedy = f"index {name!r} as a text field, or copy it whole into one (copyField)"
+        yield warning("words-not-indexed", message, f"{remedy}, and index again (whorl index --all)")
         return
     if words != name:
         yield note("words-copied", f"the words of {name!r} are looked up in {words!r}, into which the schema copies it")
     if altered := collection.schema.altered_words(words):
-        yield warning(
-            "altered-words",
-            f"{words!r} is indexed through {altered}, which makes other tokens than words: 'verify' proves no absence, "
-            "and 'similar' promises nothing for short texts",
-            f"copy {name!r} into a field of the type text_whorl of solr/configset, and index again (whorl index --all)",
-        )
+        message = f"{words!r} is indexed through {altered}, which makes other tokens than words: {lost}"
+        remedy = f"copy {name!r} into a field of the type text_whorl of solr/configset"
+        yield warning("altered-words", message, f"{remedy}, and index again (whorl index --all)")
 
 
 def _empty_sketches(client: SolrClient, collection: SolrCollection, scheme: str) -> Iterator[Finding]:

@@ -189,10 +189,11 @@ class SolrClient:
         """Raise SchemaError if the URL is an alias of several collections: Solr would change only the first."""
         if len(names := self.aliased_collections()) > 1:
             base = self.url.rpartition("/")[0]
-            raise SchemaError(
-                f"{self.url} is an alias of {len(names)} collections, {format_names(names, 5)}, and can only be read: "
-                f"Solr would change the first of them alone. Name a collection, such as {base}/{names[0]}"
+            problem = (
+                f"{self.url} is an alias of {len(names)} collections, {format_names(names, 5)}, and can only be read"
             )
+            remedy = f"Name a collection, such as {base}/{names[0]}"
+            raise SchemaError(f"{problem}: Solr would change the first of them alone. {remedy}")
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard, or this client on a standalone Solr.
@@ -256,12 +257,10 @@ class SolrClient:
         header = parts.get("responseHeader")
         if isinstance(header, dict) and (header.get("partialResults") or header.get("segmentTerminatedEarly")):
             detail = _shorten(str(header.get("partialResultsDetails", "")))
-            raise EngineResponseError(
-                f"{self.url} answered with a part of the results only{detail and f' ({detail})'}; look for limits "
-                "such as timeAllowed in the invariants of its request handlers, and for shards that are down",
-                status=200,
-                detail=detail,
-            )
+            problem = f"{self.url} answered with a part of the results only{detail and f' ({detail})'}"
+            limits = "limits such as timeAllowed in the invariants of its request handlers"
+            message = f"{problem}; look for {limits}, and for shards that are down"
+            raise EngineResponseError(message, status=200, detail=detail)
         return parts
 
     def missing_field(self, field: str, alternative: str = "") -> SchemaError:

@@ -533,9 +533,7 @@ class SolrEngine(ServerEngine):
 
     def _hits(self, documents: Sequence[Json]) -> list[Hit]:
         key, name = self.collection.names.key, self.collection.names.name or ""
-        return [
-            Hit(str(document[key]), first_text(document.get(name)), float(document["score"])) for document in documents
-        ]
+        return [Hit(str(row[key]), first_text(row.get(name)), float(row["score"])) for row in documents]
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
         return read_sketches(self._client, self.collection, documents)
@@ -578,10 +576,9 @@ class SolrEngine(ServerEngine):
     @property
     def _token_source(self) -> TokenSource:
         if not self.collection.sources:
-            raise SchemaError(
-                f"{self._client.url} gives no tokens back: {self.collection.names.minhash!r} has no term vectors, is "
-                "not a stored string field, and no text is stored to make them from; 'whorl solr check' says more"
-            )
+            problem = f"{self._client.url} gives no tokens back: {self.collection.names.minhash!r} has no term vectors"
+            others = "is not a stored string field, and no text is stored to make them from"
+            raise SchemaError(f"{problem}, {others}; 'whorl solr check' says more")
         return self.collection.sources[0]
 
     def _signature(self, document: Json, order_matters: bool) -> Signature:
@@ -649,10 +646,9 @@ class SolrEngine(ServerEngine):
             fields[DIGEST] = document.digest[:DIGEST_LETTERS]
         for name, values in document.values().items():
             if collection.schema.describe(name) is None:
-                raise DocumentError(
-                    f"the collection has no field {name!r:.80} (document {document.id!r})"
-                    f"{suggestion(name, collection.schema.fields)}; add the field, or a dynamic one, to its schema"
-                )
+                problem = f"the collection has no field {name!r:.80} (document {document.id!r})"
+                hint = suggestion(name, collection.schema.fields)
+                raise DocumentError(f"{problem}{hint}; add the field, or a dynamic one, to its schema")
             typed = [as_typed(name, value, collection) for value in values]
             # pysolr drops an empty text, but not a list with one. Fields of numbers or dates could not read it.
             is_empty_text = typed == [""] and collection.schema.is_text(name)
@@ -703,10 +699,9 @@ class SolrEngine(ServerEngine):
             field = f"{self.collection.names.minhash!r}, which FINGERPRINT asks"
             raise self._client.missing_field(field, ", and 'whorl similar' needs none")
         if isinstance(node, FuzzyWord) and not self.collection.names.has_fuzzy_parser:
-            warnings.append(
-                f"Solr {self.collection.version.solr} finds the {FUZZY_EXPANSIONS} words of each shard that are most "
-                f"similar to {node.word!r}, and leaves out others; Solr 9.9 and newer finds all"
-            )
+            found = f"the {FUZZY_EXPANSIONS} words of each shard that are most similar to {node.word!r}"
+            limit = f"Solr {self.collection.version.solr} finds {found}, and leaves out others"
+            warnings.append(f"{limit}; Solr 9.9 and newer finds all")
         if not isinstance(node, WordClause) or node.field is not None:
             return fit_integers(node, self.collection.schema.largest_integer)
         if self.collection.names.text:

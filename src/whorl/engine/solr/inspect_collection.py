@@ -384,10 +384,9 @@ class SolrVersion:
     def require(self) -> None:
         """Raise SchemaError if Solr is older than 8: it lacks the query parser that every search needs."""
         if (0,) < version_numbers(self.solr) < _OLDEST:
-            raise SchemaError(
-                f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "
-                f"fingerprint; whorl needs Solr {_OLDEST[0]} or newer, and is tried with 8.11 and 9"
-            )
+            problem = f"this is Solr {self.solr}, whose query parsers know no 'min_hash'"
+            needed = f"whorl needs Solr {_OLDEST[0]} or newer, and is tried with 8.11 and 9"
+            raise SchemaError(f"{problem}, so that nothing can be searched by fingerprint; {needed}")
 
 
 def read_version(client: SolrClient) -> SolrVersion:

@@ -70,10 +70,9 @@ def prepare(client: SolrClient, names: FieldNames, *, repair: bool = False) -> t
     """
     collection = inspect(client, names)
     if not collection.schema.has_sketches:
-        raise SchemaError(
-            f"{client.url} lacks the fields of the sketches, or has others of their names; "
-            f"'whorl solr init {client.url}' adds them, 'whorl solr check {client.url}' says more"
-        )
+        problem = f"{client.url} lacks the fields of the sketches, or has others of their names"
+        remedy = f"'whorl solr init {client.url}' adds them, 'whorl solr check {client.url}' says more"
+        raise SchemaError(f"{problem}; {remedy}")
     _require_text(client, collection, names, repair=repair)
     require_safe(client, collection)
     # Count the hits of each query, because `backfill` also runs the queries one by one. A combined query would slow
@@ -97,10 +96,11 @@ def _require_text(client: SolrClient, collection: SolrCollection, names: FieldNa
     if repair and not texts:
         return
     others = f"stored texts are in {describe_fields(texts)}" if texts else "no field with a stored text is there"
-    raise SchemaError(
-        f"{client.url} gives no texts back: {reason}, and {others}; where the texts are in another field, name it: "
-        f"{init_command(f'whorl solr init {client.url}', texts, names)}. Else index again (whorl index --all)"
+    remedy = (
+        f"where the texts are in another field, name it: {init_command(f'whorl solr init {client.url}', texts, names)}"
     )
+    message = f"{client.url} gives no texts back: {reason}, and {others}; {remedy}"
+    raise SchemaError(f"{message}. Else index again (whorl index --all)")
 
 
 @guard_response
@@ -226,10 +226,9 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         client.post("update", updates, failOnVersionConflicts="false")
     except EngineResponseError as error:
         if "updateLog" in error.detail:
-            raise SchemaError(
-                f"{client.url} keeps no update log, without which Solr changes no document in part ({error.detail}); "
-                "add <updateLog/> to the updateHandler in solrconfig.xml"
-            ) from error
+            problem = f"{client.url} keeps no update log, without which Solr changes no document in part"
+            remedy = "add <updateLog/> to the updateHandler in solrconfig.xml"
+            raise SchemaError(f"{problem} ({error.detail}); {remedy}") from error
         # A SolrCloud of version 8.11 does not pass `failOnVersionConflicts` on to other shards, so a conflict can still
         # be an error.
         is_outdated = error.status == 409
@@ -458,10 +457,8 @@ class SolrLabels(ServerLabels):
             if existing.get("type") != kind or not existing.get("docValues") or existing.get("multiValued"):
                 raise SchemaError(f"{url} has a field {name!r} of another kind, by which nothing collapses")
         if collection.schema.passage_scheme and collection.content is None:
-            raise SchemaError(
-                f"a change of documents in part would lose what {url} has in {PASSAGES!r}, which is made from texts "
-                "that are not stored"
-            )
+            lost = f"what {url} has in {PASSAGES!r}, which is made from texts that are not stored"
+            raise SchemaError(f"a change of documents in part would lose {lost}")
         require_safe(self._client, collection)
 
     def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
