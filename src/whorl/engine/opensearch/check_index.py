@@ -222,10 +222,9 @@ def _foreign_tokens(client: IndexClient, fields: Sequence[MinHashField], names: 
         remedy = "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)"
         yield warning("no-id-order", f"{problem}, and pages end at {RESULT_WINDOW:,} hits", remedy)
     if not tokens.is_made_by_whorl:
-        message = (
-            f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf: the cluster is asked for "
-            "the tokens of texts that are given to whorl, and languages without blanks have others than elsewhere"
-        )
+        problem = f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf"
+        source = "the cluster is asked for the tokens of texts that are given to whorl"
+        message = f"{problem}: {source}, and languages without blanks have others than elsewhere"
         yield warning("other-words", message, "add whorl's own fields (init, backfill), which need no plug-in")
 
 
@@ -238,8 +237,9 @@ def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
     except EngineError:
         return
     if made != meant:
-        message = (
-            f"{field.name!r} makes {made:,} tokens of a long text where its filter says {meant:,}: OpenSearch before "
-            "pull request 15293 and Elasticsearch before 84753 ignore bucket_count and hash_set_size"
+        problem = f"{field.name!r} makes {made:,} tokens of a long text where its filter says {meant:,}"
+        cause = (
+            "OpenSearch before pull request 15293 and Elasticsearch before 84753 ignore bucket_count and hash_set_size"
         )
+        message = f"{problem}: {cause}"
         yield warning("ignored-options", message, "the fingerprints change with an upgrade: index again then")

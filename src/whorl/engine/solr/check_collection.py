@@ -84,12 +84,10 @@ def _findings(client: SolrClient, names: FieldNames) -> Iterator[Finding]:
         remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
         yield untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy)
     if len(aliased := client.aliased_collections()) > 1:
-        message = (
-            f"the URL is an alias of {len(aliased)} collections, {format_names(aliased, 5)}: it can be searched, "
-            "but documents are indexed, deleted and given sketches in a collection"
-        )
+        problem = f"the URL is an alias of {len(aliased)} collections, {format_names(aliased, 5)}"
+        limit = "it can be searched, but documents are indexed, deleted and given sketches in a collection"
         remedy = "name a collection in the URL for index, delete, init, backfill and --write-ids"
-        yield warning("alias", message, remedy)
+        yield warning("alias", f"{problem}: {limit}", remedy)
     yield from _texts(client, schema, names, text_fields, init)
     if (schema.describe(names.name) or {}).get("type") == "text_whorl":
         remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
@@ -134,21 +132,17 @@ def _texts(
             message = f"{problem}: Solr refuses documents that have several"
             yield warning("one-value", message, f"whorl solr init {client.url} --repair")
         else:
-            yield note(
-                "several-values",
-                f"{name!r} can have several values: whorl reads them as one text with one fingerprint, while Solr "
-                "indexes the tokens of each, so a document is also found by what it shares in one of them",
-            )
+            reading = "whorl reads them as one text with one fingerprint, while Solr indexes the tokens of each"
+            result = "so a document is also found by what it shares in one of them"
+            yield note("several-values", f"{name!r} can have several values: {reading}, {result}")
 
 
 def _no_minhash(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
     # The token field is optional, so a missing field is an error only if the user has configured it.
     report = note if collection.names.minhash == FieldNames().minhash else error
-    message = (
-        f"there is no field {collection.names.minhash!r}: FINGERPRINT queries by tokens cannot be asked, only 'whorl "
-        f"similar' and what else goes by sketches (Solr {collection.version.solr}, words broken as "
-        f"{collection.scheme.profile} by its version)"
-    )
+    problem = f"there is no field {collection.names.minhash!r}: FINGERPRINT queries by tokens cannot be asked"
+    version = f"Solr {collection.version.solr}, words broken as {collection.scheme.profile} by its version"
+    message = f"{problem}, only 'whorl similar' and what else goes by sketches ({version})"
     yield report("no-minhash", message, f"whorl solr init {client.url}, where those are wanted")
 
 
@@ -167,30 +161,24 @@ def _token_source(client: SolrClient, collection: SolrCollection) -> Iterator[Fi
     tokens = f"{name!r} holds {collection.names.token_encoding.value}"
     yield ok("version", f"{versions}, words broken as {collection.scheme.profile} ({known}); {tokens}")
     if collection.schema.is_text(name) and not collection.profile_is_seen:
-        yield warning(
-            "other-words",
-            f"the analysis of {name!r} makes other tokens of a text than whorl does under any word-break profile, or "
-            "/analysis/field cannot be asked: texts given to whorl (--source) may not find what they should",
-            "see 'whorl solr check --sample 200' for how many documents differ; whorl's own chain is in its configset",
-        )
+        problem = f"the analysis of {name!r} makes other tokens of a text than whorl does under any word-break profile"
+        result = "texts given to whorl (--source) may not find what they should"
+        remedy = "see 'whorl solr check --sample 200' for how many documents differ"
+        message = f"{problem}, or /analysis/field cannot be asked: {result}"
+        yield warning("other-words", message, f"{remedy}; whorl's own chain is in its configset")
     if collection.sources:
         others = ", then ".join(source.value for source in collection.sources[1:])
         also = f" (also there: {others})" if others else ""
         yield ok("token-source", f"a source's tokens are read from {collection.sources[0].value}{also}")
     else:
-        yield error(
-            "no-token-source",
-            f"no source of tokens: {name!r} has no term vectors with a handler to read them, is no stored string "
-            "field, and the text is not stored",
-            f"whorl solr init {client.url}, then set termVectors=true on {name!r} or stored=true on the text, "
-            "and index again (whorl index --all)",
-        )
+        vectors = f"{name!r} has no term vectors with a handler to read them"
+        message = f"no source of tokens: {vectors}, is no stored string field, and the text is not stored"
+        remedy = f"set termVectors=true on {name!r} or stored=true on the text, and index again (whorl index --all)"
+        yield error("no-token-source", message, f"whorl solr init {client.url}, then {remedy}")
     if collection.sources == (TokenSource.TEXT,):
-        yield note(
-            "text-only",
-            f"a source's whole text is fetched and fingerprinted for every query; term vectors of {name!r} would save "
-            "that for long texts, and take as much of the index as the tokens themselves",
-        )
+        cost = "a source's whole text is fetched and fingerprinted for every query"
+        saving = f"term vectors of {name!r} would save that for long texts"
+        yield note("text-only", f"{cost}; {saving}, and take as much of the index as the tokens themselves")
     if collection.schema.fields[name].get("termVectors") and collection.vector_handler is None:
         message = f"{name!r} has term vectors, but no request handler answers with them"
         yield warning("no-vector-handler", message, f"whorl solr init {client.url}")
@@ -260,11 +248,8 @@ def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> It
         remedy = "set omitTermFreqAndPositions=true: the repeats are then free, and term vectors still count them"
         yield warning("rotation", message, remedy)
     elif rotates:
-        yield note(
-            "rotation",
-            f"{name!r} fills empty buckets by rotation, as Alfresco does: a short text's tokens count several times. "
-            "With omitTermFreqAndPositions that costs no index",
-        )
+        repeats = "a short text's tokens count several times. With omitTermFreqAndPositions that costs no index"
+        yield note("rotation", f"{name!r} fills empty buckets by rotation, as Alfresco does: {repeats}")
     else:
         repeats = "how often a short text's tokens repeat is worked out from the buckets"
         yield note("no-rotation", f"{name!r} does not rotate: {repeats}, and Solr's own parser counts each once")
@@ -318,11 +303,9 @@ def _without_fingerprint(client: SolrClient, collection: SolrCollection) -> Iter
             remedy = f"whorl solr backfill {client.url}"
         elif without < client.count(EVERYTHING):
             remedy = ""
-    message = (
-        f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
-        f"words, or they were indexed before {collection.names.minhash!r} was filled"
-    )
-    yield note("without-fingerprint", message, remedy)
+    short = f"their text has fewer than {collection.scheme.shingle_size} words"
+    old = f"they were indexed before {collection.names.minhash!r} was filled"
+    yield note("without-fingerprint", f"{without:,} documents have no fingerprint: {short}, or {old}", remedy)
 
 
 def _sketches(client: SolrClient, collection: SolrCollection, *, has_text: bool) -> Iterator[Finding]:
@@ -357,11 +340,9 @@ def _sketches(client: SolrClient, collection: SolrCollection, *, has_text: bool)
             message = f"{count:,} documents have a sketch under {other}, which is not compared with those under {name}"
             yield warning("other-sketch-scheme", message, remedy)
     if covered.lost:
-        message = (
-            f"{covered.lost:,} documents have lost the tokens of their sketch, as an atomic update by somebody else "
-            "leaves them: no search by sketches finds them"
-        )
-        yield warning("lost-sketches", message, remedy)
+        problem = f"{covered.lost:,} documents have lost the tokens of their sketch"
+        cause = "as an atomic update by somebody else leaves them"
+        yield warning("lost-sketches", f"{problem}, {cause}: no search by sketches finds them", remedy)
 
 
 def _passages(client: SolrClient, collection: SolrCollection) -> Iterator[Finding]:
