@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.embedded.stores import fill
 from whorl.engine.embedded.store_files import INDEX, IndexBrokenError
-from whorl.engine.embedded.text_index import META, SegmentFiles, require_sound, segment_files
+from whorl.engine.embedded.text_index import META, PartReader, require_sound, segment_files
 
 
 @pytest.fixture
@@ -56,16 +56,16 @@ def test_a_file_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """
     read: list[str] = []
     monkeypatch.setattr("whorl.engine.embedded.text_index.require_sound", lambda path: read.append(path.name))
-    files = SegmentFiles(folder)
-    files.require_sound()
+    reader = PartReader(folder)
+    reader.searcher()
     first = len(read)
-    files.require_sound()
+    reader.searcher()
     assert first == len(read) == len(list(segment_files(folder)))
     (folder / META).touch()
-    files.require_sound()
+    reader.searcher()
     assert len(read) == first
     path = next(segment_files(folder))
     path.write_bytes(path.read_bytes())
     (folder / META).write_bytes((folder / META).read_bytes())
-    files.require_sound()
+    reader.searcher()
     assert read[first:] == [path.name]

@@ -193,7 +193,7 @@ def test_a_few_records_do_not_cost_all(path, tmp_path):
             engine.index([document(f"d{number:04}", "other") for number in range(count)])
 
     def ask(engine):
-        assert [record.document.id for record in engine._records.documents(["wanted"])] == ["wanted"]
+        assert [record.document.id for record in engine._records.documents("id", ["wanted"])] == ["wanted"]
 
     assert steps(few, ask) == steps(many, ask)
 
@@ -510,25 +510,7 @@ class Replaced:
         pass
 
 
-@pytest.mark.parametrize(("other", "reads"), [(None, 1), ("d2", 1), ("d2", 2)])
-def test_a_cached_sketch_is_replaced_by_another_thread(sound, monkeypatch, other, reads):
-    """
-    A search gets the sketch of its own document, even if another thread replaces or clears the cached sketch at the
-    same time.
-    """
-    with opened(sound[0]) as engine:
-        records = engine._records
-        [wanted] = records.sketches(["d3"]).values()
-        last = records._last_sketch
-        replacement = None
-        if other is not None:
-            records.sketches([other])
-            replacement = records._last_sketch
-        monkeypatch.setattr(database.RecordDatabase, "_last_sketch", Replaced(last, replacement, reads), raising=False)
-        assert records.sketches(["d3"])["d3"].hashes.tolist() == wanted.hashes.tolist()
-
-
-def test_other_caches_are_replaced_by_another_thread(sound, monkeypatch):
+def test_caches_are_replaced_by_another_thread(sound, monkeypatch):
     """
     Reads of fields and of the index's state are right even if another thread empties their caches at any time.
     """

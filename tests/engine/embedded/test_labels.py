@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -24,10 +25,11 @@ def test_documents_changed_during_the_run_get_no_label(tmp_path: Path, monkeypat
         engine.refresh()
         read = RecordDatabase.documents
 
-        def reading(records: RecordDatabase, ids: list[str]) -> object:
-            documents = list(read(records, ids))
-            engine.index([Document("b", "another text")])
-            engine.delete(["c"])
+        def reading(records: RecordDatabase, key: Literal["number", "id"], ids: list[str]) -> object:
+            documents = list(read(records, key, ids))
+            if key == "id":
+                engine.index([Document("b", "another text")])
+                engine.delete(["c"])
             return iter(documents)
 
         monkeypatch.setattr(RecordDatabase, "documents", reading)

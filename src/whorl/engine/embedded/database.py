@@ -12,7 +12,7 @@ import threading
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 """
 _CHUNK = 500  # number of ids in one statement; older SQLite libraries allow 999
 _SEAL_BYTES = 4
-_MOST_CACHED = 100_000  # number of documents whose ids and names are kept in memory; about 20 MB
+_MOST_CACHED = 100_000  # number of ids that are kept in memory; about 10 MB
 # Size of a page in bytes. Long rows waste more space on larger pages; short rows waste more space on smaller pages.
 _PAGE_BYTES = 2048
 # Size of SQLite's cache in KB. The inner pages of a million documents take 10 MB, so with the default cache of 2 MB,
@@ -123,14 +123,6 @@ class Head(NamedTuple):
         return Document(self.id, text, self.name, self.properties)
 
 
-class _IdCache(NamedTuple):
-    """Cache of ids (keyed by document number) and names (keyed by id); valid until the store changes."""
-
-    change: int
-    ids: dict[int, str]
-    names: dict[str, str]
-
-
 class SketchedDocument(NamedTuple):
     """A stored document with its sketch."""
 
@@ -180,10 +172,9 @@ class RecordDatabase:
         self._absolute_path = path.absolute()
         self._identity: tuple[int, int] | None = None
         self._texts = TextCodec(self._dictionary)
-        # Last sketch that `_read_sketches` returned for a single document, and its source (see `_sketch_source`).
-        self._last_sketch: tuple[str | bytes, Sketch] | None = None
+        # The fields, and the ids of some documents (keyed by number), each with the last change at the time of reading.
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
-        self._remembered = _IdCache(-1, {}, {})
+        self._ids: tuple[int, dict[int, str]] = (-1, {})
         # For each field, the change in the number of documents that have it, in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
@@ -247,7 +238,7 @@ class RecordDatabase:
         """Read all data and raise StoreError if it is damaged."""
         with sqlite_errors(self._path):
             self._require_sound_pages()
-        self._fields, self._remembered = None, _IdCache(-1, {}, {})
+        self._fields = None
         self.fields()
         self.find_changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()
@@ -461,13 +452,9 @@ class RecordDatabase:
         # Journal numbers have no gaps. If entries are missing, the index is older or newer than the journal.
         return changed if number + len(rows) == self.last_change() else None
 
-    def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
-        for document_id in ids:
-            yield from self._read_documents("id = ?", document_id)
-
-    def documents_by_number(self, numbers: Iterable[int]) -> Iterator[NumberedDocument]:
-        for number in numbers:
-            yield from self._read_documents("number = ?", number)
+    def documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[NumberedDocument]:
+        for value in values:
+            yield from self._read_documents(f"{key} = ?", value)
 
     def all_documents(self) -> Iterator[NumberedDocument]:
         number = -1
@@ -496,11 +483,6 @@ class RecordDatabase:
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
         """Return the sketch of each document: the stored sketch, or one computed from a short document's text."""
-        # Keep the last sketch: a search reads the sketch of its source twice, because the source is also a candidate.
-        # Read the attribute once, because another thread may replace it.
-        last = self._last_sketch
-        if len(raws) == 1 and last is not None and raws[0] == last[0]:
-            return [last[1]]
         # Copies of a text have equal sketches, so compute each sketch only once.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
@@ -508,8 +490,6 @@ class RecordDatabase:
         made: dict[str | bytes, Sketch] = dict(zip(encoded, decode_all(encoded, self._sketch_scheme), strict=True))
         if texts:
             made.update(zip(texts, text_sketches(texts, self._scheme, self._sketch_scheme), strict=True))
-        if len(raws) == 1:
-            self._last_sketch = raws[0], made[raws[0]]
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
@@ -544,37 +524,27 @@ class RecordDatabase:
         return cached[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        known = self._remember(numbers).ids
+        # Read the number of the last change first, then the ids. If the store changes in between, the next call reads
+        # the ids again.
+        change, (cached_at, known) = self.last_change(), self._ids
+        if cached_at != change or len(known) + len(numbers) > _MOST_CACHED:
+            known = {}
         missing = [number for number in numbers if number not in known]
         known.update((number, document_id) for number, document_id, _ in self._select("NULL", "number", missing))
+        if len(known) <= _MOST_CACHED:
+            self._ids = change, known
         return {number: known[number] for number in numbers if number in known}
 
-    def numbers(self, ids: Iterable[str]) -> list[int]:
-        """Return the numbers of existing documents, in any order."""
-        return [number for number, _, _ in self._select("NULL", "id", ids)]
-
-    def _remember(self, wanted: Sequence[object]) -> _IdCache:
-        """Return the cache of ids and names; clear it if the store has changed, or if `wanted` would not fit."""
-        # Read the number of the last change first; the caller reads the documents later. If the store changes in
-        # between, the next call clears the cache.
-        change, remembered = self.last_change(), self._remembered
-        size = len(wanted) + len(remembered.ids) + len(remembered.names)
-        if remembered.change == change and size <= _MOST_CACHED:
-            return remembered
-        remembered = _IdCache(change, {}, {})
-        if len(wanted) <= _MOST_CACHED:
-            self._remembered = remembered
-        return remembered
+    def numbers(self, ids: Iterable[str]) -> dict[str, int]:
+        """Return the numbers of existing documents, keyed by id."""
+        return {document_id: number for number, document_id, _ in self._select("NULL", "id", ids)}
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
         """Yield the existing documents with these numbers or ids, without their texts, in any order."""
         return (self._decode_head(*row) for row in self._select("head", key, values))
 
-    def names(self, ids: Collection[str]) -> dict[str, str]:
-        wanted = list(ids)
-        known = self._remember(wanted).names
-        known.update((head.id, head.name) for head in self.heads("id", [key for key in wanted if key not in known]))
-        return {key: known[key] for key in wanted if key in known}
+    def names(self, ids: Iterable[str]) -> dict[str, str]:
+        return {head.id: head.name for head in self.heads("id", ids)}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         heads = ((self._decode_head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))
@@ -584,33 +554,21 @@ class RecordDatabase:
         return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
 
     def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> list[SketchedDocument]:
-        wanted: list[Any] = list(values)
-        # Get the cache before reading names: it must not keep names from before the last change.
-        names = self._remember(wanted).names
-        return self._with_sketches(self._select("head, sketch", key, wanted), names)
+        return self._with_sketches(self._select("head, sketch", key, values))
 
     def scan(self, after: str, rows: int) -> list[SketchedDocument]:
         """Return the next `rows` documents after an id, sorted by id (code points)."""
-        names = self._remember(range(rows)).names
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        return self._with_sketches(self._read(wanted, (after, rows)), names)
+        return self._with_sketches(self._read(wanted, (after, rows)))
 
-    def _with_sketches(self, rows: Iterable[tuple[Any, ...]], names: dict[str, str]) -> list[SketchedDocument]:
-        """Decode rows of number, id, head and sketch.
-
-        `names` caches the names of documents, keyed by id. Missing names are added to it.
-        """
-        keys, raws = list[tuple[int, str]](), list[str | bytes]()
-        for number, document_id, head, sketch in rows:
-            keys.append((number, document_id))
-            if sketch is None or document_id not in names:
-                decoded = self._decode_head(number, document_id, head)
-                names[document_id] = decoded.name
-                raws.append(self._sketch_source(decoded, sketch))
-            else:
-                raws.append(self._unseal(_label("sketch", number, document_id), sketch))
-        sketches = zip(keys, self._read_sketches(raws), strict=True)
-        return [SketchedDocument(number, key, names[key], sketch) for (number, key), sketch in sketches]
+    def _with_sketches(self, rows: Iterable[tuple[Any, ...]]) -> list[SketchedDocument]:
+        """Decode rows of number, id, head and sketch."""
+        heads, sources = list[Head](), list[str | bytes]()
+        for number, document_id, raw_head, sketch in rows:
+            heads.append(self._decode_head(number, document_id, raw_head))
+            sources.append(self._sketch_source(heads[-1], sketch))
+        sketches = zip(heads, self._read_sketches(sources), strict=True)
+        return [SketchedDocument(head.number, head.id, head.name, sketch) for head, sketch in sketches]
 
     def find_by_handle(self, name: str, value: str) -> str | None:
         """Return the smallest id of the documents whose property `name` has this value, or None."""
@@ -637,9 +595,9 @@ class RecordDatabase:
 
     def _unseal(self, label: str, sealed: object) -> bytes:
         """Return the content of a blob that `_seal` returned; raise StoreError if its checksum is wrong."""
-        if (blob := _open_seal(label, sealed)) is None:
+        if not isinstance(sealed, bytes) or _checksum(label, sealed[:-_SEAL_BYTES]) != sealed[-_SEAL_BYTES:]:
             self.raise_damaged(f"{label} is not what was stored")
-        return blob
+        return sealed[:-_SEAL_BYTES]
 
     def raise_damaged(self, detail: str) -> NoReturn:
         self.require_unchanged()
@@ -683,13 +641,6 @@ def _seal(label: str, blob: bytes) -> bytes:
     return blob + _checksum(label, blob)
 
 
-def _open_seal(label: str, sealed: object) -> bytes | None:
-    """Return the content of a sealed blob, or None if its checksum is wrong."""
-    if isinstance(sealed, bytes) and _checksum(label, blob := sealed[:-_SEAL_BYTES]) == sealed[-_SEAL_BYTES:]:
-        return blob
-    return None
-
-
 def _checksum(label: str, blob: bytes) -> bytes:
     return zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(_SEAL_BYTES, "big")
 
@@ -718,6 +669,9 @@ _LEVEL = 3
 #: whether the frame needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
+_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
+    _LEVEL, format=_FRAMES, write_content_size=True, write_dict_id=False
+)
 #: Total size in bytes of the texts on which the dictionary is trained.
 TRAINING_BYTES = 2 << 20
 #: Maximum number of characters that the dictionary's training uses of each text.
@@ -739,7 +693,7 @@ class TextCodec:
         self._samples: list[bytes] = []
         self._sampled = 0
         self._dictionary: zstandard.ZstdCompressionDict | None = None
-        self._compressor = self._without_dictionary = zstandard.ZstdCompressor(compression_params=_parameters())
+        self._compressor = self._without_dictionary = zstandard.ZstdCompressor(compression_params=_PARAMETERS)
         #: Idle decompressors, which use the dictionary. A thread takes one, and puts it back afterwards.
         self._idle: list[zstandard.ZstdDecompressor] = []
 
@@ -755,8 +709,8 @@ class TextCodec:
             made = self._train(texts)
             self._dictionary = dictionary = made
         if dictionary:
-            dictionary.precompute_compress(compression_params=_parameters())
-            self._compressor = zstandard.ZstdCompressor(compression_params=_parameters(), dict_data=dictionary)
+            dictionary.precompute_compress(compression_params=_PARAMETERS)
+            self._compressor = zstandard.ZstdCompressor(compression_params=_PARAMETERS, dict_data=dictionary)
             self._samples.clear()
         return made.as_bytes() if made else None
 
@@ -807,9 +761,3 @@ class TextCodec:
         if dictionary is None and (raw := self._read_dictionary()):
             dictionary = self._dictionary = zstandard.ZstdCompressionDict(raw)
         return dictionary
-
-
-def _parameters() -> zstandard.ZstdCompressionParameters:
-    return zstandard.ZstdCompressionParameters.from_level(
-        _LEVEL, format=_FRAMES, write_content_size=True, write_dict_id=False
-    )

@@ -135,6 +135,7 @@ class EmbeddedEngine(Engine):
         self._process, self._is_open = os.getpid(), True
         self._writing, self._adopting = threading.RLock(), threading.Lock()
         self._writers = WriterRegister()
+        self._failed_at: float | None = None
         # Number of the last journal entry in the index when this engine last made documents searchable.
         self._finished_at = -1
         # Description of the damage that a rebuild of the index has repaired; "" if the index was not damaged.
@@ -236,7 +237,8 @@ class EmbeddedEngine(Engine):
             self._read_minhash if preparation.minhash == "short" else None,
         )
         self._runner = PlanRunner(self._records, self._index, self._scheme.profile, preparation.words)
-        self._lag = LagMonitor(self._records, self._index, self._catch_up)
+        # Last journal number for which the index was complete, and the time of the last failed write of the index.
+        self._complete_at, self._failed_at = -1, None
 
     def _adopt_options(self) -> None:
         """If another process has changed the store's options since this engine read them, use the new options."""
@@ -423,7 +425,7 @@ class EmbeddedEngine(Engine):
             # Delete the old numbers first: a document that was deleted and stored again has a new number.
             if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
                 writer.replace(deleted)
-            for changes in self._preparation.changes(self._records.documents_by_number(sorted(stored))):
+            for changes in self._preparation.changes(self._records.documents("number", sorted(stored))):
                 writer.replace(changes)
             if changed:
                 self._commit(writer)
@@ -433,7 +435,7 @@ class EmbeddedEngine(Engine):
         return writer
 
     def _current_changes(self, ids: Iterable[str]) -> Iterator[Change]:
-        return chain.from_iterable(self._preparation.changes(self._records.documents(ids)))
+        return chain.from_iterable(self._preparation.changes(self._records.documents("id", ids)))
 
     def _commit(self, writer: StoreIndexWriter) -> None:
         writer.commit(self._records.last_change(), self._records.count())
@@ -504,13 +506,13 @@ class EmbeddedEngine(Engine):
     def _read_minhash(self, numbers: Numbers, applied: int) -> Iterator[tuple[int, Tokens]]:
         """Compute MinHash tokens from texts (see `ReadMinHash`)."""
         changed = self._records.find_changed_since(applied) or {}
-        documents = self._records.documents_by_number(number for number in numbers.tolist() if number not in changed)
+        documents = self._records.documents("number", (own for own in numbers.tolist() if own not in changed))
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
             tokens = self._preparation.minhash_tokens(numbered.document.text for numbered in portion)
             yield from zip((numbered.number for numbered in portion), tokens, strict=True)
 
     def _index_failed(self, cause: IndexBrokenError) -> StoreError:
-        self._lag.note_failure()
+        self._failed_at = time.monotonic()
         return StoreError(index_failure_message(self.path, cause))
 
     def _catch_up(self) -> None:
@@ -542,20 +544,21 @@ class EmbeddedEngine(Engine):
             # with a warning.
             if not has_index:
                 raise
-            self._lag.note_failure()
+            self._failed_at = time.monotonic()
 
     def _note_damage(self) -> None:
         """Record the damage of the index for a message; the caller then rebuilds the index."""
-        if self._records.last_change() and not (self._index_folder / INDEX).exists():
-            self._repaired = _MISSING
+        if not self._records.last_change():
             return
         try:
-            self._index.verify()
+            if not (self._index_folder / INDEX).exists():
+                self._repaired = _MISSING
+            else:
+                self._index.verify()
         except OtherIndexError:
             pass
         except IndexBrokenError as error:
-            if self._records.last_change():
-                self._repaired = str(error)
+            self._repaired = str(error)
 
     # Reading.
 
@@ -584,7 +587,7 @@ class EmbeddedEngine(Engine):
         return {head.id: head.digest for head in self._usable_records.heads("id", ids)}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        documents = self._runner.resolve(references, self._usable_records.names)
+        documents = self._runner.resolve(references, self._usable_records.numbers)
         return {reference: document_id for reference, (document_id, _) in documents}
 
     def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
@@ -745,10 +748,34 @@ class EmbeddedEngine(Engine):
     def index_lag(self) -> IndexLag | None:
         self._require_usable()
         self._follow_index()
-        lag = self._lag.measure()
-        if lag is None or not lag.is_pending:
-            return lag
-        return replace(lag, is_elsewhere=self._writer is None and not self._writers.are_registered())
+        failed_at = self._failed_at  # Read it once, because another thread may replace it.
+        missing = self._missing_changes()
+        if missing and (failed_at is None or time.monotonic() - failed_at >= RETRY_SECONDS):
+            # Apply the changes if no writer is active, for example after a crash.
+            self._failed_at = None
+            try:
+                self._catch_up()
+            except StoreError:
+                self._failed_at = time.monotonic()
+            missing = self._missing_changes()
+        if not missing:
+            self._failed_at = None
+            return None
+        is_pending = self._failed_at is None
+        is_elsewhere = is_pending and self._writer is None and not self._writers.are_registered()
+        return IndexLag(missing, is_pending=is_pending, is_elsewhere=is_elsewhere)
+
+    def _missing_changes(self) -> int:
+        """Return the number of changes that the index lacks."""
+        last = self._records.last_change()
+        if self._complete_at == last:
+            return 0
+        reached = self._index.read_applied_numbers()
+        if reached is None:
+            return self._records.count()
+        if reached[0] >= last:
+            self._complete_at = last
+        return max(0, last - reached[0])
 
     def count_outdated(self, plan: BoundPlan) -> int:
         return self._with_repair(lambda: self._runner.count_outdated(self._require_tokens(plan)))
@@ -820,44 +847,3 @@ def _needs_texts(leaf: BoundLeaf) -> bool:
     if isinstance(leaf, WordClause):
         return leaf.field in (None, "content")
     return isinstance(leaf, SharedTokens | SharedBands | SketchTokens)
-
-
-class LagMonitor:
-    """Counts the changes that the index lacks, and applies them if no writer is active, for example after a crash.
-
-    `catch_up` applies the journal to the index unless a writer is active. It raises StoreError if this fails.
-    """
-
-    def __init__(self, records: RecordDatabase, index: StoreIndex, catch_up: Callable[[], None]) -> None:
-        self._records, self._index, self._catch_up = records, index, catch_up
-        self._current_at = -1
-        self._failed_at: float | None = None
-
-    def note_failure(self) -> None:
-        self._failed_at = time.monotonic()
-
-    def measure(self) -> IndexLag | None:
-        if self._is_current():
-            return None
-        failed_at = self._failed_at  # Read it once, because another thread may replace it.
-        if failed_at is None or time.monotonic() - failed_at >= RETRY_SECONDS:
-            self._failed_at = None
-            try:
-                self._catch_up()
-            except StoreError:
-                self.note_failure()
-        if self._is_current():
-            return None
-        reached = self._index.read_applied_numbers()
-        changes = self._records.last_change() - reached[0] if reached else self._records.count()
-        return IndexLag(changes, is_pending=self._failed_at is None) if changes > 0 else None
-
-    def _is_current(self) -> bool:
-        last = self._records.last_change()
-        if self._current_at != last:
-            reached = self._index.read_applied_numbers()
-            if reached is None or reached[0] < last:
-                return False
-            self._current_at = last
-        self._failed_at = None
-        return True

@@ -50,6 +50,6 @@ class EmbeddedLabels:
         return Counter(label.cluster for label in self.labels_of(self._ids(both)).values())
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        documents = (record.document for record in self._records.documents(changes))
+        documents = (record.document for record in self._records.documents("id", changes))
         for batch in chunks(documents, lambda document: len(document.text), _CHARACTERS_AT_ONCE, _DOCUMENTS_AT_ONCE):
             self._store_again([with_cluster_label(document, changes[document.id]) for document in batch])

@@ -162,7 +162,7 @@ class PlanRunner:
         wanted = np.array(list(counts), np.int64)
         hash_indices, matching = token_document_pairs(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
-        required = np.array(self._records.numbers(among), np.int64)
+        required = np.array(list(self._records.numbers(among).values()), np.int64)
         chosen = sort_distinct([matching[is_rare[hash_indices]].view(np.uint64), required.view(np.uint64)])
         id_of = self._records.ids(chosen.tolist())
         if left_out is not None and id_of:
@@ -278,7 +278,7 @@ class PlanRunner:
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId]]:
         """Return the number of matching documents, and the ids and scores of one page."""
         translation = self._translate(plan)
-        return self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
+        return self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.score is None)
 
     def _translate(self, plan: BoundPlan) -> TantivyQuery:
         reader = IndexReader(self._index, self._records, self._words)
@@ -403,7 +403,7 @@ class StoredCandidates(Candidates):
         return self._scored.numbers.size
 
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        numbers, left_out_numbers = self._scored.numbers, self._records.numbers(left_out)
+        numbers, left_out_numbers = self._scored.numbers, list(self._records.numbers(left_out).values())
         positions = np.flatnonzero(~np.isin(numbers, left_out_numbers, kind="sort"))
         sizes = self._snapshot.sizes(numbers)
         is_compared = self._is_indexed(source, sizes)

@@ -76,24 +76,15 @@ _FEW_NUMBERS = 256
 
 
 class TantivyQuery(NamedTuple):
-    """A tantivy query for a whole plan.
+    """A tantivy query for a plan or a part of it.
 
     Args:
-        is_ranked: Whether two hits can have different scores.
         description: The query as JSON values, with counts instead of tokens.
+        score: Score of every match, or None if matches can have different scores.
     """
 
     query: Query
-    is_ranked: bool
     description: _Json
-
-
-class _TranslatedNode(NamedTuple):
-    """A tantivy query for a node of a plan, with its description."""
-
-    query: Query
-    description: _Json
-    #: Score of every match, or None if matches can have different scores.
     score: float | None
 
 
@@ -104,9 +95,7 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
         # First translate without a reader: this only checks the limits, and builds no automata, which take a few
         # milliseconds each.
         _NodeTranslator(profile, None).translate_node(plan.root)
-    translator = _NodeTranslator(profile, reader)
-    part = translator.translate_node(plan.root)
-    return TantivyQuery(part.query, part.score is None, part.description)
+    return _NodeTranslator(profile, reader).translate_node(plan.root)
 
 
 class _NodeTranslator:
@@ -116,38 +105,38 @@ class _NodeTranslator:
         self.profile, self.reader = profile, reader
         self.clauses = ClauseQueries(profile, reader)
 
-    def translate_node(self, plan: BoundNode) -> _TranslatedNode:
+    def translate_node(self, plan: BoundNode) -> TantivyQuery:
         match plan:
             case MatchAll(weight=weight):
                 # Match by id, because the special document of each part of the index has no id.
                 everything = Query.const_score_query(Query.exists_query("id"), weight)
-                return _TranslatedNode(everything, {"everything": {"weight": weight}}, weight)
+                return TantivyQuery(everything, {"everything": {"weight": weight}}, weight)
             case Nothing(reason=reason):
-                return _nothing(reason)
+                return TantivyQuery(Query.empty_query(), {"nothing": reason}, 0.0)
             case _ if isinstance(plan, Test):
                 query, described = self.clauses.query(plan), self.clauses.description(plan)
                 # Give the queries of all fields together one constant score, so that a match in two fields counts once.
-                return _TranslatedNode(Query.const_score_query(query, plan.weight), described, plan.weight)
+                return TantivyQuery(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _TranslatedNode(self.match_tokens(plan), {"shared_tokens": described}, _constant_score(weight))
+                return TantivyQuery(self.match_tokens(plan), {"shared_tokens": described}, _constant_score(weight))
             case SharedBands(bands=bands, weight=weight):
                 counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _TranslatedNode(self.match_tokens(plan), {"shared_bands": described}, _constant_score(weight))
+                return TantivyQuery(self.match_tokens(plan), {"shared_bands": described}, _constant_score(weight))
             case SketchTokens(numbers=numbers, min_should_match=minimum):
                 described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
                 sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
-                return _TranslatedNode(self.match_tokens(plan), {"sketch_tokens": {**described, **sizes}}, None)
+                return TantivyQuery(self.match_tokens(plan), {"sketch_tokens": {**described, **sizes}}, None)
             case PassageHashes(numbers=numbers):
                 described = {"source": plan.reference, "numbers": len(numbers)}
-                return _TranslatedNode(self.match_tokens(plan), {"passage_numbers": described}, None)
+                return TantivyQuery(self.match_tokens(plan), {"passage_numbers": described}, None)
             case DocumentIds(groups=groups):
                 sets = [(Query.term_set_query(SCHEMA, "id", list(ids)), score) for score, ids in groups]
                 chosen = [Query.const_score_query(query, score) for query, score in sets]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
-                return _TranslatedNode(_bool_query((), chosen, (), 1), {"chosen": described}, None)
+                return TantivyQuery(_bool_query((), chosen, (), 1), {"chosen": described}, None)
             case Bool() if self.reader is not None and has_only_tokens(plan):
                 translated = _NodeTranslator(self.profile, None).translate_bool(plan)
                 return translated._replace(query=self.match_tokens(plan))
@@ -167,7 +156,7 @@ class _NodeTranslator:
             queries += [Query.const_score_query(query, score) for query in _number_queries(numbers)]
         return _bool_query((), queries, (), 1)
 
-    def translate_bool(self, plan: Bool[BoundLeaf]) -> _TranslatedNode:
+    def translate_bool(self, plan: Bool[BoundLeaf]) -> TantivyQuery:
         must, should, must_not = (
             [self.translate_node(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
         )
@@ -185,7 +174,7 @@ class _NodeTranslator:
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
-        return _TranslatedNode(
+        return TantivyQuery(
             query, {"bool": described}, sum(part.score or 0.0 for part in certain) if is_constant else None
         )
 
@@ -205,10 +194,6 @@ def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
         return (*(part for part in parts if not has_only_tokens(part)), combine(token_parts))
 
     return regroup(plan, group)
-
-
-def _nothing(reason: str) -> _TranslatedNode:
-    return _TranslatedNode(Query.empty_query(), {"nothing": reason}, 0.0)
 
 
 def _constant_score(weight: float) -> float | None:
@@ -598,7 +583,7 @@ class IndexReader:
         self.run_trials()
         _, hits = self._index.text_index.matches(query, 0, self._records.count(), is_ranked=False)
         passing = []
-        for record in self._records.documents(document_id for document_id, _ in hits):
+        for record in self._records.documents("id", (document_id for document_id, _ in hits)):
             require_time()
             document = record.document
             texts = {"name": (document.name,), "content": (document.text,), **document.values()}

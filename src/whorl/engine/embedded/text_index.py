@@ -66,7 +66,7 @@ class TextIndex:
 
     def __init__(self, folder: Path, store_id: str) -> None:
         self._folder, self._store_id = folder, store_id
-        self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
+        self._readers: dict[str, PartReader] = {}
         self._verified_state: tuple[object, ...] = ()
         self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
@@ -142,19 +142,7 @@ class TextIndex:
         return base, applied, documents
 
     def _searcher(self, part: str) -> tantivy.Searcher:
-        """Return a searcher for the current state of a part; verify its new files first."""
-        known = self._readers.get(part)
-        files = SegmentFiles(self._folder / part) if known is None else known[1]
-        files.require_sound()
-        reader = _open(self._folder / part) if known is None else known[0]
-        # Another process may have committed, so load the latest commit.
-        reader.reload()
-        while not files.is_current():
-            # A writer has committed or merged since the verification, so verify again.
-            files.require_sound()
-            reader.reload()
-        self._readers[part] = reader, files
-        return reader.searcher()
+        return self._readers.setdefault(part, PartReader(self._folder / part)).searcher()
 
     def close(self) -> None:
         self._cached = None
@@ -423,36 +411,37 @@ _MAGIC = (1337).to_bytes(4, "little")
 _END_BYTES = 8
 
 
-class SegmentFiles:
-    """Verifies each segment file in a tantivy folder once. tantivy offers this check only to Rust programs."""
+class PartReader:
+    """Opens one part of the index, and verifies each segment file once. tantivy verifies files only in Rust programs."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._meta: tuple[int, ...] | None = None
-        self._sound: set[tuple[object, ...]] = set()
+        self._index: tantivy.Index | None = None
+        self._sound: dict[Path, tuple[int, int, int]] = {}
 
-    def is_current(self) -> bool:
-        """Check whether the folder has the same segments as at the last verification."""
-        return self._meta == _state(self._folder / META)
-
-    def require_sound(self) -> None:
-        """Verify all unverified files; raise IndexBrokenError for damage."""
-        while not self.is_current():
+    def searcher(self) -> tantivy.Searcher:
+        """Return a searcher for the current state; verify new files first, and raise IndexBrokenError for damage."""
+        while True:
             meta = _state(self._folder / META)
             try:
-                sound: set[tuple[object, ...]] = set()
-                for path in segment_files(self._folder):
-                    key = (path.name, *_state(path))
-                    if key not in self._sound:
+                files = {path: _state(path) for path in segment_files(self._folder)}
+                for path, state in files.items():
+                    if self._sound.get(path) != state:
                         require_sound(path)
-                    sound.add(key)
             except FileNotFoundError:
                 # If meta.json is unchanged, it names a file that is missing. Otherwise, a merge has just deleted the
                 # file, so read the new meta.json.
                 if meta == _state(self._folder / META):
                     raise
-            else:
-                self._sound, self._meta = sound, meta
+                continue
+            self._sound = files
+            if self._index is None:
+                self._index = _open(self._folder)
+            # Another process may have committed, so load the latest commit.
+            self._index.reload()
+            # If a writer has committed or merged since the verification, verify again.
+            if meta == _state(self._folder / META):
+                return self._index.searcher()
 
 
 def segment_files(folder: Path) -> Iterator[Path]:
