@@ -153,7 +153,7 @@ def test_a_writer_without_changes_blocks_no_other(path):
     with EmbeddedEngine(path) as engine:
         store = Store(engine)
         store.index([Document("a", "as it was read")])
-        (read,) = engine._records.documents(["a"])
+        (read,) = engine._records.documents("id", ["a"])
         store.index([Document("a", "changed meanwhile")])
         engine.index([read.document], only_unchanged=True)
         engine.refresh()

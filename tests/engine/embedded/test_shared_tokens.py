@@ -224,7 +224,9 @@ def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: 
     counted = ScoredDocuments(np.arange(len(scores)), np.array(scores, np.float32))
     page = best_page(counted, start, rows, ids)
     everything = sorted((-score, known[number] * (number not in tombstones)) for number, score in enumerate(scores))
-    assert [(-hit.score, hit.id) for hit in page] == everything[start : start + rows]
+    assert [(-score, known[number] * (number not in tombstones)) for number, score in page] == everything[
+        start : start + rows
+    ]
     on_page = {-score for score, _ in everything[start : start + rows]}
     assert {scores[number] for number in requested} <= {
         score for score in scores if on_page and min(on_page) <= score <= max(on_page)

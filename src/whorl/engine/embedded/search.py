@@ -128,7 +128,7 @@ class PlanRunner:
         """
         scored, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
-            numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
+            numbers = [number for number, _ in best_page(matches, start, rows, self._records.ids)]
             scored = matches.select(np.isin(matches.numbers, numbers))
         if changed:
             touched = scored.numbers[np.isin(scored.numbers, list(changed))].tolist()
@@ -204,21 +204,11 @@ class PlanRunner:
         self, matches: ScoredDocuments, start: int, rows: int, read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
         """Return the number of matching documents, and one page of them with their scores."""
-        rows_read: dict[int, _Row] = {}
-
-        def ids(numbers: Sequence[int]) -> Mapping[int, str]:
-            # If many documents have equal scores, `best_page` needs the ids of more documents than fit on the page.
-            # Read only their ids, not the documents.
-            if len(numbers) > rows:
-                return self._records.ids(numbers)
-            rows_read.update((row.number, row) for row in read("number", numbers))
-            return {number: row.id for number, row in rows_read.items()}
-
-        page = best_page(matches, start, rows, ids)
-        ids([hit.number for hit in page if hit.id and hit.number not in rows_read])
-        missing = [hit.number for hit in page if hit.number not in rows_read]
+        page = best_page(matches, start, rows, self._records.ids)
+        rows_read = {row.number: row for row in read("number", [number for number, _ in page])}
+        missing = [number for number, _ in page if number not in rows_read]
         self.require_deleted(missing)
-        present = [(rows_read[hit.number], hit.score) for hit in page if hit.number in rows_read]
+        present = [(rows_read[number], score) for number, score in page if number in rows_read]
         return matches.numbers.size - len(missing), present
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
@@ -340,12 +330,10 @@ def sort_hits(
     hits = sorted(scored)
     # Sorting is stable, so sort by the primary key last.
     for key in reversed(order):
-        value = _sort_value(documents, key)
-        present = [(value(hit), hit) for hit in hits]
-        absent = [hit for key_value, hit in present if key_value is None]
-        present = [(key_value, hit) for key_value, hit in present if key_value is not None]
-        present.sort(key=lambda pair: pair[0], reverse=not key.is_ascending)
-        hits = [hit for _, hit in present] + absent
+        values = dict(zip(hits, map(_sort_value(documents, key), hits), strict=True))
+        present = [hit for hit in hits if values[hit] is not None]
+        present.sort(key=values.__getitem__, reverse=not key.is_ascending)
+        hits = present + [hit for hit in hits if values[hit] is None]
     return hits
 
 
@@ -449,7 +437,8 @@ class StoredCandidates(Candidates):
         return [ids.get(number, "") for number in numbers]
 
     def fetch_hits(self, positions: Sequence[int]) -> dict[int, Hit]:
-        ids = dict(zip(positions, self.ids(positions), strict=True))
-        names = self._records.names(list(ids.values()))
-        self._require_deleted([int(self._scored.numbers[at]) for at, key in ids.items() if key not in names])
-        return {at: Hit(key, names[key], 0.0) for at, key in ids.items() if key in names}
+        numbers = dict(zip(positions, self._scored.numbers[list(positions)].tolist(), strict=True))
+        heads = {head.number: head for head in self._records.heads("number", numbers.values())}
+        self._require_deleted([number for number in numbers.values() if number not in heads])
+        present = {at: heads[number] for at, number in numbers.items() if number in heads}
+        return {at: Hit(head.id, head.name, 0.0) for at, head in present.items()}

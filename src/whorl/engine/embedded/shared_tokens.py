@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,6 @@ from whorl.request_context import require_time
 _PARTS_AT_ONCE = 64
 #: Maximum number of clauses whose matches a snapshot caches (`TokenSnapshot.matches_by_texts`).
 _MOST_CACHED = 16
-#: Function that combines several clauses of a plan into one clause.
-Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
@@ -54,14 +52,6 @@ class ScoredDocuments:
 
     def select(self, which: npt.NDArray[np.bool_]) -> ScoredDocuments:
         return ScoredDocuments(self.numbers[which], self.scores[which])
-
-
-class RankedDocument(NamedTuple):
-    """A document on a page of hits; the id of a deleted document is ""."""
-
-    number: int
-    id: str
-    score: float
 
 
 NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
@@ -159,27 +149,21 @@ def _candidates_by_bands(
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the clauses of a plan in groups, so that only the matches of one group are in memory at a time."""
+    """Combine the clauses of a plan in groups, so that only the matches of one group are in memory at a time.
 
-    def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
+    The plan has the same hits and scores.
+    """
+
+    def group(parts: tuple[BoundNode, ...], *, all_match: bool) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
             return parts
-        return tuple(combine(tuple(batch)) for batch in batches(parts, _PARTS_AT_ONCE))
+        groups = map(tuple, batches(parts, _PARTS_AT_ONCE))
+        return tuple(Bool(must=nodes) if all_match else Bool(should=nodes) for nodes in groups)
 
-    return regroup(plan, group)
-
-
-def regroup(
-    plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
-) -> Bool[BoundLeaf]:
-    """Return a plan with the same hits and scores, after `group` has combined some of its clauses."""
-    return Bool(
-        group(plan.must, lambda nodes: Bool(must=nodes)),
-        # A group counts as one match even if several of its clauses match, so group no clauses if several must match.
-        group(plan.should, lambda nodes: Bool(should=nodes)) if plan.min_should_match <= 1 else plan.should,
-        group(plan.must_not, lambda nodes: Bool(should=nodes)),
-        plan.min_should_match,
-    )
+    # A group counts as one match even if several of its clauses match, so group no clauses if several must match.
+    should = group(plan.should, all_match=False) if plan.min_should_match <= 1 else plan.should
+    must, must_not = group(plan.must, all_match=True), group(plan.must_not, all_match=False)
+    return Bool(must, should, must_not, plan.min_should_match)
 
 
 def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:
@@ -196,20 +180,32 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
     `wanted` has distinct tokens; it and the result are arrays of shape (n,).
     """
     counts = np.zeros(wanted.size, np.int64)
+    for token_indices, _ in _look_up(snapshot, kind, wanted):
+        np.add.at(counts, token_indices, 1)
+    return counts
+
+
+def _look_up(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+    """Yield batches of pairs: the index in `wanted` of a token, and the number of a document that has it."""
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
             require_time()
-            np.add.at(counts, token_indices[alive[ordinals]], 1)
-    return counts
+            is_alive = alive[ordinals]
+            yield token_indices[is_alive], segment.numbers[ordinals[is_alive]]
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
     """Count the tokens of `wanted` in each document of `numbers`. Both arrays ascend; the tokens are distinct."""
-    counts = np.zeros(numbers.size, np.int64)
     (matches,) = _match_queries(snapshot, kind, [_TokenQuery(wanted.tolist())])
-    positions, is_match = find_sorted(matches.numbers, numbers)
-    counts[is_match] = matches.scores[positions[is_match]]
-    return counts
+    return _values_of(numbers, matches.numbers, matches.scores)
+
+
+def _values_of(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> Numbers:
+    """Return the value of each wanted key, 0 for a missing key; `keys` has distinct keys, ascending."""
+    found = np.zeros(wanted.size, np.int64)
+    positions, is_key = find_sorted(keys, wanted)
+    found[is_key] = values[positions[is_key]]
+    return found
 
 
 def token_document_pairs(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
@@ -218,13 +214,9 @@ def token_document_pairs(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
     `wanted` has distinct tokens. The result has two int64 arrays of shape (pairs,): the index in `wanted` of each
     pair's token, and the number of its document.
     """
-    tokens, documents = [_NO_NUMBERS], [_NO_NUMBERS]
-    for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
-        for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
-            require_time()
-            tokens.append(token_indices[alive[ordinals]])
-            documents.append(segment.numbers[ordinals[alive[ordinals]]])
-    return np.concatenate(tokens), np.concatenate(documents)
+    pairs = [(_NO_NUMBERS, _NO_NUMBERS), *_look_up(snapshot, kind, wanted)]
+    tokens, documents = map(np.concatenate, zip(*pairs, strict=True))
+    return tokens, documents
 
 
 class _TokenQuery(NamedTuple):
@@ -259,7 +251,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     # Leave out tokens with too many bits. They come from other collections, and no document of this store has them.
     largest = np.uint64((1 << snapshot.segments[0].postings[kind].token_bits) - 1)
     tokens = tokens[: int(np.searchsorted(tokens, largest, "right"))]
-    multiplicities = [_multiplicities(*own, tokens) for own in distinct]
+    multiplicities = [_values_of(tokens, *own) for own in distinct]
     matches: list[list[ScoredDocuments]] = [[] for _ in queries]
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         require_time()
@@ -306,19 +298,6 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
     ordered = np.sort(tokens)
     starts = run_starts(ordered)
     return ordered[starts], np.diff(starts, append=ordered.size)
-
-
-def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return, for each token of `among`, how often a query contains it.
-
-    `distinct` has the distinct tokens of the query, and `counts` their counts. Both `among` and `distinct` ascend.
-    """
-    multiplicities = np.zeros(among.size, np.int64)
-    # Tokens of the query that are missing in `among` have too many bits, so they are larger than all tokens in `among`.
-    positions = np.searchsorted(among, distinct)
-    count = int(np.searchsorted(positions, among.size))
-    multiplicities[positions[:count]] = counts[:count]
-    return multiplicities
 
 
 #: If n ordinals are in a range smaller than `_DENSE * n`, their counts are added up in an array for the whole range.
@@ -421,8 +400,8 @@ def _combine_matches(
 
 def best_page(
     counted: ScoredDocuments, start: int, rows: int, ids: Callable[[list[int]], Mapping[int, str]]
-) -> list[RankedDocument]:
-    """Return one page of documents, sorted by descending score, then by id.
+) -> list[tuple[int, float]]:
+    """Return the numbers and scores of one page of documents, sorted by descending score, then by id.
 
     `ids` returns the ids of existing documents, keyed by number. It is called for all documents whose scores lie
     between the highest and the lowest score of the page.
@@ -440,4 +419,4 @@ def best_page(
     names = [*map(known.get, near, repeat(""))]
     by_id = np.array(sorted(range(len(near)), key=names.__getitem__), np.int64)
     page = by_id[np.argsort(-scores[by_id], kind="stable")][start - begin : end - begin].tolist()
-    return [RankedDocument(near[at], names[at], float(scores[at])) for at in page]
+    return [(near[at], float(scores[at])) for at in page]

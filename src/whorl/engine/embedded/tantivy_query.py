@@ -12,6 +12,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -21,7 +22,7 @@ from tantivy import Occur, Query
 from whorl.engine.embedded.database import RecordDatabase
 from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
-from whorl.engine.embedded.shared_tokens import Combine, ScoredDocuments, has_only_tokens, match_tokens, regroup
+from whorl.engine.embedded.shared_tokens import ScoredDocuments, has_only_tokens, match_tokens
 from whorl.engine.embedded.store_index import StoreIndex
 from whorl.engine.index_terms import (
     OWN_FIELDS,
@@ -141,7 +142,7 @@ class _NodeTranslator:
                 translated = _NodeTranslator(self.profile, None).translate_bool(plan)
                 return translated._replace(query=self.match_tokens(plan))
             case Bool():
-                return self.translate_bool(plan if self.reader is None else _group_token_parts(plan))
+                return self.translate_bool(plan if self.reader is None else _group_tokens(plan))
             case _:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
@@ -179,21 +180,13 @@ class _NodeTranslator:
         )
 
 
-def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the clauses of a plan that look up only fingerprint tokens.
-
-    Each such clause becomes a query that lists its documents, so one combined clause needs only one list. `must`,
-    `should` and `must_not` each get their own combined clause; `should` is unchanged if several of its clauses must
-    match.
-    """
-
-    def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
-        token_parts = tuple(filter(has_only_tokens, parts))
-        if len(token_parts) < 2:
-            return parts
-        return (*(part for part in parts if not has_only_tokens(part)), combine(token_parts))
-
-    return regroup(plan, group)
+def _group_tokens(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
+    """Combine the optional clauses that look up only fingerprint tokens, so that one query lists their documents."""
+    token_parts = tuple(filter(has_only_tokens, plan.should))
+    if len(token_parts) < 2 or plan.min_should_match > 1:
+        return plan
+    others = (part for part in plan.should if not has_only_tokens(part))
+    return replace(plan, should=(*others, Bool(should=token_parts)))
 
 
 def _constant_score(weight: float) -> float | None:

@@ -412,7 +412,7 @@ _END_BYTES = 8
 
 
 class PartReader:
-    """Opens one part of the index, and verifies each segment file once. tantivy verifies files only in Rust programs."""
+    """Opens one part of the index, and verifies each segment file once, which tantivy offers only to Rust programs."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
