@@ -15,7 +15,7 @@ from whorl.engine.index_terms import compile_pattern
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.fields_and_values import split_name
-from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words
+from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, WordClause, Words
 from whorl.query.plan.planner import edit_distance
 from whorl.request_context import timely
 
@@ -51,18 +51,14 @@ def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> t
 
     If `fields` is None, return the clauses for words in any field.
     """
-    return tuple(dict.fromkeys(_clauses(plan, fields)))
-
-
-def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | None) -> Iterator[WordClause]:
     if isinstance(plan, Bool):
-        for child in (*plan.must, *plan.should):
-            yield from _clauses(child, fields)
-    elif isinstance(plan, WordClause):
-        is_in_fields = fields is None or plan.field is None or plan.field in fields
-        # A clause of only `*` matches every word, so mark nothing for it.
-        if is_in_fields and not (isinstance(plan, InOrder) and set(plan.words) == {(WildcardCharacter.ANY,)}):
-            yield plan
+        clauses = (clause for child in (*plan.must, *plan.should) for clause in word_clauses(child, fields))
+        return tuple(dict.fromkeys(clauses))
+    if not isinstance(plan, WordClause) or not (fields is None or plan.field is None or plan.field in fields):
+        return ()
+    # A clause of only `*` matches every word, so mark nothing for it.
+    is_any = isinstance(plan, InOrder) and set(plan.words) == {(WildcardCharacter.ANY,)}
+    return () if is_any else (plan,)
 
 
 def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import ClassVar
 
 from whorl.engine.protocol import require_current_index
@@ -73,10 +74,10 @@ class RepeatSearch:
         """
         later = dict.fromkeys(ids)
         total = len(later)
-        for count, document_id in enumerate(list(later), start=1):
+        for number, document_id in enumerate(list(later), start=1):
             repeated = self._find_repeated(None, later, document_id)
             del later[document_id]
-            report_progress("comparing", count, total)
+            report_progress("comparing", number, total)
             if repeated:
                 yield NewDocumentRepeats(document_id, repeated)
 
@@ -90,10 +91,10 @@ class RepeatSearch:
         except (ParameterError, UnknownDocumentError):
             # The document has no shingles, or was just deleted.
             return ()
-        start, found = 0, list[RepeatedDocument]()
-        while True:
+        found = list[RepeatedDocument]()
+        for start in count(0, _AT_ONCE):
             page = prepared.search(start=start, rows=_AT_ONCE).found
             found += (RepeatedDocument(hit.hit, hit.estimate) for hit in page if hit.hit.id not in left_out)
-            start += _AT_ONCE
             if len(page) < _AT_ONCE or len(found) >= MOST_REPEATED:
-                return tuple(found[:MOST_REPEATED])
+                break
+        return tuple(found[:MOST_REPEATED])

@@ -196,12 +196,7 @@ class PassageCandidates:
 
 
 def find_passage_candidates(
-    engine: Engine,
-    scheme: PassageScheme,
-    of_text: TextWords,
-    min_words: int,
-    *,
-    left_out: BoundNode | None,
+    engine: Engine, scheme: PassageScheme, of_text: TextWords, min_words: int, *, left_out: BoundNode | None
 ) -> PassageCandidates:
     """Return the documents that have passage hashes of a text, in groups of documents with the same hashes.
 

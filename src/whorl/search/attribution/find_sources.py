@@ -202,9 +202,8 @@ def _cover_text(
     doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
     is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
-    names = {hit.id: hit.name for hit in hits.found}
-    nameless = [name for name in (*(candidate.id for candidate, _ in chosen), *also) if name not in names]
-    names |= engine.names(nameless) if nameless else {}
+    named = [*(candidate.id for candidate, _ in chosen), *also]
+    names = engine.names(named) if named else {}
     once_before, before = cumulate_counted(is_once), cumulate_counted(is_counted)
     sources = tuple(
         _make_source(of_text, candidate, names.get(candidate.id, ""), new_words, once_before, before)

@@ -124,8 +124,6 @@ class LookUp:
         is_complete: Whether the search has read every document that could contain the quotation word for word.
     """
 
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("runs", "documents", "read", "is_complete")
-
     runs: tuple[str, ...]
     documents: int
     read: int
@@ -176,11 +174,8 @@ class Verification:
 
 def verdicts_named(names: str) -> frozenset[Verdict]:
     """Return verdicts by their names, separated by commas; raise ParameterError for an unknown name."""
-    verdicts = set()
-    for name in names.split(","):
-        try:
-            verdicts.add(Verdict(name.strip()))
-        except ValueError:
-            known = ", ".join(verdict.value for verdict in Verdict)
-            raise ParameterError(f"--fail-on takes {known}, separated by commas, got {name.strip()!r:.80}") from None
-    return frozenset(verdicts)
+    known = {verdict.value: verdict for verdict in Verdict}
+    for name in map(str.strip, names.split(",")):
+        if name not in known:
+            raise ParameterError(f"--fail-on takes {', '.join(known)}, separated by commas, got {name!r:.80}")
+    return frozenset(known[name.strip()] for name in names.split(","))

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays_and_batches import batches
 from whorl.engine.protocol import Engine, gap_warnings
 from whorl.errors import ParameterError, format_names, shorten_repr
 from whorl.fingerprint.words.tokenizer import apostrophe_spellings, fold_apostrophes, tokens
@@ -347,7 +348,7 @@ class _Verifier:
         self._named = self._find_named(documents)
         self._runs: dict[str, None] = {}
         self._unread = 0
-        self._read_by_words: set[str] = set()
+        self._read: set[str] = set()
         self._is_complete = True
 
     def _find_named(self, documents: CitedDocuments) -> list[str]:
@@ -383,7 +384,7 @@ class _Verifier:
                 others += self._find_exact_by_words([*named, *others])
         verdict, places = self._verdict(named, others)
         self.has_parts_in_order = verdict is Verdict.STITCHED and self._in_order is not None
-        read = len({*self._read_by_words, *(match.id for match in others)})
+        read = len(self._read.difference(self._named))
         is_complete = self._is_complete and not self._store.gaps
         looked_up = LookUp(tuple(self._runs), self._store.count, read, is_complete) if self._runs else None
         notes = []
@@ -406,11 +407,9 @@ class _Verifier:
 
     def _compare_named(self) -> list[_Match]:
         """Compare the named sources; return the most similar first. If one matches exactly, return only this match."""
-        for start in range(0, len(self._named), _READ_AT_ONCE):
-            for document_id, document in self._store.read(self._named[start : start + _READ_AT_ONCE]).items():
-                match = self._exact_match(document_id, document)
-                if match and len(match.spans) == 1:
-                    return [match]
+        for match in self._exact_matches(self._named):
+            if len(match.spans) == 1:
+                return [match]
         return sorted(self._compare_documents(self._named), key=_rank)
 
     def _find_missing_insertions(self) -> Iterator[tuple[int, int]]:
@@ -604,9 +603,8 @@ class _Verifier:
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))
                 ids, left = self._store.find(clause, seen, most)
-        for start in range(0, len(ids), _READ_AT_ONCE):
-            if match := self._first_exact(ids[start : start + _READ_AT_ONCE]):
-                return [match]
+        for match in self._exact_matches(ids):
+            return [match]
         self._unread, self._is_complete = left, self._is_complete and not left
         return []
 
@@ -647,17 +645,17 @@ class _Verifier:
         phrases = self._store.any_of(chain.from_iterable(map(apostrophe_spellings, joined)))
         return replace(phrases, min_should_match=math.ceil(_INTACT * len(pairs)))
 
-    def _first_exact(self, ids: Sequence[str]) -> _Match | None:
-        """Return the first document that has the quotation word for word."""
-        for document_id, document in self._store.read(ids).items():
-            require_time()
-            if match := self._exact_match(document_id, document):
-                return match
-            self._read_by_words.add(document_id)
-        return None
+    def _exact_matches(self, ids: Sequence[str]) -> Iterator[_Match]:
+        """Yield the documents that have the whole quotation, or all its parts in order."""
+        for batch in batches(ids, _READ_AT_ONCE):
+            for document_id, document in self._store.read(batch).items():
+                require_time()
+                if match := self._exact_match(document_id, document):
+                    yield match
 
     def _exact_match(self, document_id: str, document: CanonicalText) -> _Match | None:
         """Return a match if a document has the whole quotation, or all its parts in order."""
+        self._read.add(document_id)
         for text, at, count, ignores_numbers in self._find_whole(document):
             if at is not None:
                 whole = _Run(0, len(self.words), at)

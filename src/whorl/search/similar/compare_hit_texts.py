@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, chunks
+from whorl.arrays_and_batches import batches, chunks, find_sorted
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, compare, words_of
 from whorl.fingerprint.fingerprint_texts import hash_texts
@@ -59,7 +59,7 @@ class TextVerifier:
                 yield similar
             else:
                 few, many = sorted((self._own, hashes[similar.hit.id]), key=len)
-                shared = int((many.take(np.searchsorted(many, few), mode="clip") == few).sum()) if few.size else 0
+                shared = int(find_sorted(many, few)[1].sum())
                 yield from self._score_exactly(similar, len(self._own), len(hashes[similar.hit.id]), shared)
 
     def _hash_hits(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:

@@ -103,9 +103,8 @@ class Sources:
         return Source(reference, document_id)
 
     def find_cached_sketch(self, reference: str) -> CachedSketch | None:
-        return (
-            self.engine.find_cached_sketch(reference) if self.caches_sketches and reference not in self.texts else None
-        )
+        is_cached = self.caches_sketches and reference not in self.texts
+        return self.engine.find_cached_sketch(reference) if is_cached else None
 
     def unknown_document_error(self, reference: str) -> UnknownDocumentError:
         make_error = self._references.unknown_document_error if self._references else UnknownDocumentError

@@ -369,16 +369,9 @@ def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, 
     # be derived from the recall of this branch, which depends on the source's sketch.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
-    return Branch(
-        smallest_size=size_range.smallest,
-        largest_size=size_range.largest,
-        level=size_range.level,
-        tokens=range(count),
-        min_should_match=min(minimum, count),
-        recall=recall,
-        second_recall=second,
-        promised=recall >= float(plan.recall) - SLACK,
-    )
+    smallest, largest, level, _ = size_range
+    promised = recall >= float(plan.recall) - SLACK
+    return Branch(smallest, largest, level, range(count), min(minimum, count), recall, second, promised)
 
 
 def _is_below(number: float, fraction: Fraction) -> bool:
