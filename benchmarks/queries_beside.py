@@ -29,7 +29,7 @@ import gc, sys, time
 from whorl import open_store
 from whorl.search.similar import sketch_plan
 from whorl.search.similar import find_similar
-kept = [each for each in (find_similar._plan, sketch_plan._branches) if hasattr(each, "cache_clear")]
+kept = [each for each in (getattr(find_similar, "_plan", None), sketch_plan._branches) if hasattr(each, "cache_clear")]
 with open_store(sys.argv[1], create=False) as store:
     gc.disable()
     for line in sys.stdin:

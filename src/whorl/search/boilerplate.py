@@ -104,7 +104,7 @@ class Comparer:
     """Compares a text (A) with other texts (B). If a detector is given, it also compares them without common text."""
 
     def __init__(self, text: TextWords, scheme: Scheme, detector: BoilerplateDetector | None) -> None:
-        self._index, self._detector = ShingleIndex(text, scheme), detector
+        self.text, self._index, self._detector = text, ShingleIndex(text, scheme), detector
         self.is_common = np.zeros(len(text.words), np.bool_) if detector is None else detector.words(text)
         self.edge = detector.edge if detector else 0
 
@@ -117,7 +117,7 @@ class Comparer:
 
     @cached_property
     def _pairs(self) -> frozenset[tuple[str, str]]:
-        return frozenset(pairwise(self._index.text.words))
+        return frozenset(pairwise(self.text.words))
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Compare the text (A) with the words of another text (B); `compare_words` explains `min_words`."""

@@ -88,15 +88,13 @@ class SearchOptions(QueryOptions, total=False):
 
 def sort_keys(sort: Sort) -> tuple[Order, ...]:
     """Return the sort keys in a text such as "cm:modified desc, name"; raise ParameterError if it is malformed."""
-    if not isinstance(sort, str):
-        keys: tuple[Any, ...] = tuple(sort or ()) if isinstance(sort, Iterable | None) else (sort,)
-        for key in keys:
-            if not isinstance(key, Order):
-                raise ParameterError(
-                    f"sort must be a text such as 'cm:modified desc, name', or Orders, got {key!r:.80}"
-                )
-        return keys
-    return tuple(_sort_key(part) for part in sort.split(","))
+    if isinstance(sort, str):
+        return tuple(map(_sort_key, sort.split(",")))
+    keys: tuple[Any, ...] = tuple(sort or ()) if isinstance(sort, Iterable | None) else (sort,)
+    for key in keys:
+        if not isinstance(key, Order):
+            raise ParameterError(f"sort must be a text such as 'cm:modified desc, name', or Orders, got {key!r:.80}")
+    return keys
 
 
 def _sort_key(text: str) -> Order:
@@ -432,9 +430,8 @@ def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, 
         at += len(page.hits)
         if passed >= wanted or len(page.hits) < max(batch_size, 1):
             break
-    return replace(
-        page, total=page.total - sum(counts.values()) + len(counts), hits=tuple(retained), matches=page.total
-    )
+    total = page.total - sum(counts.values()) + len(counts)
+    return replace(page, total=total, hits=tuple(retained), matches=page.total)
 
 
 def highlight_hits(

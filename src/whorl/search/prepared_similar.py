@@ -36,9 +36,8 @@ class PreparedSimilar:
         self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
         self._length = len(only or "")
         self._sources = sources
-        self._search_again = partial(
-            make_search_ignoring, detector if ignore_common else None, sources, reference, criteria
-        )
+        ignored = detector if ignore_common else None
+        self._search_again = partial(make_search_ignoring, ignored, sources, reference, criteria)
         self._search = self._search_again()
         self._detector, self._ignores_common = detector, ignore_common
 

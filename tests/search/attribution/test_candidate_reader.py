@@ -33,7 +33,7 @@ def test_narrowed_candidates(tmp_path: Path, size: int) -> None:
         store.index(Document(name, " ".join([*words(chance, size), *own_words])) for name, own_words in own.items())
         of_text, everything = words_of(" ".join(text)), np.full(300, True)
         comparer = Comparer(of_text, store.engine.scheme, None)
-        reader = CandidateReader(store.engine, of_text, comparer, 8, everything, 99, ignore_common=False)
+        reader = CandidateReader(store.engine, comparer, 8, everything, 99, ignore_common=False)
         nothing, everywhere = np.empty((0, 2), np.int64), np.array([[0, 300]])
         candidates = [Candidate([name], nothing, everywhere) for name in own]
         reader.narrow(candidates, everything)

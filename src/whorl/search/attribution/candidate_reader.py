@@ -97,6 +97,7 @@ class CandidateReader:
     """Reads candidates, within the limits on documents and characters for one search.
 
     Args:
+        comparer: Compares the searched text with others.
         min_words: Minimum length of a passage in words, at least the number of words of a shingle.
         is_counted: Mask of the words to count (not excluded, not ignored boilerplate); bool array of shape (words,).
         ignore_common: Do not count shared boilerplate.
@@ -109,7 +110,6 @@ class CandidateReader:
     def __init__(
         self,
         engine: Engine,
-        of_text: TextWords,
         comparer: Comparer,
         min_words: int,
         is_counted: npt.NDArray[np.bool_],
@@ -117,9 +117,8 @@ class CandidateReader:
         *,
         ignore_common: bool,
     ) -> None:
-        self._engine, self._comparer, self.run = engine, comparer, min_words
-        self._is_counted, self._ignore_common = is_counted, ignore_common
-        self._word_starts = of_text.spans[:, 0].copy()
+        self.engine, self.of_text, self._comparer, self.run = engine, comparer.text, comparer, min_words
+        self.is_counted, self._ignore_common = is_counted, ignore_common
         self._counted_before = cumulate_counted(is_counted)
         self._least_words = min_words
         # If the store has only the hashes of passages, the matched ranges lack words at the ends of the real passages,
@@ -128,8 +127,7 @@ class CandidateReader:
             self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
-        self._of_text = of_text
-        runs = self._hash_runs(of_text)
+        runs = self._hash_runs(self.of_text)
         #: Start of each run of `run` words in the text, sorted by the hash of the run; and the sorted hashes.
         self._run_places = np.argsort(runs, kind="stable")
         self._runs = runs[self._run_places]
@@ -137,7 +135,7 @@ class CandidateReader:
     @cached_property
     def _shingles(self) -> npt.NDArray[np.uint64]:
         """Hashes of the text's shingles, in order."""
-        return hashes_of_words(self._of_text.words, self._engine.scheme)
+        return hashes_of_words(self.of_text.words, self.engine.scheme)
 
     @property
     def left(self) -> int:
@@ -160,7 +158,7 @@ class CandidateReader:
             require_time()
             for candidate in portion:
                 candidate.is_narrowed = True
-            sketches = self._engine.sketches([candidate.id for candidate in portion])
+            sketches = self.engine.sketches([candidate.id for candidate in portion])
             sketched = [candidate for candidate in portion if candidate.id in sketches]
             if sketched:
                 possible = [candidate.possible for candidate in sketched]
@@ -175,12 +173,12 @@ class CandidateReader:
         ranges, owners = np.concatenate(possible), array_of_each_range(possible)
         is_examined = count_words_in(ranges, cumulate_counted(is_open)) > 0
         (starts, ends), examined = ranges[is_examined].T, owners[is_examined]
-        shingles = np.maximum(ends - starts - self._engine.scheme.shingle_size + 1, 0)
+        shingles = np.maximum(ends - starts - self.engine.scheme.shingle_size + 1, 0)
         places, place_owners = indices_of_ranges(starts, shingles), np.repeat(examined, shingles)
         missing_before = np.append(0, np.cumsum(_is_missing(self._shingles[places], place_owners, sketches)))
         # The document may share a run of words if its sketch rules out none of the run's shingles.
         first = indices_of_ranges(np.cumsum(shingles) - shingles, np.maximum(ends - starts - self.run + 1, 0))
-        last = first + self.run - self._engine.scheme.shingle_size
+        last = first + self.run - self.engine.scheme.shingle_size
         first = first[missing_before[last + 1] == missing_before[first]]
         starts = np.concatenate((ranges[~is_examined, 0], places[first]))
         ends = np.concatenate((ranges[~is_examined, 1], places[first] + self.run))
@@ -198,7 +196,7 @@ class CandidateReader:
             texts = self._fetch_texts(batch, len(candidates))
             for candidate in batch:
                 if candidate.id in texts:
-                    words = self._comparer.rejoin_halves(words_of(texts[candidate.id], self._engine.scheme))
+                    words = self._comparer.rejoin_halves(words_of(texts[candidate.id], self.engine.scheme))
                     candidate.possible, candidate.is_read = NO_RANGES, True
                     is_kept = self._kept < _MOST_KEPT
                     if are_likely and is_kept:
@@ -218,7 +216,7 @@ class CandidateReader:
             for candidate in batch:
                 if candidate.id in texts:
                     candidate.content = texts[candidate.id]
-                    candidate.words = words_of(candidate.content, self._engine.scheme)
+                    candidate.words = words_of(candidate.content, self.engine.scheme)
                 before = candidate.cover
                 if candidate.words is not None:
                     self._compare(candidate, candidate.words)
@@ -235,7 +233,7 @@ class CandidateReader:
         for candidate in new[left:]:
             candidate.cover = NO_RANGES
         wanted = [candidate for candidate in candidates if candidate.is_read] + new[:left]
-        texts = dict(self._engine.texts([candidate.id for candidate in wanted])) if wanted else {}
+        texts = dict(self.engine.texts([candidate.id for candidate in wanted])) if wanted else {}
         for candidate in wanted:
             if candidate.id not in texts:
                 candidate.cover = candidate.possible = NO_RANGES
@@ -285,16 +283,16 @@ class CandidateReader:
         candidate.comparison = comparison
         # Words do not overlap, so the character position of a passage identifies its first word.
         numbers = comparison.passages.numbers
-        starts = np.searchsorted(self._word_starts, numbers[:, 0])
+        starts = np.searchsorted(self.of_text.spans[:, 0], numbers[:, 0])
         ranges = np.stack((starts, starts + numbers[:, 4]), axis=1)
-        is_counted, before = self._is_counted, self._counted_before
+        is_counted, before = self.is_counted, self._counted_before
         if self._ignore_common and comparison.residual is not None:
             is_counted = is_counted & ~comparison.residual.words_a
             before = cumulate_counted(is_counted)
         is_long = count_words_in(ranges, before) >= self.run
         candidate.passages = Passages(numbers[is_long])
         candidate.cover = merge_ranges(*ranges[is_long].T)
-        if is_counted is not self._is_counted:
+        if is_counted is not self.is_counted:
             candidate.cover = ranges_of(mask_ranges(candidate.cover, is_counted.size) & is_counted)
 
 

@@ -19,7 +19,7 @@ share the most hashes with that part of the text become candidates.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby, islice
@@ -238,9 +238,8 @@ def find_passage_candidates(
             f"each, up to {max(map(known.__getitem__, crowded)):,}: of these documents, those with most of a part of "
             "the text are candidates",
         )
-    crowded_ranges = ranges_of(
-        mask_ranges(possible_words[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words))
-    )
+    is_crowded = np.isin(in_order, np.array(crowded, np.uint64))
+    crowded_ranges = ranges_of(mask_ranges(possible_words[is_crowded], len(of_text.words)))
     if min_words < scheme.run_words:
         # A shorter passage extends less than a window beyond its first and its last hash.
         places, edge = np.arange(in_order.size), scheme.window - 1
@@ -251,9 +250,7 @@ def find_passage_candidates(
     return PassageCandidates(by_hashes, len(crowded), crowded_ranges, warnings)
 
 
-def _find_best(
-    engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
-) -> Collection[str]:
+def _find_best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None) -> list[str]:
     """Return the ids of the `CANDIDATES_PER_CROWDED_PART` documents with the most of these passage hashes."""
     clause: BoundNode = PassageHashes("the text", scheme, tuple(numbers))
     if left_out is not None:

@@ -155,10 +155,8 @@ def _cover_text(
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
     is_excluded = mask_excluded_words(text, of_text, {exclusion_named(part) for part in options.without}) & is_counted
     is_counted &= ~is_excluded
-    reader = CandidateReader(
-        engine, of_text, comparer, min_words, is_counted, options.most_read, ignore_common=ignore_common
-    )  # fmt: skip
-    chooser = _SourceChooser(engine, reader, of_text.words, is_counted)
+    reader = CandidateReader(engine, comparer, min_words, is_counted, options.most_read, ignore_common=ignore_common)
+    chooser = _SourceChooser(reader)
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     scheme = engine.passage_scheme
     if not engine.keeps_texts and (scheme is None or scheme.bits < PROOF_BITS):
@@ -234,17 +232,16 @@ def _cover_text(
 class _SourceChooser:
     """Chooses sources by the words that candidates are known to share, and reads candidates to decide."""
 
-    def __init__(
-        self, engine: Engine, reader: CandidateReader, words: Sequence[str], is_counted: npt.NDArray[np.bool_]
-    ) -> None:
-        self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
+    def __init__(self, reader: CandidateReader) -> None:
+        self._engine, self._reader, self._is_counted = reader.engine, reader, reader.is_counted
+        self._text_words = reader.of_text.words
         #: Candidates; if several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
         #: Number of words that a passage hash covers; 0 if `add_groups` may have removed ranges.
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
         #: these words only if its `may_share` is true.
-        self._is_looked_up = np.zeros_like(is_counted)
+        self._is_looked_up = np.zeros_like(self._is_counted)
 
     def add_groups(self, groups: Iterable[Candidate], proven_words: int) -> None:
         """Add groups of documents with the same passage hashes of the text.
@@ -319,11 +316,10 @@ class _SourceChooser:
         """
         chosen_ids = {candidate.id for candidate, _ in chosen}
         words = self._count_words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
-        counted = ((own, candidate) for own, candidate in zip(words, self.candidates, strict=True) if own)
         others = [
             (-own, document_id)
-            for own, candidate in counted
-            if candidate.id not in chosen_ids
+            for own, candidate in zip(words, self.candidates, strict=True)
+            if own and candidate.id not in chosen_ids
             for document_id in candidate.ids
         ]
         return [document_id for _, document_id in nsmallest(MOST_ALSO, others)], len(others)
@@ -390,9 +386,7 @@ class _SourceChooser:
         """
         # Leave out candidates without passage hashes: the index of words or a search in windows has already found them.
         unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
-        is_asked = is_open & mask_ranges(
-            concatenate_ranges([candidate.possible for candidate in unknown]), is_open.size
-        )
+        is_asked = is_open & mask_ranges(concatenate_ranges(own.possible for own in unknown), is_open.size)
         # If a limit on reading has been reached, a gap may have all words of a passage hash: documents with this hash
         # are known candidates, but remain unread.
         proven = self._proven_words if self._reader.left else 0

@@ -167,12 +167,9 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _blank_line_marks(text: str) -> str:
     """Replace the marks of quoted lines, lists and line breaks by blanks; the length of the text stays the same."""
-    if "\\" in text or "<br" in text or "<BR" in text:
-        text = _HARD_BREAK.sub(_blanks, text)
     # Every line begins after a line break now, so `re` can jump from line break to line break.
-    text = f"\n{text}"
-    if ">" in text:
-        text = _QUOTED_LINES.sub(lambda lines: _QUOTE_MARKS.sub(_blanks, lines[0]), text)
+    text = f"\n{_HARD_BREAK.sub(_blanks, text)}"
+    text = _QUOTED_LINES.sub(lambda lines: _QUOTE_MARKS.sub(_blanks, lines[0]), text)
     pieces, at, last = [], 1, 0
     for mark in timely(_LIST_MARK.finditer(text)):
         start, end = mark.start(), mark.end()

@@ -174,8 +174,7 @@ class Verification:
 
 def verdicts_named(names: str) -> frozenset[Verdict]:
     """Return verdicts by their names, separated by commas; raise ParameterError for an unknown name."""
-    known = {verdict.value: verdict for verdict in Verdict}
-    for name in map(str.strip, names.split(",")):
-        if name not in known:
-            raise ParameterError(f"--fail-on takes {', '.join(known)}, separated by commas, got {name!r:.80}")
-    return frozenset(known[name.strip()] for name in names.split(","))
+    known, chosen = [verdict.value for verdict in Verdict], [name.strip() for name in names.split(",")]
+    if unknown := [name for name in chosen if name not in known]:
+        raise ParameterError(f"--fail-on takes {', '.join(known)}, separated by commas, got {unknown[0]!r:.80}")
+    return frozenset(map(Verdict, chosen))

@@ -192,10 +192,8 @@ def _verify_quotation(
     if not verifier.has_parts_in_order and _BEST_FIRST.index(literal.verdict) <= _BEST_FIRST.index(inserted.verdict):
         inside = [(start + 1, end - 1) for start, end in insertions if literal.verdict is Verdict.STITCHED]
         quoted = [found.quote for found in literal.places]
-        missing = [
-            (low, high) for low, high in inside if not any(start <= low and high <= end for start, end in quoted)
-        ]
-        return replace(literal, notes=(*literal.notes, *_notes_on_insertions(quotation.quote, missing)))
+        absent = [(low, high) for low, high in inside if not any(start <= low and high <= end for start, end in quoted)]
+        return replace(literal, notes=(*literal.notes, *_notes_on_insertions(quotation.quote, absent)))
     notes = dict.fromkeys((*inserted.notes, *literal.notes))
     return replace(inserted, look_up=_merge_look_ups(literal.look_up, inserted.look_up), notes=tuple(notes))
 
@@ -742,10 +740,9 @@ def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
     # A word with an apostrophe has many spellings, so choose at most one of them, and only if there is no other word.
     spaced = {word: at for word, at in spaced.items() if "'" not in word} or dict([*spaced.items()][:1])
     numbers = [at for word, at in spaced.items() if any(map(str.isdigit, word))][:_MOST_NUMBERS]
-    others = [
-        at for at in sorted(spaced.values(), key=lambda at: abs(len(words[at]) - _WORD_LETTERS)) if at not in numbers
-    ]
-    return [*numbers, *others][:_MOST_REQUIRED], not any(map(is_unspaced, words)) and bool(spaced)
+    by_length = sorted(spaced.values(), key=lambda at: abs(len(words[at]) - _WORD_LETTERS))
+    required = [*dict.fromkeys((*numbers, *by_length))][:_MOST_REQUIRED]
+    return required, not any(map(is_unspaced, words)) and bool(spaced)
 
 
 def _clauses_of_all_spellings(

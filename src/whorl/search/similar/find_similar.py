@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from fractions import Fraction
-from functools import lru_cache
 from itertools import compress, pairwise
 from typing import TypeAlias
 
@@ -88,8 +87,6 @@ MOST_OF_FIRST_QUERY = 100
 MOST_PHRASES = 128
 #: Default threshold of a calibrated FINGERPRINT clause that states no overlap.
 _OVERLAP = Fraction(1, 5)
-#: Each page of hits needs the same plan, so cache it.
-_plan = lru_cache(64)(make_plan)
 
 
 class SketchSearch:
@@ -122,7 +119,7 @@ class SketchSearch:
 
     def _make_plan(self, costs: Costs | None) -> SketchPlan:
         requests = 1 if self._costs is None else 2
-        plan = _plan(
+        plan = make_plan(
             self._sketch, self.criteria, budget=self._budget, requests=requests, costs=costs, largest_size=self._largest
         )
         if plan.promised or not self.criteria.metric.allows_larger or plan.source_size > MOST_PHRASES:
@@ -143,11 +140,9 @@ class SketchSearch:
 
     def candidate_query(self) -> BoundNode | None:
         """Return the query that joins all branches, or None if the plan has no tokens to look up."""
-        plan = self.plan
-        branches = tuple(
-            self._look_up(branch) for branch in plan.branches if branch.min_should_match and not branch.by_phrases
-        )
-        minima = [branch.min_should_match for branch in plan.branches if branch.by_phrases]
+        looked_up = [branch for branch in self.plan.branches if branch.min_should_match]
+        branches = tuple(self._look_up(branch) for branch in looked_up if not branch.by_phrases)
+        minima = [branch.min_should_match for branch in looked_up if branch.by_phrases]
         if minima:
             field = self.engine.fields().content_field
             shingles = tuple(Words(phrase, field, any_apostrophe="'" in phrase) for phrase in self._phrases or ())

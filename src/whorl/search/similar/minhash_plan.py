@@ -86,9 +86,8 @@ def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size
     buckets = order if metric.allows_smaller else order[:BUDGET]
     # Always include the source's size: documents of this size matter most to users.
     middle = min(max(size, smallest), largest)
-    grid = np.unique(
-        np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])
-    )
+    grid = np.geomspace(smallest, largest, _GRID).round().astype(np.int64)
+    grid = np.unique(np.append(grid, [smallest, middle, largest]))
     grid = grid[(grid >= smallest) & (grid <= largest)]
     recalls_for = _recall_function(source, buckets, metric, threshold, size, grid)
     wanted = float(first)

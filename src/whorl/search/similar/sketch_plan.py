@@ -187,7 +187,7 @@ def make_plan(
     *,
     budget: int = BUDGET_OF_TWO_PHASES,
     phases: Literal[1, 2] = 2,
-    requests: Literal[1, 2] = 1,
+    requests: int = 1,
     costs: Costs | None = None,
     largest_size: int | None = None,
 ) -> SketchPlan:
@@ -330,9 +330,8 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     """Return the numbers of tokens that a search for a range of document sizes may look up."""
     most = size_range.token_count
     # A document that is a small part of the source shares few of its shingles, so look up all tokens.
-    is_within = plan.metric is Metric.B_IN_A or (
-        plan.metric is Metric.CONTAINMENT and size_range.smallest < plan.source_size
-    )
+    is_smaller = size_range.smallest < plan.source_size
+    is_within = plan.metric is Metric.B_IN_A or (plan.metric is Metric.CONTAINMENT and is_smaller)
     # Looking up all shingles of the source misses nothing. Fewer tokens would only lower the costs.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
@@ -367,17 +366,11 @@ def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, 
     second = plan.second_recall
     # If the look-ups miss more than the share of the first phase, the second phase must miss nothing. Its recall cannot
     # be derived from the recall of this branch, which depends on the source's sketch.
-    if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
+    if second is not None and plan.recall <= recall < plan.first_recall:
         second = Fraction(1)
     smallest, largest, level, _ = size_range
     promised = recall >= float(plan.recall) - SLACK
     return Branch(smallest, largest, level, range(count), min(minimum, count), recall, second, promised)
-
-
-def _is_below(number: float, fraction: Fraction) -> bool:
-    """Compare a float exactly with a fraction, 20 times as fast as Python's own `<`."""
-    numerator, denominator = number.as_integer_ratio()
-    return numerator * fraction.denominator < fraction.numerator * denominator
 
 
 #: A candidate that may be a part of the source must share `_LEAST_WITHIN` uncommon shingles, or 1 / `_FRACTION_WITHIN`
