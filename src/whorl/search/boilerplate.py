@@ -60,15 +60,11 @@ class Frequencies:
 
     def is_common(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return a mask of the passage hashes that more than `limit` documents have; bool array of the same shape."""
-        distinct, inverse = np.unique(numbers, return_inverse=True)
-        wanted = distinct.tolist()
+        wanted = numbers.tolist()
         # Compared texts often share passages, so cache the frequencies.
-        unknown = [number for number in wanted if number not in self._known]
-        if unknown:
+        if unknown := sorted({*wanted}.difference(self._known)):
             self._known.update(zip(unknown, self.engine.passage_counts(unknown), strict=True))
-        counts = np.array([self._known[number] for number in wanted], np.int64)
-        is_common: npt.NDArray[np.bool_] = counts[inverse] > self.limit
-        return is_common
+        return np.array([self._known[number] > self.limit for number in wanted], np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

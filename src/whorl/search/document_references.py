@@ -97,8 +97,12 @@ class References:
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
 
     def other_ids(self, references: Iterable[str]) -> dict[str, str]:
-        ids = ((name, self.id_by_path(name) or self._id_by_name(name)) for name in references)
-        return {name: document_id for name, document_id in ids if document_id is not None}
+        """Return a dict from paths, and names of one document, to the ids of the documents; omit all others."""
+        return {name: ids[0] for name in references if len(ids := self._ids_by_path_or_name(name)) == 1}
+
+    def _ids_by_path_or_name(self, name: str) -> list[str]:
+        by_path = self.id_by_path(name)
+        return [hit.id for hit in self._find_by_name(name)] if by_path is None else [by_path]
 
     def ids_of_all(self, references: Iterable[str]) -> dict[str, list[str]]:
         """Return a dict from each reference to the ids of all documents that it names; omit unknown references.
@@ -107,25 +111,17 @@ class References:
         """
         wanted = list_references(references)
         resolved = dict(self._engine.resolve(wanted)) if wanted else {}
-        ids: dict[str, list[str]] = {}
-        for name in wanted:
-            document_id = resolved.get(name) or self.id_by_path(name)
-            found = [hit.id for hit in self._find_by_name(name)] if document_id is None else [document_id]
-            if found:
-                ids[name] = found
-        return ids
+        ids = {name: [resolved[name]] if name in resolved else self._ids_by_path_or_name(name) for name in wanted}
+        return {name: found for name, found in ids.items() if found}
 
     def ids_of_files(self, paths: Iterable[str]) -> dict[str, list[str]]:
         """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case.
 
         Omit a path if no document has its file name.
         """
-        ids = {}
-        for path in paths:
-            name = PurePosixPath(path.replace("\\", "/")).name
-            if found := self._find_by_name(name, ignores_case=True):
-                ids[path] = [hit.id for hit in found]
-        return ids
+        names = {path: PurePosixPath(path.replace("\\", "/")).name for path in paths}
+        hits = {path: self._find_by_name(name, ignores_case=True) for path, name in names.items()}
+        return {path: [hit.id for hit in found] for path, found in hits.items() if found}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
         """Return a dict from each reference to a document's id.
@@ -154,7 +150,8 @@ class References:
         reads = self._folder is not None and (prefers_file or not is_stored)
         text = self._read(self._absolute(reference)) if reads else None
         if document_id is None and text is None:
-            document_id = self._id_by_name(reference)
+            same_named = self._find_by_name(reference)
+            document_id = same_named[0].id if len(same_named) == 1 else None
         if document_id is not None:
             named = None if is_own else f"{reference} is in the store as {shorten_repr(document_id)}"
             has_text = self._has_text(document_id, text) if is_stored and text is not None else None
@@ -315,10 +312,6 @@ class References:
 
     def _absolute(self, path: str) -> str:
         return Path(os.path.normpath(Path(self._folder or "/") / path)).as_posix()
-
-    def _id_by_name(self, reference: str) -> str | None:
-        names = self._find_by_name(reference)
-        return names[0].id if len(names) == 1 else None
 
     def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
         # A file name may be invalid Unicode; no query can contain such a name.

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -312,10 +312,8 @@ class PreparedQuery:
         self.reader.require_page(start, rows)
         keys = [self.reader.sortable(key) for key in sort_keys(sort)]
         gaps = gap_warnings(self.engine, self.looked_up)
-        if collapse:
-            page = search_collapsed(self.engine, self.bound, start=start, rows=rows, order=keys)
-        else:
-            page = self.engine.search(self.bound, start=start, rows=rows, order=keys)
+        search = partial(search_collapsed, self.engine) if collapse else self.engine.search
+        page = search(self.bound, start=start, rows=rows, order=keys)
         root = self.bound.root
         is_count = isinstance(root, SharedTokens) and root.weight == 1.0 and not keys
         self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}

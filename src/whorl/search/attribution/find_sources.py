@@ -169,10 +169,9 @@ def _cover_text(
         # text are counted.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded_hashes
-        groups = [group for group in certain.groups if group.ids != [own_id]]
-        for group in groups:
-            if own_id in group.ids:
-                group.ids.remove(own_id)
+        for group in certain.groups:
+            group.ids = [document_id for document_id in group.ids if document_id != own_id]
+        groups = [group for group in certain.groups if group.ids]
         chooser.add_groups(groups, scheme.hashed_words if is_whole else 0)
         if not engine.keeps_texts:
             warnings.append(_hashes_only_warning(scheme))

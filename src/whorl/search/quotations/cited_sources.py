@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -91,7 +92,8 @@ class CitedDocuments:
     """Finds the documents of a store that sources of quotations name."""
 
     def __init__(self, references: References, sources: Iterable[NamedSource]) -> None:
-        names = {name for source in sources for name in _names_in(source)}
+        names = {name for source in sources for name in (*source.names, *chain.from_iterable(source.parts))}
+        names |= {_POSITION.sub("", name) for name in names}
         self._ids = references.ids_of_all(sorted(names))
         unknown = [name for name in sorted(names - self._ids.keys()) if _FILE_NAME.fullmatch(name)]
         #: For unknown paths, the ids of documents with the same file name, ignoring folders and case.
@@ -127,12 +129,6 @@ class CitedDocuments:
                     notes[f"took {key!r:.200} for {ids[0]!r:.200}"] = None
                 return ids
         return []
-
-
-def _names_in(source: NamedSource) -> Iterator[str]:
-    for name in (*source.names, *(name for part in source.parts for name in part)):
-        yield name
-        yield _POSITION.sub("", name)
 
 
 def _is_file(name: str) -> bool:
