@@ -92,19 +92,15 @@ def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
     compiled = loops_if_worth_loading(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
-        for low, width in _runs_of_bits(mask):
-            compiled.radix_sort(codes, scratch, low, width, np.empty(1 << 11, np.int64))
+        is_set = np.array([mask >> bit & 1 for bit in range(BITS)], np.bool_)
+        # Sort by each run of consecutive bits of the mask, the lowest run first.
+        for low, end in ranges_of(is_set).tolist():
+            compiled.radix_sort(codes, scratch, low, end - low, np.empty(1 << 11, np.int64))
     else:
         permutation = Permutation([*bits_of(mask), *bits_of(LARGEST ^ mask)])
         permuted = permutation.apply(codes)
         permuted.sort()
         codes[:] = permutation.undo(permuted)
-
-
-def _runs_of_bits(mask: int) -> list[tuple[int, int]]:
-    """Return the lowest bit and the length of each run of consecutive set bits of a mask, the lowest run first."""
-    is_set = np.array([mask >> bit & 1 for bit in range(BITS)], np.bool_)
-    return [(low, end - low) for low, end in ranges_of(is_set).tolist()]
 
 
 class Tables:

@@ -135,12 +135,10 @@ def prepend_lines(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
 
 def ids_of_pairs(pairs: Iterable[Groups], ids: Mapping[int, list[str]]) -> Iterator[list[str]]:
     for equal_ids in ids.values():
-        for one, other in combinations(equal_ids, 2):
-            yield [one, other]
+        yield from map(list, combinations(equal_ids, 2))
     for groups in pairs:
         for a, b in groups.to_lists():
-            for one, other in product(ids[a], ids[b]):
-                yield [one, other]
+            yield from map(list, product(ids[a], ids[b]))
 
 
 def ids_of_clusters(clusters: Iterable[Groups], ids: Mapping[int, list[str]]) -> Iterator[list[str]]:

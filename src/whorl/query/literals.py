@@ -69,11 +69,10 @@ def unescape(raw: str, start: int) -> str:
 
 def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
     """Split a word into literal texts and wildcards. In a URL, a question mark is literal."""
-    pieces: list[str | WildcardCharacter] = []
-    for match in (_URL_PIECE if is_url else _PIECE).finditer(raw):
-        wildcard = match["wildcard"]
-        pieces.append(WildcardCharacter(wildcard) if wildcard else unescape(match[0], start + match.start()))
-    return tuple(pieces)
+    return tuple(
+        WildcardCharacter(match[0]) if match["wildcard"] else unescape(match[0], start + match.start())
+        for match in (_URL_PIECE if is_url else _PIECE).finditer(raw)
+    )
 
 
 def read_word(token: Token) -> Pattern:
@@ -95,10 +94,8 @@ def read_name(raw: str, start: int) -> str:
     uri = re.match(URI, raw)
     at = uri.end() if uri else 0
 
-    def decode_code_point(match: re.Match[str]) -> str:
-        return _code_point(match[1], Span(start, start + len(raw)))
-
-    return raw[:at] + IN_NAME.sub(decode_code_point, unescape(raw[at:], start + at))
+    span = Span(start, start + len(raw))
+    return raw[:at] + IN_NAME.sub(lambda match: _code_point(match[1], span), unescape(raw[at:], start + at))
 
 
 def _code_point(digits: str, span: Span) -> str:

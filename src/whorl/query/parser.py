@@ -33,7 +33,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lexer import ContextualLexer
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
-from whorl.query import ast, strict_alfresco_tokens_and_errors
+from whorl.query import ast
+from whorl.query import strict_alfresco_tokens_and_errors as alfresco
 from whorl.query.ast import Operator, ParseOptions, QueryLimits
 from whorl.query.ast_builder import Builder, Language, expand_templates
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
@@ -48,7 +49,6 @@ from whorl.query.messages import (
     too_many_clauses_error,
     unfinished_query_error,
 )
-from whorl.query.strict_alfresco_tokens_and_errors import Splitter
 
 _OPTIONS = {"parser": "lalr", "start": "query", "maybe_placeholders": False}
 _DIGEST_SIZE = sha256().digest_size
@@ -76,7 +76,7 @@ class _PlainUnpickler(pickle.Unpickler):
         return lark.Token
 
 
-def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
+def parser_of(grammar: str, splitter: alfresco.Splitter | None) -> Lark:
     """Load the parser of a grammar from the cache, or build and cache it.
 
     `splitter` is the grammar's step between lexer and parser (Lark's postlex), if any.
@@ -98,7 +98,7 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
     return built
 
 
-def _tables_path(grammar: str, splitter: Splitter | None) -> Path:
+def _tables_path(grammar: str, splitter: alfresco.Splitter | None) -> Path:
     """Return the path of a grammar's tables; its name is a hash of the grammar, the options and the versions."""
     accepted = () if splitter is None else tuple(splitter.always_accept)
     key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
@@ -180,8 +180,11 @@ def _parse(query: str, options: ParseOptions) -> ast.Node:
     language = _ALFRESCO if options.strict else _WHORL
     try:
         _check_text(query, options.limits.length)
-        tree = _parse_tree(query, options, language)
-        return _require_depth(Builder(query, options, language).build(tree), min(options.limits.depth, ast.MAX_DEPTH))
+        tree = Builder(query, options, language).build(_parse_tree(query, options, language))
+        most = min(options.limits.depth, ast.MAX_DEPTH)
+        if too_deep := next(islice(ast.levels(tree), most + 1, None), None):
+            raise too_deep_error(too_deep[0].span, most)
+        return tree
     except Mistake as mistake:
         raise mistake.error(query) from None
 
@@ -206,12 +209,6 @@ def _parse_tree(query: str, options: ParseOptions, language: Language) -> Any:
         raise language.misplaced_token_error(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
 
-def _require_depth(tree: ast.Node, most: int) -> ast.Node:
-    if too_deep := next(islice(ast.levels(tree), most + 1, None), None):
-        raise too_deep_error(too_deep[0].span, most)
-    return tree
-
-
 # Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these parts.
 _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
@@ -223,15 +220,15 @@ _WHORL = Language(
 )
 _ALFRESCO = Language(
     "alfresco.lark",
-    strict_alfresco_tokens_and_errors.read_word,
-    strict_alfresco_tokens_and_errors.read_bound,
-    strict_alfresco_tokens_and_errors.read_name,
-    strict_alfresco_tokens_and_errors.read_number,
-    strict_alfresco_tokens_and_errors.read_number,
-    strict_alfresco_tokens_and_errors.read_slop,
-    strict_alfresco_tokens_and_errors.bad_character_error,
-    strict_alfresco_tokens_and_errors.refused_token_error,
-    strict_alfresco_tokens_and_errors.early_end_error,
+    *(
+        alfresco.read_word,
+        alfresco.read_bound,
+        alfresco.read_name,
+        alfresco.read_number,
+        alfresco.read_number,
+        alfresco.read_slop,
+    ),
+    *(alfresco.bad_character_error, alfresco.refused_token_error, alfresco.early_end_error),
 )
 
 
@@ -248,7 +245,7 @@ def build_grammars() -> None:
 
 @cache
 def _cached_parser(grammar: str) -> Lark:
-    splitter = strict_alfresco_tokens_and_errors.Splitter() if grammar == _ALFRESCO.grammar else None
+    splitter = alfresco.Splitter() if grammar == _ALFRESCO.grammar else None
     return parser_of(Path(__file__).with_name(grammar).read_text(encoding="utf-8"), splitter)
 
 

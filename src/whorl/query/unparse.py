@@ -152,14 +152,13 @@ def _wildcard(node: ast.Wildcard) -> str:
         raise ParameterError(f"a pattern with wildcards has no fuzziness, got {node.fuzziness}")
     lead = node.form.value + _prefix(node.field)
     if node.is_phrase:
-        return f'{lead}"{"".join(_quote_piece(piece) for piece in node.pattern)}"'
+        quoted = (
+            piece.value if isinstance(piece, WildcardCharacter) else write_quoted(piece)[1:-1] for piece in node.pattern
+        )
+        return f'{lead}"{"".join(quoted)}"'
     if not lead and node.pattern == (WildcardCharacter.ANY,):
         raise ParameterError("* alone is every document: use Everything")
     return _join_lead(lead, write_pattern(node.pattern))
-
-
-def _quote_piece(piece: str | WildcardCharacter) -> str:
-    return piece.value if isinstance(piece, WildcardCharacter) else write_quoted(piece)[1:-1]
 
 
 def _prefix(field: str | None) -> str:
@@ -243,9 +242,9 @@ def write_field(name: str) -> str:
     if plain:
         return uri + local
     # After an escaped first character, any text is a valid name, even digits only.
-    first = "" if local[0].isalpha() else local[0]
-    return "".join(_text_char(char, plain=False) for char in first) + "".join(
-        _text_char(char, plain=char.isalnum() or char == "_") for char in local[len(first) :]
+    return "".join(
+        _text_char(char, plain=char.isalpha() or (at > 0 and (char.isalnum() or char == "_")))
+        for at, char in enumerate(local)
     )
 
 

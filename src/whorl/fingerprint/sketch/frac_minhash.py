@@ -95,12 +95,8 @@ class SketchScheme:
 
     def __post_init__(self) -> None:
         bounds = (
-            ("k", 1, 1 << 20),
-            ("floor_level", 0, 20),
-            ("cap", self.k, 1 << 24),
-            ("lookup_k", 1, self.k),
-            ("bits", 24, 64),
-            ("version", 3, 3),
+            *(("k", 1, 1 << 20), ("floor_level", 0, 20), ("cap", self.k, 1 << 24)),
+            *(("lookup_k", 1, self.k), ("bits", 24, 64), ("version", 3, 3)),
         )
         for name, least, most in bounds:
             value = getattr(self, name)
@@ -306,8 +302,6 @@ class Overlaps:
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     """Compare the sketch of a source with the sketches of many hits; `hits` may repeat a sketch."""
-    if not hits:
-        return Overlaps(source.size, *[np.empty(0, np.int64) for _ in range(5)])
     distinct = {id(hit): hit for hit in hits}
     if len(distinct) < len(hits):
         positions = {key: at for at, key in enumerate(distinct)}

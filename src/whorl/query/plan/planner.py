@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeAlias
 
 from whorl.errors import (
@@ -239,7 +240,7 @@ class _Planner:
                     )
                 return self.plan(child, product)
             case ast.Or(children=members):
-                return Bool(should=tuple(plan_child(member) for member in members), min_should_match=1)
+                return _bool((), tuple(map(plan_child, members)), ())
             case ast.And(children=members):
                 wanted = tuple(plan_child(member) for member in members if not isinstance(member, ast.Not))
                 unwanted = tuple(plan_child(member.child) for member in members if isinstance(member, ast.Not))
@@ -400,8 +401,7 @@ class _Resolver:
             self.warnings.append(_missing_field_message(name))
             return []
         named = self._names.get(name)
-        message = f"the store has no field {named or name!r:.80}" + (f" ({name:.80})" if named else "")
-        hint = ""
+        message, hint = f"the store has no field {named or name!r:.80}" + (f" ({name:.80})" if named else ""), ""
         if near := self._fields.nearest(named or name):
             hint = f"Did you mean {' or '.join(near)}?"
         elif name in REPOSITORY_FIELDS:
@@ -414,9 +414,7 @@ class _Resolver:
     def _presence_plan(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
         if not isinstance(clause, ast.Term | ast.Phrase):
             raise self._error(f"{_field(clause)} takes the name of a field", clause.span, 'Write EXISTS:"cm:title".')
-        present = [
-            test for by_kind in self._find_fields(clause.text, clause.span) for test in _existence_tests(by_kind)
-        ]
+        present = [*chain.from_iterable(map(_existence_tests, self._find_fields(clause.text, clause.span)))]
         if is_wanted:
             return self._combine_tests(present, weight) if present else Nothing(_missing_field_message(clause.text))
         return Bool(must=(MatchAll(weight),), must_not=tuple(present))
@@ -574,9 +572,9 @@ class _Resolver:
             case ast.Fuzzy(text=text):
                 return [self._fuzzy_test(text, clause, field, Kind.TEXT)]
             case ast.Proximity(words=words, slop=slop):
-                return self._word_order_tests([(word,) for word in self._tokens(" ".join(words))], slop, field, clause)
+                row: list[Pattern] = [(word,) for word in self._tokens(" ".join(words))]
             case ast.Wildcard(pattern=pattern):
-                row = words_of(pattern, self._fields.profile)
+                row, slop = words_of(pattern, self._fields.profile), 0
                 if field in self._fields.split_fields and row != [_JUST_ANY]:
                     # Drop `*` at both ends: `*.txt` becomes the word `txt`.
                     ends = [at for at, word in enumerate(row) if word != _JUST_ANY] or [0]
@@ -591,18 +589,11 @@ class _Resolver:
                     )
                 if row == [_JUST_ANY] and pattern != _JUST_ANY:
                     row = []
-                return [] if is_lenient and not row else self._word_order_tests(row, 0, field, clause)
             case _:
                 raise self._error("a range needs a field", clause.span, "Write cm:created:[2020 TO 2022].")
-
-    def _word_order_tests(
-        self, row: Iterable[tuple[str | ast.WildcardCharacter, ...]], slop: int, field: str | None, clause: ast.Leaf
-    ) -> list[_FieldTest]:
-        """Return a test for the words or patterns of `row` in order; the test of an empty `row` matches nothing."""
-        words = tuple(row)
-        if not words:
-            return [self._no_word(self._query[clause.span.start : clause.span.end])]
-        return [InOrder(words, slop, field, 0.0)]
+        if row:
+            return [InOrder(tuple(row), slop, field, 0.0)]
+        return [] if is_lenient else [self._no_word(self._query[clause.span.start : clause.span.end])]
 
     def _no_word(self, typed: str) -> Nothing:
         reason = f"there is no word in {typed!r:.80}, so it matches nothing"
