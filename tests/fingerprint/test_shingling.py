@@ -87,8 +87,9 @@ def test_joined_words(words: list[str]) -> None:
     Empty words and words with a blank, which folding can produce, are returned unchanged.
     """
     assert join(words).words() == words
-    assert join(words).append(join(["x", "y"])).words() == [*words, "x", "y"]
-    assert join(["x", "y"]).append(join(words)).last_words(len(words)).words() == words
+    assert JoinedWords.concatenate([join(words), join(["x", "y"])]).words() == [*words, "x", "y"]
+    after = JoinedWords.concatenate([join(["x", "y"]), join(words)])
+    assert after.last_words(len(words)).words() == words
     assert JoinedWords.concatenate([join(words), join([]), join(words)]).words() == [*words, *words]
 
 

@@ -418,8 +418,7 @@ def _residual_overlap(
     is_common = np.zeros(count, np.bool_)
     for shingles, words in ((a, with_edges.a), (b, with_edges.b)):
         is_common[shingles[common_shingles(words, size)]] = True
-    has_a, has_b = (np.bincount(numbers, minlength=count) > 0 for numbers in (a, b))
-    left_a, left_b = has_a & ~is_common, has_b & ~is_common
+    left_a, left_b = ((np.bincount(numbers, minlength=count) > 0) & ~is_common for numbers in (a, b))
     return ResidualOverlap(
         common_a=_ranges(of_a, common.a),
         common_b=_ranges(of_b, common.b),

@@ -156,9 +156,6 @@ class JoinedWords:
         encoded = [array for part in filled for array in (_ENCODED_BLANK, part.encoded)]
         return cls(np.concatenate(encoded[1:]), np.concatenate([*starts, offsets[-1:]]))
 
-    def append(self, others: JoinedWords) -> JoinedWords:
-        return self.concatenate((self, others))
-
     def last_words(self, count: int) -> JoinedWords:
         starts = self.starts[-count - 1 :]
         return JoinedWords(self.encoded[starts[0] :], starts - starts[0])
@@ -255,7 +252,7 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
     """Yield the result of `murmur` for each piece of a text, including shingles that begin in the previous piece."""
     before = join([])
     for piece in read:
-        words = before.append(piece)
+        words = JoinedWords.concatenate((before, piece))
         yield murmur(words, size)
         before = words.last_words(size - 1)
 

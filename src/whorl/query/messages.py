@@ -59,8 +59,7 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
     """Return the error for a character that cannot start a token."""
     char, span = query[at], Span(at, at + 1)
     if char in "\"'":
-        hint = f"Close it, or put a \\ before it to search for {char} itself."
-        return Mistake("this quote is never closed", span, hint)
+        return unclosed_quote_error(char, span)
     if mistake := _unfinished_part_error(query, at, before):
         return mistake
     if char == "\\":
@@ -72,6 +71,11 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
     if char == "%":
         return Mistake("a template is %field or %(field field)", span, _AS_TEXT)
     return Mistake(f"{char} has no place here", span, _AS_TEXT)
+
+
+def unclosed_quote_error(quote: str, here: Span) -> Mistake:
+    hint = f"Close it, or put a \\ before it to search for {quote} itself."
+    return Mistake("this quote is never closed", here, hint)
 
 
 def _colon_error(query: str, at: int, before: Sequence[Token]) -> Mistake:
@@ -143,7 +147,7 @@ def unfinished_query_error(query: str, before: Sequence[Token]) -> Mistake:
         return form_error(previous, span)
     if previous.type in OPERATORS:
         return _missing_operand_error(previous, span)
-    opening = _find_open_parentheses(before)[-1]
+    opening = find_open_parentheses(before)[-1]
     return Mistake("this parenthesis is never closed", span_of(opening), "Close it, or remove it.")
 
 
@@ -166,7 +170,7 @@ def misplaced_token_error(query: str, got: Token, before: Sequence[Token]) -> Mi
         return missing_value_error(previous, span)
     if previous is not None and previous.type == "FORM":
         return form_error(previous, span)
-    if got.type == "RPAR" and not _find_open_parentheses(before):
+    if got.type == "RPAR" and not find_open_parentheses(before):
         return Mistake("this parenthesis closes nothing", span, "Remove it, or open one before it.")
     if previous is not None and previous.type in OPERATORS:
         return _missing_operand_error(previous, span)
@@ -204,7 +208,7 @@ def _operator_as_text(operator: Token) -> str:
     return f'To search for the word itself, quote it: "{operator}"' if operator.isalpha() else _AS_TEXT
 
 
-def _find_open_parentheses(tokens: Sequence[Token]) -> list[Token]:
+def find_open_parentheses(tokens: Sequence[Token]) -> list[Token]:
     """Return the opening parentheses that are not closed, the innermost last."""
     waiting: list[Token] = []
     for token in tokens:

@@ -12,7 +12,16 @@ from lark import Token
 from whorl.errors import Span
 from whorl.query.ast import Pattern, as_typed
 from whorl.query.literals import MAX_NUMBER_LENGTH, OPEN_ENDS, read_field, read_pattern
-from whorl.query.messages import Mistake, bracket_error, misplaced_token_error, shorten, span_of, unfinished_query_error
+from whorl.query.messages import (
+    Mistake,
+    bracket_error,
+    find_open_parentheses,
+    misplaced_token_error,
+    shorten,
+    span_of,
+    unclosed_quote_error,
+    unfinished_query_error,
+)
 
 _DIGITS_OR_DOT = re.compile(r"[+-]?[0-9]+|\.")
 _BLANK_OR_ESCAPE = re.compile(r"(\\.)|[\s\u180e\u200b]+", re.DOTALL)
@@ -102,8 +111,7 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
     """Return the error for a character that cannot start a token."""
     char, span = query[at], Span(at, at + 1)
     if char in "\"'":
-        hint = f"Close it, or put a \\ before it to search for {char} itself."
-        return Mistake("this quote is never closed", span, hint)
+        return unclosed_quote_error(char, span)
     if char == "{":
         return bracket_error(char, span)
     if broken := _BROKEN_DATE.match(query, at):
@@ -122,7 +130,7 @@ def refused_token_error(query: str, got: Token, before: Sequence[Token]) -> Mist
     """Return the error for a token that Alfresco's grammar does not allow after the tokens `before`."""
     if before and before[-1].type == "FIELD":
         return _refused_test_error(query, span_of(got), before)
-    if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
+    if got.type in ("_OR", "_AND") or (got.type == "RPAR" and not find_open_parentheses(before)):
         return misplaced_token_error(query, got, before)
     span = span_of(got)
     # A field's group cannot contain another field, so report the error at the inner field's colon.
@@ -134,17 +142,11 @@ def early_end_error(query: str, before: Sequence[Token]) -> Mistake:
     span = Span(len(query), len(query))
     if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
         return _refused_test_error(query, span, before)
-    if before[-1].type in ("_OR", "_AND"):
-        return unfinished_query_error(query, before)
     if before[-1].type in ("NOT", "EXCLAMATION", "PLUS", "MINUS", "BAR"):
         return Mistake("something to search for is missing at the end", span)
-    if sum(_parenthesis(token) for token in before):
+    if before[-1].type in ("_OR", "_AND") or find_open_parentheses(before):
         return unfinished_query_error(query, before)
     return _refused_test_error(query, span_of(before[-1]), before[:-1])
-
-
-def _parenthesis(token: Token) -> int:
-    return {"LPAR": 1, "RPAR": -1}.get(token.type, 0)
 
 
 def _refused_test_error(query: str, here: Span, before: Sequence[Token]) -> Mistake:

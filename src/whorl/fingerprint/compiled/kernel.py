@@ -190,7 +190,7 @@ class Kernel:
             words_here = max(1, int(before[-1] - before[0]))
             if with_words:
                 own_words = _split_words(words, starts, before, overlap)
-                texts_words += [texts_words.pop().append(*own_words)] if parts else own_words
+                texts_words += [JoinedWords.concatenate((texts_words.pop(), *own_words))] if parts else own_words
                 overlap = 0 if window.finished else min(int(before[-1]), self.scheme.shingle_size - 1)
             highs, aside = np.empty(words_here, np.uint64), np.empty(int(before[-1]) + 1, np.uint64)
             heads, own = np.empty(words_here + 1, np.int64), sizes[first : first + window.texts]

@@ -144,14 +144,14 @@ def judge_buckets(overlaps: BucketOverlaps, metric: Metric, threshold: Fraction,
     return reaches(population, needed, drawn, overlaps.shared, recall)
 
 
-def estimate_buckets(overlaps: BucketOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+def estimate_buckets(overlaps: BucketOverlaps) -> tuple[Estimate, ...]:
     """Estimate the shares of a source and its hits, with intervals. Sizes and confidence are approximate."""
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
         population, drawn = _population_and_draws(overlaps, metric)
         is_union = np.zeros(population.shape, dtype=np.bool_)
         most = population - drawn + overlaps.shared
-        least, largest = overlap_interval(population, is_union, drawn, overlaps.shared, most, confidence)
+        least, largest = overlap_interval(population, is_union, drawn, overlaps.shared, most, CONFIDENCE)
         value = overlaps.shared / np.maximum(drawn, 1)
         low, high = np.minimum(least / population, value), np.maximum(largest / population, value)
         columns.append([value.tolist(), low.tolist(), high.tolist()])

@@ -142,15 +142,9 @@ def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
 
 
 def write_integer_tokens(numbers: Sequence[int], encoding: TokenEncoding) -> tuple[str, ...]:
-    return write_tokens(_hashes(numbers, encoding), encoding)
-
-
-def _hashes(numbers: Sequence[int], encoding: TokenEncoding) -> npt.NDArray[np.uint64]:
     size = _BYTES[encoding]
-    if size == _BYTES[TokenEncoding.UNITS_4]:
-        return np.array(numbers, np.uint64)
     raw = b"".join([number.to_bytes(size, "big") for number in numbers])
-    return np.frombuffer(raw, ">u8").reshape(-1, size // 8)
+    return write_tokens(np.frombuffer(raw, ">u8").reshape(-1, size // 8), encoding)
 
 
 #: Range of surrogates. An index writes U+FFFD for a lone surrogate.
@@ -480,8 +474,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
     """Return the bucket of each hash. Buckets are equal ranges of the top 32 bits; the last bucket may be smaller."""
-    bucket_size = -(-(1 << 32) // bucket_count)
-    return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
+    return ((high >> np.uint64(32)) // np.uint64(-(-(1 << 32) // bucket_count))).astype(np.intp)
 
 
 def distinct_minima(

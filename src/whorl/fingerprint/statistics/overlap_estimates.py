@@ -87,9 +87,9 @@ class Estimate:
         return None if self.is_exact else Intervals.between(self.low, self.high)
 
 
-def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+def estimate(source: Sketch, hits: Sequence[Sketch]) -> tuple[Estimate, ...]:
     """Estimate the overlap of a source with each hit from their sketches."""
-    return tuple(estimate_overlaps(compare(source, hits), confidence))
+    return tuple(estimate_overlaps(compare(source, hits)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,14 +140,13 @@ class Estimates(Sequence[Estimate]):
         return shares
 
 
-def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> Estimates:
-    _require_confidence(confidence)
+def estimate_overlaps(overlaps: Overlaps) -> Estimates:
     size, sizes = overlaps.source_size, overlaps.sizes
     middle = low = high = overlaps.shared
     # At level 0 the counts are exact.
     if overlaps.levels.any():
         counts = overlaps.levels, overlaps.source_counts, overlaps.counts, overlaps.shared
-        middle, low, high = shared_shingles(np.full_like(sizes, size), sizes, *counts, confidence=confidence)
+        middle, low, high = shared_shingles(np.full_like(sizes, size), sizes, *counts)
     return Estimates(overlaps, middle, low, high)
 
 
@@ -200,7 +199,8 @@ def overlap_interval(
     documents, and `total` is the sum of both sizes, which counts the shared shingles twice. The sample has `drawn`
     hashes, and `shared` of them are shared.
     """
-    _require_confidence(confidence)
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence must be a fraction between 0 and 1, got {confidence}")
     # Reduce the tail a little: rounding could otherwise exclude a probability that is equal to the tail.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_if_loaded():
@@ -228,11 +228,6 @@ def overlap_interval(
     ends = outer + inwards * bisect_first(is_possible, np.zeros_like(most), most - shared)
     least, largest = ends[is_lower], ends[~is_lower]
     return least, np.maximum(least, largest)
-
-
-def _require_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence must be a fraction between 0 and 1, got {confidence}")
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:

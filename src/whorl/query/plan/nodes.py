@@ -301,11 +301,8 @@ def map_leaves(plan: Leaf | Bool[Leaf], change: Callable[[Leaf], Other | Bool[Ot
 
 def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
     """Return the references whose trailing numbers may be an overlap or a part of the document's id."""
-    return {
-        leaf.whole_reference
-        for leaf in leaves(plan)
-        if isinstance(leaf, FingerprintClause) and leaf.whole_reference is not None
-    }
+    clauses = (leaf for leaf in leaves(plan) if isinstance(leaf, FingerprintClause))
+    return {clause.whole_reference for clause in clauses if clause.whole_reference is not None}
 
 
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
