@@ -11,16 +11,18 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, load8, loop, uint64
+from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, loop, uint64
 
 #: Number of shingles to sort by length at a time.
 SHINGLE_BATCH = 2048
 #: Number of shingles of about equal length to hash at a time, in parallel lanes of the processor.
 LANES = 8
 #: Number of length classes. The shingles of a class have the same number of 16-byte blocks; the last class has all
-#: longer shingles.
-LENGTH_CLASSES = 32
+#: longer shingles, which are hashed one by one.
+LENGTH_CLASSES = 128
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
+#: First of the last slots, which no class fills: the numbers of slots are rounded up in all classes but the last.
+_SPARE = _HASHES - LANES
 #: If a sort takes more moves per number than this on average, heap sort replaces insertion sort. Only crafted input
 #: reaches this limit.
 _MOST_MOVES = 64
@@ -29,43 +31,6 @@ _MOST_MOVES = 64
 _C1, _C2 = uint64(0x87C37B91114253D5), uint64(0x4CF5AD432745937F)
 _N1, _N2 = uint64(0x52DCE729), uint64(0x38495AB5)
 _M1, _M2 = uint64(0xFF51AFD7ED558CCD), uint64(0xC4CEB9FE1A85EC53)
-
-
-@inlined
-def _rotate(word: Any, by: int) -> Any:
-    return (word << uint64(by)) | (word >> uint64(64 - by))
-
-
-@inlined
-def _mix(word: Any) -> Any:
-    word ^= word >> uint64(33)
-    word *= _M1
-    word ^= word >> uint64(33)
-    word *= _M2
-    return word ^ (word >> uint64(33))
-
-
-@loop
-def _hash(words: Any, start: int, length: int, masks: Any, add: Any) -> Any:
-    """Return Lucene's hash of a range of units, the high half first: murmur3 x64 128, times 37, plus `add`."""
-    first, second = uint64(0), uint64(0)
-    for _ in range(length >> 3):
-        first ^= _rotate(load8(words, start) * _C1, 31) * _C2
-        first = (_rotate(first, 27) + second) * uint64(5) + _N1
-        second ^= _rotate(load8(words, start + 4) * _C2, 33) * _C1
-        second = (_rotate(second, 31) + first) * uint64(5) + _N2
-        start += 8
-    tail = length & 7
-    second ^= _rotate((load8(words, start + 4) & masks[tail, 1]) * _C2, 33) * _C1
-    first ^= _rotate((load8(words, start) & masks[tail, 0]) * _C1, 31) * _C2
-    first ^= uint64(2 * length)
-    second ^= uint64(2 * length)
-    first += second
-    second += first
-    first, second = _mix(first), _mix(second)
-    first += second
-    second += first
-    return second * uint64(37) + add[1], first * uint64(37) + add[0]
 
 
 @intrinsic
@@ -209,7 +174,11 @@ def _hash_some(
             _hash8(words, places, lengths, slot, blocks, masks, numbers, hashes)
             slot += LANES
     while slot < slots[LENGTH_CLASSES - 1]:
-        hashes[slot], hashes[_HASHES + slot] = _hash(words, places[slot], lengths[slot], masks, numbers)
+        # Hash a long shingle in all lanes at the end of the arrays, where no class has slots.
+        places[_SPARE:] = places[slot]
+        lengths[_SPARE:] = lengths[slot]
+        _hash8(words, places, lengths, _SPARE, lengths[slot] >> 3, masks, numbers, hashes)
+        hashes[slot], hashes[_HASHES + slot] = hashes[_SPARE], hashes[_HASHES + _SPARE]
         slot += 1
     return slot
 
