@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import indices_of_ranges, run_starts
+from whorl.arrays_and_batches import expand_ranges, run_starts
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.thread_ranges import run_in_threads, split_evenly
@@ -160,18 +160,13 @@ class _FilterRound:
             else:
                 continue
             is_left[group] = False
-        # Put all partners of a larger document into one batch, so that the batch can drop repeated pairs.
+        # Put all partners of a larger document together, so that a batch can drop repeated pairs.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
-        ends = np.cumsum(counts[left])
-        first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        # Cut batches only between documents, even if one document has more than `PAIRS_AT_ONCE` pairs.
-        after = np.searchsorted(ends[first], np.arange(PAIRS_AT_ONCE, ends[-1] if ends.size else 0, PAIRS_AT_ONCE))
-        cuts = np.append(first, left.size)[after]
-        for portion in np.split(left, np.unique(cuts)):
+        for owners, entries in expand_ranges(low[left], low[left] + counts[left], PAIRS_AT_ONCE):
             require_time()
-            if portion.size:
-                yield _candidate_pairs(members, index_keys, low[portion], counts[portion], larger[portion], member_bits)
+            smaller = members_of_keys(index_keys[entries], member_bits)
+            yield _candidate_pairs(members, smaller, larger[left[owners]])
 
 
 def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
@@ -191,16 +186,10 @@ def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) 
     return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in oversized.tolist()]
 
 
-def _candidate_pairs(
-    members: LevelMembers, index_keys: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
-) -> CandidatePairs:
-    """Pair each larger document with the members in its ranges of `index_keys`; return each pair once.
-
-    For each range, `low` has its start, `counts` its length, and `larger` the larger document.
-    """
-    smaller = members_of_keys(index_keys[indices_of_ranges(low, counts)], member_bits)
+def _candidate_pairs(members: LevelMembers, smaller: Numbers, larger: Numbers) -> CandidatePairs:
+    """Return the distinct pairs of members, given by their numbers."""
     half = np.uint64(32)
-    pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
+    pairs = np.sort((smaller.astype(np.uint64) << half) | larger.astype(np.uint64))
     pairs = pairs[run_starts(pairs)]
     return CandidatePairs(
         members.indices[(pairs >> half).astype(np.int64)],

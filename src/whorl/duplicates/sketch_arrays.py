@@ -13,6 +13,7 @@ from typing import IO, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays_and_batches import indices_of_ranges
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
@@ -201,8 +202,7 @@ class Sketches:
         """
         counts = self.counts[indices] if counts is None else counts
         owners = np.repeat(np.arange(indices.size), counts)
-        within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
-        return np.asarray(self.hashes[(self.starts[indices] + skipped)[owners] + within]), owners
+        return np.asarray(self.hashes[indices_of_ranges(self.starts[indices] + skipped, counts)]), owners
 
 
 def map_hashes(file: Path | IO[bytes], count: int) -> npt.NDArray[np.uint64]:

@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays_and_batches import find_sorted, indices_of_ranges, order_of, run_starts
+from whorl.arrays_and_batches import expand_ranges, find_sorted, indices_of_ranges, order_of, run_starts
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
@@ -51,7 +51,6 @@ from whorl.duplicates.spark.arrow_blocks import (
     partition_by_part,
     repeat_values,
     rows_by_part,
-    whole_numbers,
 )
 from whorl.duplicates.spark.compare_sketches import PAIRS, pair_rows
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
@@ -135,7 +134,7 @@ def find_candidates(
         rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, counter.prefixes, RAREST, parts), parts)
         finder = _PairFinder(scheme, parts, current_round, number, options, pivots)
         rows = documents.cache.materialise(map_batches(rarest_hashes, finder.pair, _CANDIDATES))
-        kinds = {row["kind"] for row in map_batches(rows.select("kind"), _distinct_kinds, "kind long").collect()}
+        kinds = {row["kind"] for row in rows.select("kind").distinct().collect()}
         pairs = rows.where(f.col("kind") == _PAIRS).select("part", "senders", "receivers")
         if not kinds - {_PAIRS}:
             yield RoundResult(pairs, None)
@@ -215,15 +214,6 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, current_round: Roun
     return smallest
 
 
-def _distinct_kinds(batches: Batches) -> Batches:
-    """Yield the distinct values of column `kind` in each batch.
-
-    The driver can collect these few rows without a shuffle.
-    """
-    for batch in batches:
-        yield batch_of({"kind": np.unique(whole_numbers(batch["kind"]))})
-
-
 def _home_levels(batches: Batches, scheme: SketchScheme, current_round: Round) -> Batches:
     for batch in batches:
         (sizes,) = decode_columns([batch], "sizes")
@@ -282,11 +272,8 @@ class _PairFinder:
             if self.pivots:
                 yield from self._with_pivots(hash_block, new)
         left = np.flatnonzero(is_left)
-        ends = np.cumsum(counts[left])
-        cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
-        for portion in np.split(left, np.unique(cuts)):
-            smaller = indexed[indices_of_ranges(low[portion], counts[portion])]
-            larger = np.repeat(probed[portion], counts[portion])
+        for owners, entries in expand_ranges(low[left], low[left] + counts[left], _AT_ONCE):
+            smaller, larger = indexed[entries], probed[left[owners]]
             is_open = (flags[smaller] | flags[larger]) & IS_NEW > 0
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 

@@ -125,10 +125,8 @@ class LoadedDocuments:
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_bad_rows(self) -> int:
-        problems = self.blocks.where("problem is not null and unread is null").select(
-            f.coalesce("unlisted", f.lit(1)).alias("rows")
-        )
-        return sum(row["rows"] for row in map_batches(problems, _sum_rows, "rows long").collect())
+        problems = self.blocks.where("problem is not null and unread is null")
+        return sum(row[0] or 0 for row in problems.agg(f.sum(f.coalesce("unlisted", f.lit(1)))).collect())
 
     def find_files_with_blank_rows(self, most: int) -> list[str]:
         """Return at most `most` of the files that have rows without a text."""
@@ -252,11 +250,6 @@ def _divide_again(batches: Batches, scheme: SketchScheme, parts: Partitioning, s
         members = BlockMembers.from_rows([batch])
         block = Block.from_rows([batch], scheme)
         yield block_rows(block.select(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
-
-
-def _sum_rows(batches: Batches) -> Batches:
-    """Yield the sum of the column `rows` for each partition. The driver adds up the sums, so no shuffle is needed."""
-    yield batch_of({"rows": np.array([sum(int(whole_numbers(batch["rows"]).sum()) for batch in batches)])})
 
 
 def _identities(batches: Batches, parts: Partitioning) -> Batches:
