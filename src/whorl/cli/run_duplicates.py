@@ -220,11 +220,8 @@ class DuplicatesCommand(DuplicatesOperation):
     def require_targets(self) -> None:
         """Raise ParameterError if the output cannot be written; otherwise a long run might fail at its end."""
         output, delete_list = self.file, self.delete_file
-        if (
-            self.format is None
-            and output is not None
-            and (suffix := output.suffix.lower()) not in (*_FORMATS, *_TABLES)
-        ):
+        suffix = "" if self.format or output is None else output.suffix.lower()
+        if suffix not in (*_FORMATS, *_TABLES):
             raise ParameterError(
                 f"--output {output}: {suffix} is no format of this command; choose {', '.join(_FORMATS)}, .txt or "
                 "give --format table, json, csv or parquet"
@@ -556,9 +553,8 @@ def report_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bo
     reason = f"{lost:,} of {count + lost:,} documents could not be read"
     if whole_files:
         reason = f"{plural(whole_files, 'path')} could not be read, or not to the end"
-        reason += (
-            f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
-        )
+        if lost > whole_files:
+            reason += f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents"
     click.echo(f"failed: {reason}; the results cover only the others", err=True)
     return True
 

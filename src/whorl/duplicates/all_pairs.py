@@ -32,12 +32,8 @@ def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
 
     Documents with equal `keys` are equal. A document without shingles is equal only to itself.
     """
-    order = np.argsort(keys, kind="stable")
-    is_first = np.ones(order.size, np.bool_)
-    is_first[1:] = keys[order[1:]] != keys[order[:-1]]
-    firsts = np.empty(order.size, np.int64)
-    firsts[order] = order[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]] if order.size else order
-    return np.where(sizes > 0, firsts, np.arange(order.size))
+    _, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return np.where(sizes > 0, firsts[inverse], np.arange(keys.size))
 
 
 def find_pairs(

@@ -7,8 +7,6 @@ labels: an array with one element per document, the index of the document that r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
@@ -35,8 +33,11 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
     Pairs are processed from the most to the least similar, ties in index order. A pair merges the groups of its two
     documents if each member of one group is a pair with each member of the other group.
     """
-    labels = np.arange(count)
-    for a, b, order in _components(pairs):
+    labels, shares, components = np.arange(count), pairs.jaccard, UnionFind(count)
+    components.join(pairs.a, pairs.b)
+    for at in group_equals(components.find(pairs.a)):
+        a, b = pairs.a[at], pairs.b[at]
+        order = np.lexsort((b, a, -shares[at]))
         labels_here = _complete(a[order].tolist(), b[order].tolist())
         labels[list(labels_here)] = list(labels_here.values())
     return labels
@@ -88,16 +89,6 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
     labels[removed[best_last]] = retained[best_last]
     return labels
-
-
-def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np.intp]]]:
-    if not len(pairs):
-        return
-    components = UnionFind(int(pairs.b.max()) + 1)
-    components.join(pairs.a, pairs.b)
-    for at in group_equals(components.find(pairs.a)):
-        a, b = pairs.a[at], pairs.b[at]
-        yield a, b, np.lexsort((b, a, -pairs.jaccard[at]))
 
 
 def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,11 +70,8 @@ def normalize_texts(texts: Sequence[str]) -> list[str]:
     >>> normalize_texts(["1. one’s\n(b) two, 3. three", "four"])
     ["   one's\n    two, 3. three", 'four']
     """
-    # Many texts are short, so one search over all texts is faster.
-    joined = fold_apostrophes("\n" + "\n".join(texts))
-    joined = _NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), joined)
-    ends = accumulate(len(text) + 1 for text in texts)
-    return [joined[end - len(text) : end] for text, end in zip(texts, ends, strict=True)]
+    folded = (fold_apostrophes(f"\n{text}") for text in texts)
+    return [_NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), text)[1:] for text in folded]
 
 
 class ReferenceIndex:

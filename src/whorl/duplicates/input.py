@@ -158,18 +158,19 @@ class InputReader:
         It is also an error if no file has the `within` column, because all documents would then be compared with each
         other. The `within` column may be empty, because the input of one day may lack values.
         """
-        column, dates = self._keep.column, self.options.date
-        if column and (column, self._keep.sought) not in used and self.count_in_paths:
+        if not self.count_in_paths:
+            return
+        column, dates, within = self._keep.column, self.options.date, self.options.within
+        if column and (column, self._keep.sought) not in used:
             raise ParameterError(
                 f"no document has a {self._keep.sought} in the column {column!r}, so the "
                 f"{self._keep.by} is unknown; " + self._column_hint()
             )
-        if dates and (dates, "date") not in used and self.count_in_paths:
+        if dates and (dates, "date") not in used:
             raise ParameterError(
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
-        within = self.options.within
-        is_unused = within is not None and (within, "value") not in used and self.count_in_paths > 0
+        is_unused = within is not None and (within, "value") not in used
         if is_unused and not any(has_column(self.first_row(found), str(within)) for found in self.files):
             raise ParameterError(
                 f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"

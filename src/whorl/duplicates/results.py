@@ -18,11 +18,10 @@ from whorl.connected_components import UnionFind
 from whorl.duplicates.clusters import groups_by_label, labels_around_earlier, labels_around_kept
 from whorl.duplicates.pairs import ExactCopies, Pairs
 from whorl.duplicates.remove_common_shingles import Residual
-from whorl.duplicates.retention import Keep, UnreadValues
+from whorl.duplicates.retention import Keep, UnreadValues, unknown_rank
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.verify_by_sketches import measure_pairs
-from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import Comparison, Passage, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Intervals, Shares
@@ -520,10 +519,7 @@ def principal(members: Sequence[Member], keep: Keep) -> int:
         return staying or 0
     ranks = [_rank(member, keep) for member in members]
     if max(ranks) == -math.inf:
-        raise ParameterError(
-            f"the {keep.by} of {members[0].id!r} and {len(members) - 1} more is unknown; name another "
-            f"column (--keep {keep.by}:COLUMN), or keep the first or the longest"
-        )
+        raise unknown_rank(keep, members[0].id, len(members) - 1)
     return ranks.index(max(ranks))
 
 

@@ -116,10 +116,8 @@ class UnreadValues:
         """Add up the numbers of unread values in several parts of a collection, column by column."""
         sums: dict[tuple[str, str], UnreadValues] = {}
         for part in parts:
-            before = sums.get((part.column, part.sought))
-            sums[part.column, part.sought] = (
-                part if before is None else replace(before, count=before.count + part.count)
-            )
+            before = sums.get((part.column, part.sought), replace(part, count=0))
+            sums[part.column, part.sought] = replace(before, count=before.count + part.count)
         return list(sums.values())
 
     def __str__(self) -> str:
@@ -127,26 +125,31 @@ class UnreadValues:
 
 
 def ranks_and_dates(
-    keep: Keep, date_column: str | None, values_of: Callable[[str], Sequence[object]]
-) -> tuple[list[list[float | None]], dict[tuple[str, str], dict[int, object]]]:
+    keep: Keep, date_column: str | None, values_of: Callable[[str], Sequence[object]], count: int
+) -> tuple[npt.NDArray[np.float64], dict[tuple[str, str], dict[int, object]]]:
     """Convert the values of the retention policy's column to ranks, and those of the date column to dates.
 
     Args:
-        values_of: Returns the values of a column, one for each document.
+        values_of: Returns the values of a column, one for each of `count` documents.
 
     Returns:
-        First, a list of ranks and a list of dates (seconds since 1970), with None for a value that cannot be converted.
-            A list is empty if its column is not named. Second, the values that cannot be converted: for each pair
-            (column, needed type), a dict from indices of documents to values.
+        First, the ranks and dates (seconds since 1970) as an array of shape (2, count); NaN if the column is not named,
+            or a value cannot be converted. Second, the values that cannot be converted: for each pair (column, needed
+            type), a dict from indices of documents to values.
     """
-    converted: list[list[float | None]] = []
+    converted = np.full((2, count), np.nan)
     unread: dict[tuple[str, str], dict[int, object]] = {}
-    for column, sought, convert in ((keep.column, keep.sought, keep.rank_of), (date_column, "date", seconds_of)):
-        values = values_of(column) if column else ()
-        converted.append([convert(value) for value in values])
+    columns = ((keep.column, keep.sought, keep.rank_of), (date_column, "date", seconds_of))
+    for row, (column, sought, convert) in zip(converted, columns, strict=True):
         if column:
-            unread[column, sought] = {at: values[at] for at, number in enumerate(converted[-1]) if number is None}
+            values = values_of(column)
+            row[:] = [convert(value) for value in values]
+            unread[column, sought] = {at: values[at] for at in np.flatnonzero(np.isnan(row)).tolist()}
     return converted, unread
+
+
+def none_for_nan(numbers: npt.NDArray[np.float64]) -> list[float | None]:
+    return [None if math.isnan(number) else number for number in numbers.tolist()]
 
 
 def seconds_of(value: object) -> float | None:
@@ -175,6 +178,14 @@ def _number(value: object) -> float | None:
 
 def _first_of(value: Any) -> Any:
     return value[0] if isinstance(value, list | tuple) and value else value
+
+
+def unknown_rank(keep: Keep, document_id: str, others: int) -> ParameterError:
+    """Return the error for a cluster of a document and `others` more without any rank."""
+    return ParameterError(
+        f"the {keep.by} of {document_id!r} and {others} more is unknown; name another column (--keep "
+        f"{keep.by}:COLUMN), or keep the first or the longest"
+    )
 
 
 def require_property(keep: Keep | None) -> None:

@@ -20,7 +20,7 @@ from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results import Duplicates, ReadProperties, ReadTexts
-from whorl.duplicates.retention import UnreadValues, ranks_and_dates
+from whorl.duplicates.retention import UnreadValues, none_for_nan, ranks_and_dates
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, temporary_store
 from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, sketch_digest
 from whorl.duplicates.verify_by_texts import ReadHashes, split_equal_samples, verify_exact
@@ -146,14 +146,15 @@ def duplicates_in(
             # Read properties only for members of clusters, and only when they are needed, so that the values are
             # current.
             documents = engine.documents(ids)
-            read_ids, stored = list(documents), list(documents.values())
-            columns, failed = ranks_and_dates(
-                policy, date_field, lambda field: [value_named(field, names or {}, own.properties) for own in stored]
-            )
-            for key, values in failed.items():
-                unread.setdefault(key, {}).update((read_ids[at], value) for at, value in values.items())
-            ranks, dates = (column or [None] * len(stored) for column in columns)
-            return dict(zip(read_ids, zip(ranks, dates, strict=True), strict=True))
+            read_ids = list(documents)
+
+            def values_of(field: str) -> list[object]:
+                return [value_named(field, names or {}, document.properties) for document in documents.values()]
+
+            values, failed = ranks_and_dates(policy, date_field, values_of, len(read_ids))
+            for key, own in failed.items():
+                unread.setdefault(key, {}).update((read_ids[at], value) for at, value in own.items())
+            return dict(zip(read_ids, zip(*map(none_for_nan, values), strict=True), strict=True))
 
         read = None if options.common else partial(_read_hashes, engine)
         duplicates = _find_duplicates(store, options, read, properties if policy.column or date_field else None)

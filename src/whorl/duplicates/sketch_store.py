@@ -8,13 +8,12 @@ file until it is mostly garbage; then the hashes in use are copied to a file wit
 
 from __future__ import annotations
 
-import math
 import mmap
 import os
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, find_sorted
 from whorl.duplicates.pairs import Pairs
+from whorl.duplicates.retention import none_for_nan
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, sketch_key
 from whorl.errors import ParameterError, StoreError
@@ -96,6 +96,20 @@ def _require_open(is_closed: bool) -> None:
         raise StoreError("the search for duplicates is closed; read its results inside its 'with'")
 
 
+def require_same_search(folder: Path | str, stored: Mapping[str, object], expected: Mapping[str, object]) -> None:
+    """Raise StoreError if a folder has another format, and ParameterError if it has results of another search."""
+    if stored["format"] != expected["format"]:
+        raise StoreError(
+            f"{folder} is of format {stored['format']}, and this version reads format {expected['format']}; delete "
+            "the folder, and all is compared anew"
+        )
+    for key in ("origin", "sketches"):
+        if stored[key] != expected[key]:
+            raise ParameterError(
+                f"{folder} holds what was found in {stored[key]}, and this is {expected[key]}; name another folder"
+            )
+
+
 class PersistentSketchStore:
     """Sketch store in a folder, for documents of one origin and scheme. Only one process may open it.
 
@@ -127,6 +141,7 @@ class PersistentSketchStore:
             raise
 
     def _open(self, origin: str) -> None:
+        expected = {"format": _FORMAT, "origin": origin, "sketches": self.scheme.name}
         # Check before the first write: the database may belong to another program.
         tables = {row[0] for row in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and not {"meta", "document", "pair"} <= tables:
@@ -139,19 +154,10 @@ class PersistentSketchStore:
         if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
             for statement in _TABLES.split(";"):
                 self._database.execute(statement)
-            values = {"format": _FORMAT, "origin": origin, "sketches": self.scheme.name, "file": "0", "scan": "0"}
+            values = {**expected, "file": "0", "scan": "0"}
             self._database.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
         self._database.execute("COMMIT")
-        if self._meta("format") != _FORMAT:
-            raise StoreError(
-                f"{self._path} is of format {self._meta('format')}, and this version reads format {_FORMAT}; delete "
-                "the folder, and all is compared anew"
-            )
-        for key, wanted in (("origin", origin), ("sketches", self.scheme.name)):
-            if self._meta(key) != wanted:
-                raise ParameterError(
-                    f"{self._path} holds what was found in {self._meta(key)}, and this is {wanted}; name another folder"
-                )
+        require_same_search(self._path, {key: self._meta(key) for key in expected}, expected)
 
     def _open_hashes(self) -> int:
         """Open the file of hashes and return its descriptor; first remove unused hashes and the remains of a crash."""
@@ -487,10 +493,7 @@ class TemporarySketchStore:
             is_any = any(values.strides[-1] for values in self._values)
             joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, len(self._ids)))
             self._values = [joined]
-        ranks, dates = (
-            [None if math.isnan(value) else value for value in column.tolist()]
-            for column in self._values[0][:, list(numbers)]
-        )
+        ranks, dates = map(none_for_nan, self._values[0][:, list(numbers)])
         columns = self._ids.read_strings(numbers), self._names.read_strings(numbers), ranks, dates
         return dict(zip(numbers, zip(*columns, strict=True), strict=True))
 

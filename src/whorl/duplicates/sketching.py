@@ -82,15 +82,12 @@ class Sketching:
 
         Ranks and dates (seconds since 1970) are a float64 array of shape (2, documents); NaN if unknown.
         """
-        keep, date, values = self.options.policy, self.options.date, np.full((2, len(documents)), np.nan)
-        columns, unread = ranks_and_dates(
-            keep, date, lambda column: [document.properties.get(column) for document in documents]
+        keep, date = self.options.policy, self.options.date
+        values, unread = ranks_and_dates(
+            keep, date, lambda column: [document.properties.get(column) for document in documents], len(documents)
         )
         if not date and self.dates is not None:
-            columns[1] = [self.dates(document) for document in documents]
-        for row, column in zip(values, columns, strict=True):
-            if column:
-                row[:] = column
+            values[1] = [self.dates(document) for document in documents]
         return values, [one for key, own in unread.items() for one in UnreadValues.of_column(*key, own.values())]
 
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
@@ -135,10 +132,6 @@ class _DistinctTexts(NamedTuple):
 
 
 def _distinct_texts(documents: Sequence[Document], within: str | None) -> _DistinctTexts:
-    if within is None:
-        known: dict[str, int] = {}
-        indices = [known.setdefault(document.text, len(known)) for document in documents]
-        return _DistinctTexts(documents, list(known), [""] * len(known), np.array(indices, np.int64))
     distinct: dict[tuple[str, str], int] = {}
     keys = ((document.text, group_of(document, within)) for document in documents)
     indices = [distinct.setdefault(key, len(distinct)) for key in keys]
@@ -155,7 +148,9 @@ def group_of(document: Document, within: str | None) -> str:
     A whole float gets the same name as the integer, because pandas converts integers to floats if a value is missing.
     """
     value = None if within is None else document.properties.get(within)
-    values = value if isinstance(value, tuple) else () if value is None else (value,)
+    if value is None:
+        return ""
+    values = value if isinstance(value, tuple) else (value,)
     return "\0".join(str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in values)
 
 

@@ -14,7 +14,7 @@ from whorl.duplicates.clusters import labels_around_earlier, labels_around_kept
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
-from whorl.duplicates.retention import Keep
+from whorl.duplicates.retention import Keep, unknown_rank
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching
 from whorl.duplicates.spark.arrow_blocks import (
@@ -183,10 +183,7 @@ class SparkDuplicates:
         clusters = self.materialise(cluster_members(members, self.loaded.parts))
         if self._keep.is_by_value:
             for row in clusters.where("is_unknown").limit(1).collect():
-                raise ParameterError(
-                    f"the {self._keep.by} of {row.cluster!r} and {row.documents - 1} more is unknown; name "
-                    f"another column (--keep {self._keep.by}:COLUMN), or keep the first or the longest"
-                )
+                raise unknown_rank(self._keep, row.cluster, row.documents - 1)
         return with_shares(clusters, self.loaded)
 
     def save_state(self) -> None:

@@ -25,11 +25,12 @@ from pyspark.sql import functions as f
 
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.run import FILES_SCHEME, description_of_options
+from whorl.duplicates.sketch_store import require_same_search
 from whorl.duplicates.spark.arrow_blocks import BLOCKS
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.compare_sketches import PAIRS
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments, RunNumber
-from whorl.errors import ParameterError, StoreError
+from whorl.errors import StoreError
 
 _FORMAT = 1
 _DONE = re.compile(r"run-(\d+)\.json")
@@ -74,22 +75,13 @@ class SearchState:
     def _read(self, number: int) -> dict[str, Any]:
         try:
             description: dict[str, Any] = json.loads(self._folder.read(f"run-{number}.json"))
-            form = description["format"]
+            is_own_format = description["format"] == _FORMAT
         except (ValueError, LookupError, TypeError) as error:
             raise StoreError(_FOREIGN.format(self._path)) from error
-        if form != _FORMAT:
-            raise StoreError(
-                f"{self._path} is of format {form}, and this version reads format {_FORMAT}; delete the folder, and "
-                "all is compared anew"
-            )
-        if not all(isinstance(description.get(key), str) for key in ("origin", "sketches", "question", "folder")):
+        texts = (description.get(key) for key in ("origin", "sketches", "question", "folder"))
+        if is_own_format and not all(isinstance(text, str) for text in texts):
             raise StoreError(_FOREIGN.format(self._path))
-        for key in ("origin", "sketches"):
-            if description[key] != self._description[key]:
-                value = self._description[key]
-                raise ParameterError(
-                    f"{self._path} holds what was found in {description[key]}, and this is {value}; name another folder"
-                )
+        require_same_search(self._path, description, self._description)
         return description
 
     def save(self, blocks: DataFrame, pairs: DataFrame) -> None:
