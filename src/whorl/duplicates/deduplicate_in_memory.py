@@ -108,12 +108,11 @@ class Deduplication:
     @cached_property
     def labels(self) -> Numbers:
         """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
-        _, at = np.unique(self._firsts[self._order], return_index=True)
-        preferred = self._order[np.sort(at)]
-        # Represent equal texts by the text with the best rank, because this text is kept.
+        firsts = self._firsts[self._order]
+        # Represent equal texts by the text with the best rank, because this text is kept. If an assignment repeats an
+        # index, numpy keeps the last value.
         best = np.empty(self._sizes.size, np.int64)
-        best[self._firsts[preferred]] = preferred
-        firsts = self._firsts[preferred]
+        best[firsts[::-1]] = self._order[::-1]
         labels = labels_around_kept(self._sizes.size, self._pairs, firsts, np.zeros(self._sizes.size, np.bool_))
         return best[labels[self._firsts]]
 

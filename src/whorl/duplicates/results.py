@@ -400,8 +400,7 @@ class Duplicates:
             losses[~self._is_new[indices]] = -math.inf
         # Documents with equal texts all get the best rank among them.
         firsts = self._firsts[indices[np.argsort(losses, kind="stable")]]
-        _, begins = np.unique(firsts, return_index=True)
-        return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
+        return labels_around_kept(self.documents, self._pairs, firsts, stays)[self._firsts]
 
     def members(self, indices: Sequence[int], *, new: bool = False) -> dict[int, Member]:
         """Return the `Member` of each document, by index. With `new`, `stays` is true for earlier documents."""

@@ -118,21 +118,18 @@ def _cluster_partition(batches: Batches, parts: Partitioning) -> Batches:
     is_retained = np.zeros(roots.size, np.bool_)
     is_retained[retained] = True
     is_cluster = (counts > 1) & ~np.logical_and.reduceat(stays, starts)
-    lengths, inside = counts[is_cluster], pa.array(np.flatnonzero(is_cluster[groups]))
-    first = keys[retained[is_cluster]]
+    lengths, first = counts[is_cluster], keys[retained[is_cluster]]
+    listed = members.append_column("shingles", members["size"]).append_column("is_principal", pa.array(is_retained))
+    listed = listed.filter(pa.array(is_cluster[groups]))
     columns = {
         "part": parts.parts_of(first),
         "first": first,
         "is_unknown": loss[retained[is_cluster]] == math.inf,
-        "key": _to_lists(members["key"].take(inside), lengths),
         "cluster": members["id"].take(pa.array(starts[is_cluster])),
         "documents": lengths,
-        "id": _to_lists(members["id"].take(inside), lengths),
-        "name": _to_lists(members["name"].take(inside), lengths),
-        "shingles": _to_lists(members["size"].take(inside), lengths),
-        "stays": _to_lists(members["stays"].take(inside), lengths),
-        "is_principal": _to_lists(pa.array(is_retained).take(inside), lengths),
     }
+    names = ("key", "id", "name", "shingles", "stays", "is_principal")
+    columns |= {name: _to_lists(listed[name], lengths) for name in names}
     yield from pa.table(columns, schema=arrow_schema(_CLUSTERS)).to_batches()
 
 

@@ -72,7 +72,7 @@ _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 #: document at each index of `senders` sends its sketch to the document at the same index of `receivers`. In a row of a
 #: hash block, `receivers` contains all documents of the block, and `senders` the new ones. A hash block is open if its
 #: documents have more hashes for the next round.
-_CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
+_CANDIDATES = "part int, kind long, senders binary, receivers binary, hash_block string"
 _KEYS = "part int, keys binary"
 _PAIRS, _HASH_BLOCK, _OPEN_HASH_BLOCK = 0, 1, 2
 #: A hash's number is shifted left by this number of bits, and then combined with a document's size into one integer.
@@ -289,8 +289,7 @@ class _PairFinder:
         differs = senders != receivers
         senders, receivers = senders[differs], receivers[differs]
         made = rows_by_part(self.parts.parts_of(senders), {"senders": senders, "receivers": receivers}, kind=_PAIRS)
-        made, schema = made.append_column("hash_block", pa.nulls(made.num_rows, pa.string())), arrow_schema(_CANDIDATES)
-        return made.select(schema.names).cast(schema)
+        return made.append_column("hash_block", pa.nulls(made.num_rows, pa.string()))
 
 
 class _Entries(NamedTuple):

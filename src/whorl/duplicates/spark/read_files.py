@@ -90,7 +90,8 @@ def read(
             frames.append(_files(session, own, excluded))
             continue
         for path in own:
-            _require_text(session, path, form_of_paths, columns.text)
+            if problem := _text_problem(session, path, form_of_paths, columns.text):
+                raise DocumentError(f"{path}: {problem}")
         is_parquet = form_of_paths == "parquet"
         for rows in _parquet(session, own, columns) if is_parquet else [_json(session, own, columns)]:
             documents = documents_of(_add_places(_without_files(rows, excluded), columns), columns)
@@ -321,18 +322,14 @@ def find_file_problems(
     session: SparkSession, files: Sequence[str], form: str | None, columns: ColumnNames
 ) -> list[tuple[str, str]]:
     """Return the files that lack the text column, each with a message."""
-    problems = []
-    for file in files:
-        pattern = _escape_pattern(file)
-        try:
-            _require_text(session, pattern, form or _format_of(file), columns.text)
-        except DocumentError as error:
-            problems.append((file, str(error).removeprefix(f"{pattern}: ")))
-    return problems
+    problems = (
+        (file, _text_problem(session, _escape_pattern(file), form or _format_of(file), columns.text)) for file in files
+    )
+    return [(file, problem) for file, problem in problems if problem]
 
 
-def _require_text(session: SparkSession, path: str, form: str, column: str) -> None:
-    """Raise DocumentError if a file or folder lacks the text column; its rows would be documents without a text."""
+def _text_problem(session: SparkSession, path: str, form: str, column: str) -> str:
+    """Return a message if a file or folder lacks the text column, so that its rows would have no text; else ""."""
     if form == "parquet":
         merged = _merged_parquet(session, [path])
         schemas = [merged.schema] if merged is not None else [schema for _, schema in _schemas_of_files(session, path)]
@@ -340,17 +337,18 @@ def _require_text(session: SparkSession, path: str, form: str, column: str) -> N
     else:
         rows = _json(session, [path], ColumnNames(text=column))
         if not rows.where(_column(rows, column).isNotNull()).isEmpty():
-            return
+            return ""
         # Spark also reads JSON with single quotes; `get_json_object` returns it with double quotes.
         lines = session.read.text(path).where(f.json_object_keys("value").isNotNull())
         line = lines.select(f.get_json_object("value", "$").alias("object")).first()
         if line is None:
-            return
+            return ""
         row = json.loads(line.object)
     try:
         RowColumns(column).require(row)
     except DocumentError as error:
-        raise DocumentError(f"{path}: {error}") from None
+        return str(error)
+    return ""
 
 
 def _json_schema(paths: Sequence[str]) -> str:
