@@ -466,22 +466,14 @@ class _HashSweep:
 
 def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> HashEntries:
     """Select the entries of hashes that can lead to a pair (see `collect_shared_hashes`); `keys` must ascend."""
-    hashes = keys >> np.uint64(member_bits)
-    frequency = np.diff(run_starts(hashes), append=keys.size)
-    is_several = np.repeat(frequency > 1, frequency)
-    keys, hashes = keys[is_several], hashes[is_several]
-    frequency = frequency[frequency > 1]
-    owners = members_of_keys(keys, member_bits)
-    is_indexable = hashes <= last_indexable[owners]
-    starts = np.cumsum(frequency) - frequency
+    hashes, owners = keys >> np.uint64(member_bits), members_of_keys(keys, member_bits)
+    starts = run_starts(hashes)
+    frequency, is_indexable = np.diff(starts, append=keys.size), hashes <= last_indexable[owners]
     # A pair needs a member whose index prefix may contain the hash, and a member that may be the larger document.
-    can_pair = (np.add.reduceat(is_indexable, starts, dtype=np.int64) > 0) & (
-        np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
-    )
-    is_selected = np.repeat(can_pair, frequency)
-    return HashEntries(
-        keys[is_selected], np.repeat(frequency, frequency)[is_selected].astype(np.int32), is_indexable[is_selected]
-    )
+    can_pair = (frequency > 1) & np.logical_or.reduceat(is_indexable, starts)
+    can_pair &= np.logical_or.reduceat(members.is_larger[owners], starts)
+    is_selected, frequency = np.repeat(can_pair, frequency), np.repeat(frequency, frequency)
+    return HashEntries(keys[is_selected], frequency[is_selected].astype(np.int32), is_indexable[is_selected])
 
 
 def _join_entries(portions: list[HashEntries]) -> HashEntries:

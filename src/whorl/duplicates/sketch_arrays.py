@@ -162,14 +162,10 @@ class Sketches:
 
     def count_upto(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         """Count the hashes of each document up to (and including) its limit in `last`."""
-        counts = np.empty(indices.size, np.int64)
-        starts = self.starts[indices]
-        if self.exceeds_memory:
-            order = np.argsort(starts, kind="stable")
-            for part in self.ranges(starts[order]):
-                counts[order[part]] = self._bisect(indices[order[part]], last[order[part]])
-        else:
-            counts[:] = self._bisect(indices, last)
+        counts, starts = np.empty(indices.size, np.int64), self.starts[indices]
+        order = np.argsort(starts, kind="stable")
+        for part in self.ranges(starts[order]):
+            counts[order[part]] = self._bisect(indices[order[part]], last[order[part]])
         return counts
 
     def _bisect(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:

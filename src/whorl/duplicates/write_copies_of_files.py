@@ -117,15 +117,12 @@ def require_texts(reader: InputReader) -> None:
             raise ParameterError(
                 f"{found.file} has no text that a {reader.options.granularity} could be taken out of; {_LEAVE_OUT}"
             )
-        if form is not None and _is_nested(reader.first_row(found), text := reader.columns.text):
+        row, text = reader.first_row(found), reader.columns.text
+        if form is not None and text not in row and has_column(row, text):
             raise ParameterError(
                 f"{found.file}: the text {text!r} is in another column, and a {reader.options.granularity} can be "
                 "taken out of a column of its own only; copy the text to one"
             )
-
-
-def _is_nested(row: Mapping[str, object], path: str) -> bool:
-    return path not in row and has_column(row, path)
 
 
 def _formats(reader: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None, bool]]:
