@@ -203,8 +203,6 @@ class PersistentSketchStore:
         os.close(self._file)
         self._database.close()
 
-    # The following methods store and delete documents.
-
     def mark_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
@@ -237,18 +235,15 @@ class PersistentSketchStore:
         with self._convert_errors():
             write_all(self._file, batch.hashes)
             os.fsync(self._file)
-        scan, hashes = self._scan(), batch.hashes
-        ranges = list(zip(batch.sizes.tolist(), batch.starts.tolist(), batch.counts.tolist(), strict=True))
-        stored = {
-            (size, start, count): (
-                *(size, self._end + start, count),
-                sketch_key(Sketch(self.scheme, size, hashes[start : start + count])),
-            )
-            for size, start, count in set(ranges)
-        }
+        scan, rows = self._scan(), {}
         # SQLite stores NaN, an unknown rank or date, as NULL.
-        columns = (batch.ids, batch.names, batch.ranks.tolist(), batch.dates.tolist(), digests)
-        rows = {row[0]: (*row, *stored[of], scan) for *row, of in zip(*columns, ranges, strict=True)}
+        numbers = (column.tolist() for column in (batch.sizes, batch.starts, batch.counts, batch.ranks, batch.dates))
+        for document_id, name, digest, size, start, count, *rank_and_date in zip(
+            batch.ids, batch.names, digests, *numbers, strict=True
+        ):
+            key = sketch_key(Sketch(self.scheme, size, batch.hashes[start : start + count]))
+            own = (digest, size, self._end + start, count, key, scan)
+            rows[document_id] = (document_id, name, *rank_and_date, *own)
         known = self._select_in_batches("SELECT id, scan FROM document WHERE id IN ({})", list(rows))
         repeated = [document_id for document_id, last_scan in known if last_scan == scan]
         with self._writing():
@@ -260,7 +255,7 @@ class PersistentSketchStore:
             )
             if mark is not None:
                 self._set("mark", mark)
-        self._end += hashes.size
+        self._end += batch.hashes.size
         return [*(Counter(batch.ids) - Counter(list(rows))).elements(), *repeated]
 
     def _delete_documents(self, ids: Sequence[str]) -> None:
@@ -318,8 +313,6 @@ class PersistentSketchStore:
         rows = self._select_in_batches(statement, list(numbers))
         return {number: (document_id, name, rank, date) for number, document_id, name, rank, date in rows}
 
-    # The following methods store the pairs that a search has found, and the options of the search.
-
     def set_options(self, description: str, *, spanning_only: bool = False) -> None:
         """Record the options of the search, and delete pairs that were found with other options."""
         description = f"{_SPANNING if spanning_only else 'pairs of '}{description}"
@@ -360,8 +353,6 @@ class PersistentSketchStore:
         a, b = np.searchsorted(stored.numbers, firsts), np.searchsorted(stored.numbers, seconds)
         sizes = stored.sketches.sizes
         return Pairs.concatenate([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
-
-    # The following methods access the database.
 
     def _select_in_batches(self, statement: str, values: Iterable[str | int]) -> Iterator[tuple]:  # type: ignore[type-arg]
         for batch in batches(values, _CHUNK):
