@@ -305,7 +305,6 @@ class InputPart:
         )
         unseen = [(column, convert) for column, convert in needed if column[0]]
         is_whole = options.granularity in (Granularity.DOCUMENT, Granularity.PASSAGE)
-        is_unchanged = is_whole and not (unseen or self.is_reference)
         at_byte = self.at_byte or (lambda position: None)
         for document in documents_in(
             self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
@@ -315,9 +314,6 @@ class InputPart:
                 report.used.add((self.columns.text, "text"))
             if self.added:
                 require_free_columns(self.file, document.properties.keys(), self.added)
-            if is_unchanged:
-                yield document
-                continue
             for column, convert in unseen[:]:
                 if convert(document.properties.get(column[0])) is not None:
                     report.used.add(column)

@@ -262,8 +262,6 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> Numbers:
         begin, end = stream.begins[texts.start], stream.begins[texts.stop]
         portion = np.asarray(sources[begin:end])
         windows = np.flatnonzero(portion)
-        if not windows.size:
-            continue
         require_time()
         source_windows = portion[windows] - 1
         goes_on = (np.diff(windows) == 1) & (np.diff(source_windows) == 1)

@@ -554,17 +554,10 @@ class _StringFile:
         self._file.close()
 
     def extend(self, strings: Sequence[str]) -> None:
-        together = "".join(strings)
-        if together.isascii():
-            lengths = map(len, strings)
-            encoded = together.encode()
-        else:
-            parts = [string.encode() for string in strings]
-            lengths, encoded = map(len, parts), b"".join(parts)
-        self._ends.append(np.cumsum(np.fromiter(lengths, np.int64, len(strings))) + self._size)
+        encoded = [string.encode() for string in strings]
+        self._ends.append(np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded))) + self._size)
         with _write_failures(self._path.parent):
-            self._file.write(encoded)
-        self._size += len(encoded)
+            self._size += self._file.write(b"".join(encoded))
 
     def read_strings(self, indices: Iterable[int]) -> list[str]:
         if len(self._ends) > 1:

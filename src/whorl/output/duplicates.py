@@ -478,10 +478,7 @@ def _percent(pair: Pair, name: str) -> str:
 
 
 def _json_texts(texts: Iterable[str]) -> list[str]:
-    """Return texts as JSON strings. Control characters are rare, so search all texts for them at once."""
-    encoded = list(map(json.encoder.encode_basestring, texts))
-    together = "".join(encoded)
-    return encoded if without_controls(together) == together else list(map(without_controls, encoded))
+    return [without_controls(json.encoder.encode_basestring(text)) for text in texts]
 
 
 def _line(answer: dict[str, Any]) -> str:
@@ -492,14 +489,10 @@ def write_pair_lines(batches: Iterable[PairColumns], out: IO[str]) -> int:
     count = 0
     for batch in batches:
         ids, shares = _json_texts(batch.ids), map(_fraction_texts, batch.shares())
-        out.write(
-            "".join(
-                [
-                    f'{{"a": {ids[a]}, "b": {ids[b]}, "jaccard": {jaccard}, "a_in_b": {a_in_b}, "b_in_a": {b_in_a}, '
-                    '"exact": true}\n'
-                    for a, b, jaccard, a_in_b, b_in_a in zip(batch.a.tolist(), batch.b.tolist(), *shares, strict=True)
-                ]
-            )
+        out.writelines(
+            f'{{"a": {ids[a]}, "b": {ids[b]}, "jaccard": {jaccard}, "a_in_b": {a_in_b}, "b_in_a": {b_in_a}, '
+            '"exact": true}\n'
+            for a, b, jaccard, a_in_b, b_in_a in zip(batch.a.tolist(), batch.b.tolist(), *shares, strict=True)
         )
         count += batch.a.size
     return count
