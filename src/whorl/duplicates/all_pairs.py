@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from whorl.arrays_and_batches import run_starts
 from whorl.connected_components import UnionFind
@@ -16,7 +15,7 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import PAIRS_AT_ONCE, HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
-from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Bools, Numbers, Sketches
 from whorl.duplicates.verify_by_sketches import verify_pairs
 from whorl.request_context import report_progress, require_time
 
@@ -42,7 +41,7 @@ def find_pairs(
     options: JoinOptions,
     *,
     known: Pairs,
-    is_known: npt.NDArray[np.bool_],
+    is_known: Bools,
     keys: Numbers | None = None,
 ) -> Pairs:
     """Return all pairs of near-duplicates, except pairs of equal documents.
@@ -100,7 +99,7 @@ class _SpanningPairs:
     The pairs found so far connect documents into components. Two documents of one component are not compared.
     """
 
-    def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: Bools) -> None:
         self._sketches, self._pair_options, self._is_new = sketches, pair_options, is_new
         self._components = UnionFind(len(sketches))
 

@@ -8,12 +8,11 @@ labels: an array with one element per document, the index of the document that r
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from whorl.arrays_and_batches import group_equals
 from whorl.connected_components import UnionFind
 from whorl.duplicates.pairs import Pairs
-from whorl.duplicates.sketch_arrays import Numbers
+from whorl.duplicates.sketch_arrays import Bools, Numbers
 
 
 def groups_by_label(labels: Numbers) -> list[Numbers]:
@@ -43,7 +42,7 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
     return labels
 
 
-def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
+def labels_around_earlier(count: int, pairs: Pairs, is_known: Bools) -> Numbers:
     """Label each new document with the earlier document that it joins, or with its complete group of new documents.
 
     A new document joins the most similar earlier document among its pairs; ties go to the first document. The new
@@ -63,7 +62,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
     return np.where(is_alone, complete_labels(count, others), labels)
 
 
-def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
+def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: Bools) -> Numbers:
     """Label each document with the kept document that it duplicates. The label of a kept document is its own index.
 
     The function visits the documents in the given `order`, and keeps each document that is not a duplicate of a

@@ -32,7 +32,7 @@ from whorl.arrays_and_batches import (
 )
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.results import Cluster, Member, Pair
-from whorl.duplicates.sketch_arrays import Numbers
+from whorl.duplicates.sketch_arrays import Bools, Hashes, Numbers
 from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import group_of
 from whorl.duplicates.worker_pool import DOCUMENTS_AT_ONCE, check_documents, map_in_processes, start_method
@@ -60,8 +60,6 @@ _PASSAGE_CHARACTERS = 100
 _NUMBERING = re.compile(r"\n[ \t]*+\(?+(?:[0-9]{1,3}+[.):]|[a-zA-Z][.)])(?=[ \t])")
 
 _BY_DEFAULT = DuplicatesOperation(reference_only=True)
-
-_Hashes = npt.NDArray[np.uint64]
 
 
 def normalize_texts(texts: Sequence[str]) -> list[str]:
@@ -117,10 +115,10 @@ class ReferenceIndex:
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 
-    def _slots(self, hashes: _Hashes) -> npt.NDArray[np.int64]:
+    def _slots(self, hashes: Hashes) -> npt.NDArray[np.int64]:
         return (hashes >> self._shift).view(np.int64)
 
-    def look_up(self, hashes: _Hashes) -> tuple[Numbers, Numbers]:
+    def look_up(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
         """Find the given hashes that the reference contains.
 
         Returns:
@@ -216,7 +214,7 @@ class MatchBatch(NamedTuple):
     """Ids of a batch of documents, a mask of documents with fewer words than a shingle, and the matches."""
 
     ids: list[str]
-    is_too_short: npt.NDArray[np.bool_]
+    is_too_short: Bools
     matches: list[ReferenceMatch]
 
 

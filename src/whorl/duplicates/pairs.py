@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import run_starts
-from whorl.duplicates.sketch_arrays import Numbers
+from whorl.duplicates.sketch_arrays import Bools, Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +34,14 @@ class Pairs:
         return self.a.size
 
     @property
-    def is_exact(self) -> npt.NDArray[np.bool_]:
+    def is_exact(self) -> Bools:
         return np.asarray(self.low == self.high)
 
     @property
     def jaccard(self) -> npt.NDArray[np.float64]:
         return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
 
-    def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
+    def select(self, which: Bools | npt.NDArray[np.intp]) -> Pairs:
         return Pairs(*(part[which] for part in self._columns()))
 
     def renumber(self, indices: Numbers) -> Pairs:

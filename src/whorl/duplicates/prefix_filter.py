@@ -40,13 +40,10 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import expand_ranges, run_starts
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
-from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Bools, Hashes, Numbers, Sketches
 from whorl.duplicates.thread_ranges import run_in_threads, split_evenly
 from whorl.duplicates.verify_by_sketches import is_compiled_faster
 from whorl.request_context import require_time
-
-Hashes = npt.NDArray[np.uint64]
-Bools = npt.NDArray[np.bool_]
 
 #: Approximate number of candidate pairs to yield at a time; limits the memory.
 PAIRS_AT_ONCE = 1 << 22

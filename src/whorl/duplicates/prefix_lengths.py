@@ -13,10 +13,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Bools, Numbers, Sketches
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, level_for_count
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 
@@ -48,16 +47,14 @@ class PrefixLengths(NamedTuple):
     min_indexable_shared: Numbers
     min_shared: Numbers
 
-    def count_used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
+    def count_used_hashes(self, is_larger: Bools) -> Numbers:
         """Return the number of hashes to read from each document.
 
         All hashes are read if the document may be the larger document of a pair, otherwise only the indexable hashes.
         """
         return np.where(is_larger, self.counts, self.indexable)
 
-    def can_reach_threshold(
-        self, is_larger: npt.NDArray[np.bool_], shared: Numbers, shared_indexable: Numbers
-    ) -> npt.NDArray[np.bool_]:
+    def can_reach_threshold(self, is_larger: Bools, shared: Numbers, shared_indexable: Numbers) -> Bools:
         """Return a mask of the documents that can be in a pair if they share at most these numbers of hashes.
 
         The arguments are as for `prefixes`. Decision 0050 describes this pruning.
@@ -65,9 +62,7 @@ class PrefixLengths(NamedTuple):
         is_smaller = (self.indexable > 0) & (shared_indexable >= self.min_indexable_shared)
         return np.asarray(is_smaller | (is_larger & (shared >= self.min_shared)))
 
-    def prefixes(
-        self, is_larger: npt.NDArray[np.bool_], shared: Numbers, shared_indexable: Numbers
-    ) -> tuple[Numbers, Numbers]:
+    def prefixes(self, is_larger: Bools, shared: Numbers, shared_indexable: Numbers) -> tuple[Numbers, Numbers]:
         """Return the lengths of each document's index prefix and probe prefix; a prefix of length 0 or less is empty.
 
         As the smaller document of a pair, a document is indexed under the hashes of its index prefix. As the larger
@@ -99,9 +94,7 @@ class Round:
         own = scheme.levels(sizes)
         return own if self.pair_options.least_jaccard is None else np.maximum(own, level_for_count(sizes, self.aim))
 
-    def participants(
-        self, sizes: Numbers, home_levels: Numbers, level: int, smallest_size: int
-    ) -> npt.NDArray[np.bool_]:
+    def participants(self, sizes: Numbers, home_levels: Numbers, level: int, smallest_size: int) -> Bools:
         """Return a mask of the documents to compare at a level.
 
         These are the documents with this home level, and all documents that may be their smaller partners.
@@ -136,7 +129,7 @@ class Round:
         # A complete sketch is not a sample, so the count is exact.
         return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
 
-    def has_more_hashes(self, sketches: Sketches, indices: Numbers, lengths: PrefixLengths) -> npt.NDArray[np.bool_]:
+    def has_more_hashes(self, sketches: Sketches, indices: Numbers, lengths: PrefixLengths) -> Bools:
         """Return a mask of the documents with hashes that this round does not compare."""
         used = lengths.indexable if self.pair_options.least_jaccard is None else lengths.counts
         return np.asarray(sketches.counts[indices] > used)

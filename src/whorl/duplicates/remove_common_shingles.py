@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks, find_sorted, run_starts, sort_distinct
-from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
+from whorl.duplicates.sketch_arrays import HASH, Bools, Hashes, Numbers, Sketches, map_hashes
 from whorl.errors import ParameterError, require_text, require_texts
 from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.shingling import Scheme
@@ -23,8 +22,6 @@ from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
 
 #: Approximate number of hashes to hold in memory at a time.
 _AT_ONCE = 1 << 23
-
-_Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
     return Residual(options, above, residual, common.size, (whole - left) / whole if whole else 0.0, only_common)
 
 
-def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes:
+def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> Hashes:
     """Return the hashes that more than `limit` of the documents at `indices` contain, ascending.
 
     These documents must have complete sketches.
@@ -132,7 +129,7 @@ def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes
     return np.concatenate(frequent)
 
 
-def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
+def _without_hashes(sketches: Sketches, common: Hashes, is_whole: Bools) -> Sketches:
     """Write the sketches to a temporary file, without their common hashes; return the new sketches.
 
     Sketches outside the mask `is_whole` are samples, and are not changed.

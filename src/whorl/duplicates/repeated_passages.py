@@ -23,13 +23,12 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, chunks, group_equals, run_starts, zip_with_results
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.results import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
-from whorl.duplicates.sketch_arrays import HASH, Numbers
+from whorl.duplicates.sketch_arrays import HASH, Bools, Hashes, Numbers
 from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore, temporary_store
 from whorl.duplicates.sketching import GOLDEN_FACTOR, SketchBatch, group_hash_mask, group_of
 from whorl.duplicates.split_documents import passage_id
@@ -47,9 +46,6 @@ WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
 #: Maximum number of words to hash at a time, and of windows to sort at a time.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
 _YIELDED_AT_ONCE = 4096
-
-_Hashes = npt.NDArray[np.uint64]
-_Bools = npt.NDArray[np.bool_]
 
 
 @contextmanager
@@ -143,7 +139,7 @@ class _WordStream:
             yield slice(begin, max(begin + 1, end))
             begin = max(begin + 1, end)
 
-    def words(self, texts: slice) -> tuple[_Hashes, _Bools]:
+    def words(self, texts: slice) -> tuple[Hashes, Bools]:
         """Return the hashes of the words of some texts, and a mask of the words that start a window.
 
         A window lies within one text. The mask is shorter than the hashes, because no window can start at the last
@@ -155,7 +151,7 @@ class _WordStream:
     def texts_of(self, positions: Numbers) -> Numbers:
         return np.searchsorted(self.begins, positions, side="right") - 1
 
-    def run(self, position: int, words: int) -> _Hashes:
+    def run(self, position: int, words: int) -> Hashes:
         text = int(self.texts_of(np.array([position]))[0])
         begin = int(self._sketches.starts[text]) + position - int(self.begins[text])
         return self._sketches.hashes[begin : begin + words]
@@ -225,7 +221,7 @@ def _shared_positions(stream: _WordStream) -> Numbers:
     return np.concatenate(positions)[is_shared]
 
 
-def _windows_around(positions: Numbers, before: int, is_window: _Bools) -> _Bools:
+def _windows_around(positions: Numbers, before: int, is_window: Bools) -> Bools:
     """Return a mask of the windows that have one of the `positions` among their first `before` + 1 words."""
     steps = np.zeros(is_window.size + 1, np.int64)
     np.add.at(steps, np.maximum(0, positions - before), 1)
@@ -234,7 +230,7 @@ def _windows_around(positions: Numbers, before: int, is_window: _Bools) -> _Bool
 
 
 def _record_sources(
-    stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
+    stream: _WordStream, hashes: Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
 ) -> None:
     """Write the source of each window into `sources`. All windows with the same words must be passed in one call."""
     order = np.argsort(hashes, kind="stable")

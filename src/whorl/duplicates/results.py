@@ -19,7 +19,7 @@ from whorl.duplicates.clusters import groups_by_label, labels_around_earlier, la
 from whorl.duplicates.pairs import ExactCopies, Pairs
 from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.retention import Keep, UnreadValues, unknown_rank
-from whorl.duplicates.sketch_arrays import Numbers
+from whorl.duplicates.sketch_arrays import Bools, Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.verify_by_sketches import measure_pairs
 from whorl.fingerprint.compare_texts import Comparison, Passage, TextWords, compare_words, words_of
@@ -377,7 +377,7 @@ class Duplicates:
         components.join(self._pairs.a, self._pairs.b)
         return components.labels()[self._firsts]
 
-    def _is_earlier(self, *, new: bool) -> npt.NDArray[np.bool_]:
+    def _is_earlier(self, *, new: bool) -> Bools:
         """Return a mask of the texts that earlier documents have; without `new`, an empty mask."""
         return np.bincount(self._firsts, ~self._is_new & new, minlength=self.documents) > 0
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches
 from whorl.duplicates.all_pairs import find_pairs, first_of_equals
@@ -21,6 +20,7 @@ from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.retention import UnreadValues, none_for_nan, ranks_and_dates
+from whorl.duplicates.sketch_arrays import Hashes
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, temporary_store
 from whorl.duplicates.sketching import MakeSketches, SketchBatch, Sketching, group_of, sketch_digest
 from whorl.duplicates.verify_by_texts import ReadHashes, split_equal_samples, verify_exact
@@ -212,7 +212,7 @@ def _put_changed(store: SketchStore, engine: Engine, portion: ScanBatch, *, of_t
     return len(names) - len(ids) - len(same)
 
 
-def _read_hashes(engine: Engine, ids: Sequence[str]) -> dict[str, npt.NDArray[np.uint64]]:
+def _read_hashes(engine: Engine, ids: Sequence[str]) -> dict[str, Hashes]:
     texts = engine.texts(ids)
     read = hash_texts(texts.values(), engine.scheme, workers=1)
     return {document_id: text.hashes for document_id, text in zip(texts, read, strict=True)}

@@ -18,6 +18,8 @@ from whorl.errors import StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
 #: Type of hashes in files.
 HASH = np.dtype("<u8")
 #: The pages of a mapped file of up to `MAPPED_BYTES` bytes stay in memory. For a file of many documents, the limit is
@@ -51,7 +53,7 @@ class Sketches:
     sizes: Numbers
     starts: Numbers
     counts: Numbers
-    hashes: npt.NDArray[np.uint64]
+    hashes: Hashes
 
     def __len__(self) -> int:
         return self.sizes.size
@@ -71,7 +73,7 @@ class Sketches:
         hashes = np.asarray(self.hashes[start : start + int(self.counts[index])])
         return Sketch(self.scheme, int(self.sizes[index]), hashes)
 
-    def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
+    def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, Hashes, Numbers, Numbers]]:
         """Yield pairs in batches, with their hashes in memory.
 
         A batch has four elements: a slice that selects its pairs, an array of hashes, and for each pair the offsets in
@@ -99,7 +101,7 @@ class Sketches:
     def most_copied(self) -> int:
         return max(_LEAST_COPIED, min(_MOST_COPIED, self.hashes.size // _COPIED_FRACTION))
 
-    def copy_ranges(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
+    def copy_ranges(self, starts: Numbers, ends: Numbers) -> tuple[Hashes, Numbers]:
         """Copy ascending ranges of the file into memory; return the copy and each range's offset in it.
 
         Raises:
@@ -125,7 +127,7 @@ class Sketches:
             return False
         return starts.size * _READAHEAD_BYTES < int(starts[-1] - starts[0]) * self.hashes.itemsize
 
-    def _read(self, starts: Numbers, begins: Numbers, hashes: npt.NDArray[np.uint64]) -> None:
+    def _read(self, starts: Numbers, begins: Numbers, hashes: Hashes) -> None:
         size, held = self.hashes.itemsize, hashes.view(np.uint8).data
         bounds = pairwise((begins * size).tolist())
         with open(self.hashes.filename, "rb", buffering=0) as file:  # type: ignore[attr-defined]
@@ -160,7 +162,7 @@ class Sketches:
         most = max(MAPPED_BYTES, min(_MOST_MAPPED_BYTES, _MAPPED_BYTES_PER_DOCUMENT * len(self)))
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
-    def count_upto(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
+    def count_upto(self, indices: Numbers, last: Hashes) -> Numbers:
         """Count the hashes of each document up to (and including) its limit in `last`."""
         counts, starts = np.empty(indices.size, np.int64), self.starts[indices]
         order = np.argsort(starts, kind="stable")
@@ -168,7 +170,7 @@ class Sketches:
             counts[order[part]] = self._bisect(indices[order[part]], last[order[part]])
         return counts
 
-    def _bisect(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
+    def _bisect(self, indices: Numbers, last: Hashes) -> Numbers:
         first = low = self.starts[indices]
         high = low + self.counts[indices]
         # Bisect the hashes of all documents at once.
@@ -190,7 +192,7 @@ class Sketches:
 
     def copy_hashes(
         self, indices: Numbers, skipped: Numbers | int = 0, counts: Numbers | None = None
-    ) -> tuple[npt.NDArray[np.uint64], Numbers]:
+    ) -> tuple[Hashes, Numbers]:
         """Copy `counts` hashes of each document, after its `skipped` smallest hashes; by default all hashes.
 
         Returns:
@@ -201,6 +203,6 @@ class Sketches:
         return np.asarray(self.hashes[indices_of_ranges(self.starts[indices] + skipped, counts)]), owners
 
 
-def map_hashes(file: Path | IO[bytes], count: int) -> npt.NDArray[np.uint64]:
+def map_hashes(file: Path | IO[bytes], count: int) -> Hashes:
     """Map a file of `count` hashes into memory. numpy cannot map an empty file, so return an empty array for it."""
     return np.memmap(file, HASH, "r", shape=(count,)) if count else np.empty(0, HASH)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import batches, find_sorted
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.retention import none_for_nan
-from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
+from whorl.duplicates.sketch_arrays import HASH, Bools, Hashes, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, sketch_key
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
@@ -87,8 +87,8 @@ class StoredSketches:
     numbers: Numbers
     sketches: Sketches
     keys: Numbers
-    is_paired: npt.NDArray[np.bool_]
-    is_new: npt.NDArray[np.bool_]
+    is_paired: Bools
+    is_new: Bools
 
 
 def _require_open(is_closed: bool) -> None:
@@ -407,7 +407,7 @@ class PersistentSketchStore:
             raise StoreError(f"the folder {self._path} cannot be used: {error}") from error
 
 
-def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
+def write_all(descriptor: int, numbers: Hashes, at: int | None = None) -> None:
     """Write 64-bit numbers at the current position of a file, or after the first `at` numbers of the file."""
     left, done = numbers.astype(HASH, copy=False).view(np.uint8).data, 0
     while left:
@@ -612,7 +612,7 @@ class IdFile(_StringFile):
         self._searched = self._count
         return [document_id for _, document_id in later]
 
-    def is_last(self) -> npt.NDArray[np.bool_]:
+    def is_last(self) -> Bools:
         """Return a mask of the documents whose id no later document repeats."""
         is_last = np.ones(self._count, np.bool_)
         superseded = [index for indices in self._occurrences().values() for index in indices[:-1]]

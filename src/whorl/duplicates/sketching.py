@@ -13,7 +13,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import zip_with_results
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import UnreadValues, ranks_and_dates
-from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches
+from whorl.duplicates.sketch_arrays import HASH, Hashes, Numbers, Sketches
 from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.winnowing import mix_bits
@@ -46,7 +46,7 @@ class SketchBatch:
     starts: Numbers
     counts: Numbers
     keys: Numbers
-    hashes: npt.NDArray[np.uint64]
+    hashes: Hashes
     offset: int | None = None
     unread: Sequence[UnreadValues] = ()
 
@@ -169,7 +169,7 @@ def _separate_groups(batch: HashBatch, groups: Sequence[str]) -> None:
             own.sort()
 
 
-def _retained_hashes(batch: HashBatch, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
+def _retained_hashes(batch: HashBatch, scheme: SketchScheme) -> tuple[Hashes, Numbers]:
     if batch.sizes.max(initial=0) <= scheme.k:
         return batch.hashes >> np.uint64(64 - scheme.bits), batch.sizes
     parts = np.split(batch.hashes, np.cumsum(batch.sizes)[:-1])
@@ -177,11 +177,11 @@ def _retained_hashes(batch: HashBatch, scheme: SketchScheme) -> tuple[npt.NDArra
     return np.concatenate(sketches), np.array([own.size for own in sketches], np.int64)
 
 
-def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
+def _keys(hashes: Hashes, counts: Numbers, sizes: Numbers) -> Numbers:
     """Return a 64-bit hash of each document's size and hashes. The hashes are grouped by document."""
     sums = np.append(np.uint64(0), np.cumsum(mix_bits(hashes + GOLDEN_FACTOR)))
     ends = np.cumsum(counts)
-    keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * GOLDEN_FACTOR
+    keys: Hashes = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * GOLDEN_FACTOR
     return keys.view(np.int64)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.pairs import Pairs
-from whorl.duplicates.sketch_arrays import Numbers
+from whorl.duplicates.sketch_arrays import Hashes, Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.sketching import sketch_key
 from whorl.duplicates.verify_by_sketches import measure_pairs
@@ -20,7 +20,7 @@ from whorl.request_context import report_progress, require_time
 
 #: Function that returns all 64-bit hashes of each document's text, ascending, by id. Documents without a text are left
 #: out.
-ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
+ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, Hashes]]
 
 #: Confidence level of the interval that decides whether to accept a pair without reading its texts: the whole interval
 #: must lie above the threshold. With only 95 % confidence, the search would wrongly accept too many of the thousands of
@@ -80,9 +80,7 @@ def verify_exact(
     return replace(pairs, shared=shared, low=low, high=high).select(is_pair)
 
 
-def _read_hashes(
-    store: SketchStore, stored: StoredSketches, indices: Numbers, read: ReadHashes
-) -> dict[int, npt.NDArray[np.uint64]]:
+def _read_hashes(store: SketchStore, stored: StoredSketches, indices: Numbers, read: ReadHashes) -> dict[int, Hashes]:
     numbers = stored.numbers[indices].tolist()
     known = store.describe(numbers)
     ids = {index: known[number][0] for index, number in zip(indices.tolist(), numbers, strict=True)}

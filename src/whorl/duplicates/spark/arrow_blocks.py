@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
 from whorl.arrays_and_batches import find_sorted, run_starts
-from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Bools, Hashes, Numbers, Sketches
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -232,7 +232,7 @@ def repeat_values(batches: Iterable[pa.RecordBatch], name: str, counted_column: 
     return np.repeat(np.concatenate(values), np.concatenate(counts))
 
 
-def pack_hashes(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
+def pack_hashes(hashes: Hashes, bits: int) -> npt.NDArray[Any]:
     """Store each hash in the smallest number of whole bytes, the lowest byte first."""
     kind = np.dtype(narrow_type(bits))
     packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
@@ -246,7 +246,7 @@ def narrow_type(bits: int) -> str:
     return f"V{-(-bits // 8)}"
 
 
-def unpack_hashes(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+def unpack_hashes(narrow: npt.NDArray[Any]) -> Hashes:
     whole, packed = np.zeros((narrow.size, 8), np.uint8), _bytes_of(narrow)
     for at in range(narrow.itemsize):
         whole[:, at] = packed[:, at]
@@ -284,7 +284,7 @@ class Block:
 
     keys: Numbers
     sketches: Sketches
-    is_new: npt.NDArray[np.bool_]
+    is_new: Bools
 
     def indices_of(self, keys: Numbers) -> Numbers:
         return np.searchsorted(self.keys, keys)
@@ -318,12 +318,12 @@ class BlockMembers:
     """
 
     keys: Numbers
-    identities: npt.NDArray[np.uint64]
+    identities: Hashes
     ids: Sequence[str]
     names: Sequence[str]
     ranks: npt.NDArray[np.float64]
     runs: npt.NDArray[np.uint32]
-    digests: npt.NDArray[np.uint64]
+    digests: Hashes
 
     @classmethod
     def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> BlockMembers:
@@ -387,7 +387,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     return pa.RecordBatch.from_pydict(columns | no_problems, schema)
 
 
-def text_digests(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+def text_digests(texts: Iterable[str]) -> Hashes:
     """Return a 64-bit BLAKE2b hash of each text."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, np.uint64)

@@ -32,7 +32,7 @@ from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
-from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import Bools, Hashes, Numbers, Sketches
 from whorl.duplicates.sketching import GOLDEN_FACTOR
 from whorl.duplicates.spark.arrow_blocks import (
     SKETCHES,
@@ -86,7 +86,6 @@ MOST_AT_ONCE = 1 << 25
 #: `RoundResult.hash_blocks`). It returns the blocks (column hash_block) that it could not finish; their documents take
 #: part in the next round.
 ConnectBlocks: TypeAlias = Callable[[DataFrame], DataFrame]
-_Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,11 +299,11 @@ class _Entries(NamedTuple):
         is_indexable: Whether the document's index prefix may contain the hash (see `PrefixLengths.indexable`).
     """
 
-    tokens: npt.NDArray[np.uint64]
+    tokens: Hashes
     owners: Numbers
-    is_indexable: _Bools
+    is_indexable: Bools
 
-    def select(self, which: _Bools) -> _Entries:
+    def select(self, which: Bools) -> _Entries:
         return _Entries(self.tokens[which], self.owners[which], self.is_indexable[which])
 
 
@@ -316,7 +315,7 @@ class _LevelDocuments:
     sketches: Sketches
     indices: Numbers
     lengths: PrefixLengths
-    is_larger: _Bools
+    is_larger: Bools
 
     def entries(self) -> _Entries:
         """Return the hashes to examine."""
@@ -335,7 +334,7 @@ class _LevelDocuments:
 class _FrequencyTable:
     """Document frequencies of the hashes of one level that occur in several documents."""
 
-    def __init__(self, tokens: npt.NDArray[np.uint64], frequencies: npt.NDArray[Any], bits: int) -> None:
+    def __init__(self, tokens: Hashes, frequencies: npt.NDArray[Any], bits: int) -> None:
         order = np.argsort(tokens, kind="stable")
         self._tokens, self._frequencies = tokens[order], frequencies[order]
         # Most hashes occur in only one document; a table of upper bits excludes them quickly.
@@ -343,7 +342,7 @@ class _FrequencyTable:
         self._heads = np.zeros(1 << max(0, bits - int(self._shift)), np.bool_)
         self._heads[tokens >> self._shift] = True
 
-    def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
+    def frequencies(self, tokens: Hashes) -> Numbers:
         """Return the frequency of each hash; 0 for a hash that is not in the table."""
         frequencies = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
@@ -466,5 +465,5 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     yield rows_by_part(sources[order][is_shared].astype(np.int32), columns)
 
 
-def _any_in_groups(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
+def _any_in_groups(holds: Bools, starts: Numbers) -> npt.NDArray[np.int64]:
     return np.logical_or.reduceat(holds, starts).astype(np.int64)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as f
 
 from whorl.arrays_and_batches import chunks, run_starts
 from whorl.duplicates.retention import Keep, UnreadValues
-from whorl.duplicates.sketch_arrays import Sketches
+from whorl.duplicates.sketch_arrays import Hashes, Sketches
 from whorl.duplicates.sketching import SketchBatch, Sketching
 from whorl.duplicates.spark.arrow_blocks import (
     BLOCKS,
@@ -64,7 +64,7 @@ PROBLEMS_LISTED = 100
 _HASHES_AT_ONCE, _LEAST_HASHES = 1 << 22, 1 << 8
 
 #: A batch of documents with their sketches, the run that read each document, and the digests of the texts.
-_SketchedDocuments: TypeAlias = tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]
+_SketchedDocuments: TypeAlias = tuple[SketchBatch, npt.NDArray[np.uint32], Hashes]
 
 
 @dataclass(frozen=True, slots=True)
