@@ -123,8 +123,7 @@ def _texts(
         if guess_text_field(text_fields, names):
             remedy = init + (" --repair" if schema.is_set_up(names) else "")
         problem = f"no document has a stored text in {name!r}, where whorl looks for it"
-        message = f"{problem}: none can be given a sketch or be compared whole"
-        yield warning("no-text", message, remedy)
+        yield warning("no-text", f"{problem}: none can be given a sketch or be compared whole", remedy)
     if schema.is_multivalued(name):
         minhash = schema.fields.get(names.minhash)
         if minhash is not None and name in schema.sources(names.minhash) and not minhash.get("multiValued"):
@@ -275,8 +274,7 @@ def _content(client: SolrClient, collection: SolrCollection, names: FieldNames) 
         yield warning("other-copy-field", message, f"whorl solr init {client.url} --content {sources[0]}")
     if collection.content is None:
         problem = f"the text is not stored under {names.content!r}: the order of some tokens cannot be told"
-        message = f"{problem}, so banded queries cut a few bands otherwise than Solr's own parser"
-        yield note("text-not-stored", message)
+        yield note("text-not-stored", f"{problem}, so banded queries cut a few bands otherwise than Solr's own parser")
 
 
 def _identifiers(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
