@@ -89,8 +89,8 @@ class SolrClient:
         self._path = urlsplit(self.url).path
         self._headers = access.headers
         # pysolr calls one method of a `requests` session, and one of a JSON encoder.
-        session, encoder = SimpleNamespace(post=self._post_update), SimpleNamespace(encode=_encode_json)
-        self._pysolr = pysolr.Solr(self.url, session=session, encoder=encoder)
+        encoder = SimpleNamespace(encode=lambda documents: json_bytes(documents).decode())
+        self._pysolr = pysolr.Solr(self.url, session=SimpleNamespace(post=self._post_update), encoder=encoder)
 
     def get(self, path: str, **params: str | int) -> Json:
         return self._send("GET", path, params)
@@ -271,10 +271,6 @@ class SolrClient:
         """Return the error for a response that does not look like Solr's; `other_cause` is the end of its message."""
         message = f"{self.url} answers, but not as a Solr does ({reason:.200}); is this a Solr's address?{other_cause}"
         return EngineResponseError(message, status=200, detail=reason)
-
-
-def _encode_json(documents: object) -> str:
-    return json_bytes(documents).decode()
 
 
 def _names_collection(parts: SplitResult) -> bool:
