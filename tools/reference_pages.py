@@ -57,13 +57,13 @@ def options() -> Iterator[str]:
         for option in options_of(operation):
             cells = [
                 ""
-                if front_end in option.option.absent
+                if front_end in option.absent
                 else f"`{option.flag if front_end == 'cli' else option.name_in(front_end)}`"
                 for front_end in FRONT_ENDS
             ]
             default = "" if option.default in (None, (), False) else f"`{option.default}`"
-            yield f"| {' | '.join(cells)} | {default} | {option.option.cli_help or option.option.help} |"
-            for front_end, reason in option.option.absent.items():
+            yield f"| {' | '.join(cells)} | {default} | {option.cli_help or option.help} |"
+            for front_end, reason in option.absent.items():
                 reasons.setdefault(f"{_FRONT_ENDS[front_end]}: {reason}", []).append(f"`{option.name}`")
         yield ""
         yield from (f"- {', '.join(names)}, not {reason}." for reason, names in reasons.items())

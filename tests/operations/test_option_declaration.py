@@ -137,14 +137,14 @@ def test_each_option_is_in_every_front_end(described: Described, operation: type
     for front_end in (front_end for front_end in FRONT_ENDS if front_end in names):
         # On the command line, click uses the field's name as the parameter's name.
         declared = {
-            (option.name if front_end == "cli" else option.name_in(front_end)): front_end in option.option.absent
+            (option.name if front_end == "cli" else option.name_in(front_end)): front_end in option.absent
             for option in options_of(operation)
         }
         assert {name for name, is_absent in declared.items() if not is_absent} - names[front_end] == set()
         if front_end in ("http", "mcp"):
             absent = {name for name, is_absent in declared.items() if is_absent}
             assert absent & names[front_end] == set()
-    assert all(reason for option in options_of(operation) for reason in option.option.absent.values())
+    assert all(reason for option in options_of(operation) for reason in option.absent.values())
 
 
 def test_every_operation_has_its_front_ends() -> None:
@@ -154,7 +154,7 @@ def test_every_operation_has_its_front_ends() -> None:
     assert CALLS.keys() == set(all_operations())
     for operation, calls in CALLS.items():
         for front_end, call in (("http", calls.path), ("mcp", calls.tool)):
-            assert call or all(front_end in option.option.absent for option in options_of(operation))
+            assert call or all(front_end in option.absent for option in options_of(operation))
 
 
 @pytest.mark.parametrize("operation", all_operations())
@@ -175,7 +175,7 @@ def test_defaults_and_bounds_are_equal(described: Described, operation: type[Any
     for front_end, properties in schemas(described, calls).items():
         for option in options_of(operation, front_end):
             schema = properties[option.name_in(front_end)]
-            assert schema["description"] == option.option.help
+            assert schema["description"] == option.help
             # An optional number is described as "a number or null".
             schema = {**schema, **schema.get("anyOf", [{}])[0]}
             assert numbers(schema) == declared_numbers(option)

@@ -81,7 +81,7 @@ def test_places_alone() -> None:
     """
     Without texts, passages have positions only.
     """
-    assert "The quick" not in str(sources_values(READ, example_attribution(), texts="none"))
+    assert "The quick" not in str(sources_values(READ, example_attribution(), with_texts=False))
 
 
 def test_csv() -> None:

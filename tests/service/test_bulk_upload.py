@@ -21,7 +21,8 @@ from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.service import bulk_upload
 from whorl.service.app import create_app
 from whorl.service.bulk_upload import Line, LineSplitter, Report, Upload
-from whorl.service.middleware.limits import BodyMemory, RequestGauge, RequestSemaphore
+from whorl.service.middleware.limits import BodyMemory, RequestSemaphore
+from whorl.service.middleware.logs_and_metrics import Metrics
 from whorl.settings.settings import Settings
 
 
@@ -77,7 +78,7 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
     memory = BodyMemory(10_000)
 
     async def take() -> Report:
-        semaphore = RequestSemaphore(1, RequestGauge(), 0)
+        semaphore = RequestSemaphore(1, Metrics(), 0)
         made = Upload(Store(cast(Engine, Counting(store.engine))), Settings(), semaphore, memory)
         await made.process(chunks())
         return made.report

@@ -315,7 +315,7 @@ def test_every_setting_is_in_the_documentation(setting: Setting) -> None:
     code.
     """
     variable = f"`{setting.variable}`" if setting.variable else "–"
-    default = f"`{setting.default}`" if re.fullmatch(r"[\w.:]+", setting.default.replace(",", "")) else setting.default
+    default = f"`{setting.shown}`" if re.fullmatch(r"[\w.:]+", setting.shown.replace(",", "")) else setting.shown
     row = f"| `{setting.key}` | {variable} | {default} | {setting.type.allowed} | {setting.meaning} |"
     section = re.search(rf"^## {re.escape(setting.section)}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert section is not None

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.detect_encoding import decode
@@ -66,6 +66,10 @@ class Problem:
     def __str__(self) -> str:
         rows = f" ({self.documents:,} rows)" if self.is_repeatable else ""
         return f"{self.where}: {self.reason}{rows}"
+
+
+#: Function to call with each problem.
+OnProblem: TypeAlias = Callable[[Problem], None]
 
 
 class Problems(Collection[Problem]):
@@ -128,9 +132,7 @@ class Problems(Collection[Problem]):
             self._rows_kept += is_row
 
 
-def files_under(
-    paths: Iterable[Path], on_problem: Callable[[Problem], None], *, within: PurePath | None = None
-) -> Iterator[Path]:
+def files_under(paths: Iterable[Path], on_problem: OnProblem, *, within: PurePath | None = None) -> Iterator[Path]:
     """Yield the named files, and all files in the named folders, at any depth.
 
     The files of a folder are ordered by name; hidden files are left out. Each folder is read only once, because a link
@@ -192,7 +194,7 @@ def without_metadata(names: Set[str]) -> Set[str]:
 
 def documents_in(
     file: File,
-    on_problem: Callable[[Problem], None],
+    on_problem: OnProblem,
     columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
     *,
     span: FileSpan | None = None,
@@ -275,7 +277,7 @@ def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
 
 
 def _documents(
-    rows: Sequence[Row], columns: RowColumns, file: File, file_id: str, on_problem: Callable[[Problem], None]
+    rows: Sequence[Row], columns: RowColumns, file: File, file_id: str, on_problem: OnProblem
 ) -> Iterator[Document]:
     values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
     is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1
@@ -437,9 +439,7 @@ class StandardInput:
         return io.BufferedReader(io.FileIO(os.dup(self._copy.fileno()), "r"))
 
 
-def find_files(
-    named: Iterable[str], on_problem: Callable[[Problem], None], *, follow_links: bool = False
-) -> Iterator[FoundFile]:
+def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: bool = False) -> Iterator[FoundFile]:
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
     Links out of the named folder, or out of the fixed part of a pattern, are followed only with `follow_links`.
@@ -478,9 +478,7 @@ def skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[Found
             yield found
 
 
-def _find_remote_files(
-    word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]
-) -> Iterator[FoundFile]:
+def _find_remote_files(word: str, addresses: dict[str, str], on_problem: OnProblem) -> Iterator[FoundFile]:
     """Yield the files of an address; `addresses` maps the ids of earlier remote files to their addresses."""
     shown = public_address(word)
     try:

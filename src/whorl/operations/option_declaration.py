@@ -43,10 +43,25 @@ Rows: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_ROWS)]
 Start: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_START)]
 
 
-class Option(NamedTuple):
-    """Description of an option.
+#: Default of an option; with this type, mypy compares other defaults with the type of the field.
+_NONE: Any = None
+
+
+def option(text: str, metavar: str | None = None, *, default: _Value = _NONE, **more: Any) -> _Value:
+    """Return a dataclass field that declares an option, with its help text; see `OptionField`."""
+    return field(default=default, metadata={"option": {"help": text, "metavar": metavar, **more}})
+
+
+def flag(text: str, **more: Any) -> bool:
+    """Return a dataclass field that declares an option which is False by default."""
+    return option(text, default=False, **more)
+
+
+class OptionField(NamedTuple):
+    """An option, as declared by a field of an operation.
 
     Args:
+        type: The field's type without None and bounds.
         metavar: Placeholder of the value on the command line.
         names: Names that differ from the field's name, keyed by front end.
         absent: Front ends that lack the option, with the reason.
@@ -55,6 +70,11 @@ class Option(NamedTuple):
         examples: Example values for the HTTP description.
     """
 
+    name: str
+    type: Any
+    is_optional: bool
+    default: Any
+    bounds: Bounds
     help: str
     metavar: str | None = None
     names: Mapping[FrontEnd, str] = MappingProxyType({})
@@ -64,35 +84,8 @@ class Option(NamedTuple):
     schema: Mapping[str, Any] = MappingProxyType({})
     examples: tuple[Any, ...] = ()
 
-
-def option(
-    help: str,  # noqa: A002 - as in `Option`
-    metavar: str | None = None,
-    *,
-    default: _Value = None,  # type: ignore[assignment]  # mypy infers the type from the field
-    **more: Any,
-) -> _Value:
-    """Return a dataclass field that declares an option; see `Option`."""
-    return field(default=default, metadata={"option": Option(help, metavar, **more)})
-
-
-def flag(help: str, **more: Any) -> bool:  # noqa: A002 - as in `Option`
-    """Return a dataclass field that declares an option which is False by default."""
-    return option(help, default=False, **more)
-
-
-class OptionField(NamedTuple):
-    """An option, as declared by a field of an operation; `type` is the field's type without None and bounds."""
-
-    name: str
-    type: Any
-    is_optional: bool
-    default: Any
-    bounds: Bounds
-    option: Option
-
     def name_in(self, front_end: FrontEnd) -> str:
-        return self.option.names.get(front_end, self.name)
+        return self.names.get(front_end, self.name)
 
     @property
     def flag(self) -> str:
@@ -125,7 +118,7 @@ ALL_RETURNED = only("cli", "mcp", because="returns all of them")
 def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple[OptionField, ...]:
     """Return the options of an operation for all front ends or for one; inherited options come last."""
     declared = _declared_options(operation)  # type: ignore[arg-type]  # classes are hashable
-    return tuple(field for field in declared if front_end is None or front_end not in field.option.absent)
+    return tuple(field for field in declared if front_end is None or front_end not in field.absent)
 
 
 def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
@@ -158,7 +151,7 @@ def _require_type(option: OptionField, value: Any) -> None:
     elif option.type is bool and value not in (True, False):
         wanted = "True or False"
     elif option.type is str and not isinstance(value, str):
-        wanted = f"text, such as {option.option.examples[0]!r}" if option.option.examples else "text"
+        wanted = f"text, such as {option.examples[0]!r}" if option.examples else "text"
     elif option.is_list:
         require_texts(option.name, value)
     if wanted:
@@ -219,5 +212,4 @@ def _option_field(declared: Field[Any], hint: Any) -> OptionField:
     if is_optional:
         # The type of a percentage is itself a union.
         kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
-    option = declared.metadata["option"]
-    return OptionField(declared.name, kind, is_optional, declared.default, bounds, option)
+    return OptionField(declared.name, kind, is_optional, declared.default, bounds, **declared.metadata["option"])

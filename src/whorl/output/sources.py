@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -121,19 +121,17 @@ class AttributedText:
     also: tuple[NamedDocument, ...]
 
 
-def sources_values(
-    read: ReadText, attribution: Attribution, *, texts: Literal["none", "passages"] = "passages"
-) -> dict[str, Any]:
+def sources_values(read: ReadText, attribution: Attribution, *, with_texts: bool = True) -> dict[str, Any]:
     """Return the sources (B) of a text (A) as JSON values: totals, and the shares and passages of each source.
 
-    If `texts` is "passages", the texts of the passages are included.
+    With `with_texts`, the texts of the passages are included.
     """
-    lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
+    lines, common = Lines(read.text), attribution.common
 
     def lined(source: TextSource) -> LinedSource:
         own = Lines(source.content)
         passages = (
-            SourcePassage(each.words, lines.range(each.a, with_text), each.b and own.range(each.b, with_text))
+            SourcePassage(each.words, lines.range(each.a, with_texts), each.b and own.range(each.b, with_texts))
             for each in timely(source.passages)
         )
         return LinedSource(source, attribution.counted_words, tuple(passages))

@@ -29,7 +29,6 @@ from whorl.service.middleware.limits import (
     BodyMemory,
     BodyReader,
     ClientLimit,
-    RequestGauge,
     RequestSemaphore,
     Turns,
 )
@@ -102,10 +101,10 @@ def create_app(
     settings = settings or Settings()
     shared = state or SharedState(Tickets(), DuplicateSearches(store))
     is_read_only = settings.is_read_only or store.engine.is_read_only
-    authenticator, gauge = Authenticator(credentials, shared.tickets), RequestGauge()
-    metrics = Metrics(gauge, shared.metrics)
+    authenticator, metrics = Authenticator(credentials, shared.tickets), Metrics(shared.metrics)
     requests, writes = (
-        RequestSemaphore(most, gauge, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
+        RequestSemaphore(most, metrics, settings.max_waiting)
+        for most in (settings.max_concurrent, settings.max_uploads)
     )
     files = ReaderPool(settings.file_limits, max(1, FILE_READERS // settings.workers))
     memory = BodyMemory(settings.max_concurrent * max(settings.max_text_bytes, settings.max_line_bytes))

@@ -132,6 +132,7 @@ class LineSplitter:
         self._pieces = [*self._pieces, piece] if self._size <= self._most else []
 
 
+@dataclass(slots=True)
 class Upload:
     """Stores the documents of one request in parts; if `is_stored` is false, only checks them for repeats.
 
@@ -143,20 +144,17 @@ class Upload:
         memory: Counts and limits the bytes of all request bodies in memory.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        semaphore: RequestSemaphore,
-        memory: BodyMemory,
-        repeats: RepeatSearch | None = None,
-        *,
-        is_stored: bool = True,
-        replaces: bool = True,
-    ) -> None:
-        self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
-        self._repeats, self._is_stored, self._replaces = repeats, is_stored, replaces
-        self.report = Report(repeats=None if repeats is None else [])
+    store: Store
+    settings: Settings
+    semaphore: RequestSemaphore
+    memory: BodyMemory
+    repeats: RepeatSearch | None = None
+    is_stored: bool = True
+    replaces: bool = True
+    report: Report = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.report = Report(repeats=None if self.repeats is None else [])
 
     async def process(self, chunks: AsyncIterator[bytes]) -> None:
         """Process the body.
@@ -166,26 +164,26 @@ class Upload:
             HTTPException: The client was too slow, or no slot became free.
             ClientDisconnect: The client has disconnected.
         """
-        lines, part, size, counted = LineSplitter(self._settings.max_line_bytes), list[Line](), 0, 0
+        lines, part, size, counted = LineSplitter(self.settings.max_line_bytes), list[Line](), 0, 0
         try:
             async for chunk in chunks:
                 ended = list(lines.split(chunk))
                 part += ended
                 size += sum(len(line or b"") for _, line in ended)
-                self._memory.reserve(size + lines.unfinished_bytes - counted)
+                self.memory.reserve(size + lines.unfinished_bytes - counted)
                 counted = size + lines.unfinished_bytes
                 if size >= PART_BYTES or len(part) >= PART_LINES:
                     await self._run_in_slot(part)
                     part, size = [], 0
             await self._run_in_slot([*part, *lines.remainder()])
         finally:
-            self._memory.release(counted)
+            self.memory.release(counted)
 
     async def _run_in_slot(self, part: list[Line]) -> None:
         """Process the lines of a part in a thread that holds a slot of the semaphore."""
         if part:
-            async with self._semaphore.slot(self._settings.request_timeout_seconds):
-                await to_thread.run_sync(self._store_part if self._is_stored else self._check_part, part)
+            async with self.semaphore.slot(self.settings.request_timeout_seconds):
+                await to_thread.run_sync(self._store_part if self.is_stored else self._check_part, part)
 
     def _documents(self, part: Iterable[Line]) -> Iterator[tuple[int, Document]]:
         """Yield the line number and the document of each valid line; record invalid lines in the report."""
@@ -193,7 +191,7 @@ class Upload:
             self.report.lines = number
             try:
                 if line is None:
-                    raise DocumentError(f"a line has at most {self._settings.max_line_bytes:,} bytes")
+                    raise DocumentError(f"a line has at most {self.settings.max_line_bytes:,} bytes")
                 if line.strip():
                     _require_few_values(line)
                     yield number, _require_addressable(json_document(line))
@@ -201,10 +199,10 @@ class Upload:
                 self.report.refuse(number, str(error))
 
     def _check_part(self, part: Iterable[Line]) -> None:
-        assert self._repeats is not None
+        assert self.repeats is not None
         for number, document in self._documents(part):
             require_time()
-            repeated = self._repeats.find_for_new(document)
+            repeated = self.repeats.find_for_new(document)
             self.report.checked += 1
             if repeated is not None:
                 self.report.repeat(number, repeated)
@@ -215,7 +213,7 @@ class Upload:
         The engine checks this again when it stores a batch, but then stores the documents of the batch one by one.
         """
         documents = list(documents)
-        stored = read_changed_texts(self._store.engine, [document for _, document in documents])
+        stored = read_changed_texts(self.store.engine, [document for _, document in documents])
         for number, document in documents:
             if stored.setdefault(document.id, document.text) == document.text:
                 yield number, document
@@ -223,7 +221,7 @@ class Upload:
                 self.report.refuse(number, str(replacement_error(document.id)))
 
     def _store_part(self, part: Iterable[Line]) -> None:
-        report, repeats = self.report, self._repeats
+        report, repeats = self.report, self.repeats
         numbers: dict[str, int] = {}
         stored: dict[str, None] = {}
         before = Indexed(report.stored, report.unchanged, report.repeated)
@@ -231,7 +229,7 @@ class Upload:
 
         def documents() -> Iterator[Document]:
             valid = self._documents(part)
-            for number, document in valid if self._replaces else self._without_replacements(valid):
+            for number, document in valid if self.replaces else self._without_replacements(valid):
                 # A write must not be interrupted, so check between documents whether the client has disconnected.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")
@@ -243,9 +241,9 @@ class Upload:
             report.repeated = before.repeated + done.repeated
 
         with uninterrupted():
-            self._store.index(
+            self.store.index(
                 documents(),
-                replace=self._replaces,
+                replace=self.replaces,
                 progress=note,
                 on_refused=lambda document, error: report.refuse(numbers[document.id], str(error)),
                 on_stored=(lambda document: stored.setdefault(document.id)) if repeats else None,

@@ -14,7 +14,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from types import UnionType
-from typing import Annotated, Any, NotRequired, Union, get_args, get_origin
+from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_origin
 
 import orjson
 from fastapi import FastAPI, Request
@@ -123,6 +123,8 @@ _NO_TRACE = (
     "For security reasons the stack trace is no longer displayed, but the property is kept for previous versions"
 )
 _numbers = itertools.count(1)
+#: Members of an error in JSON, or headers of a response.
+_Members: TypeAlias = Mapping[str, Any] | None
 
 
 class QuerySpan(TypedDict):
@@ -174,13 +176,7 @@ def status_of(error: WhorlError) -> int:
     return next(status for kind, status in _STATUSES if isinstance(error, kind))
 
 
-def failure(
-    path: str,
-    status: int,
-    message: str,
-    details: Mapping[str, Any] | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Json:
+def failure(path: str, status: int, message: str, details: _Members = None, headers: _Members = None) -> Json:
     """Return the response to a failed request in the format of its path. Alfresco's format has no details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
@@ -191,7 +187,7 @@ def failure(
     return Json({"error": {"statusCode": status, "message": message, **(details or {})}}, status, headers)
 
 
-def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[str, Any] | None = None) -> Json:
+def failure_of(path: str, error: WhorlError | HTTPException, details: _Members = None) -> Json:
     if isinstance(error, HTTPException):
         return failure(path, error.status_code, str(error.detail), details, error.headers)
     status = status_of(error)

@@ -168,14 +168,20 @@ NAMES = ValueType('a table from names in queries to fields of the store ("cm:tit
 
 
 class Setting(NamedTuple):
-    """Declaration of one setting. `key` is its name in whorl.toml, `section` its heading in the documentation."""
+    """Declaration of one setting.
 
-    key: str
+    Args:
+        section: Heading in the documentation.
+        shown: Default value in the documentation.
+        key: Name in whorl.toml; "" for the name of the field.
+    """
+
+    section: str
     type: ValueType
     meaning: str
-    default: str
-    is_secret: bool
-    section: str
+    shown: str
+    key: str = ""
+    is_secret: bool = False
 
     @property
     def variable(self) -> str | None:
@@ -195,21 +201,12 @@ STORE, SOLR, OPENSEARCH, FILES = "The store", "Solr", "OpenSearch", "Files"
 SERVICE, REQUEST, TOGETHER = "The HTTP service", "Limits of one request", "Limits of all requests together"
 
 
-def setting(
-    section: str,
-    value_type: ValueType,
-    default: object,
-    meaning: str,
-    *,
-    key: str = "",
-    shown: str | None = None,
-    is_secret: bool = False,
-) -> Any:
-    """Return a dataclass field of `Settings` that declares a setting; `key` defaults to the name of the field.
+def setting(section: str, value_type: ValueType, default: object, meaning: str, **more: Any) -> Any:
+    """Return a dataclass field of `Settings` that declares a setting; see `Setting`.
 
-    If a default depends on the environment, it is a function; `shown` describes it in the documentation.
+    If a default depends on the environment, it is a function, and `shown` describes it.
     """
-    about = Setting(key, value_type, meaning, _format_default(default) if shown is None else shown, is_secret, section)
+    about = Setting(section, value_type, meaning, **{"shown": _format_default(default), **more})
     if callable(default):
         return field(default_factory=default, metadata={"setting": about})
     return field(default=default, metadata={"setting": about})

@@ -19,7 +19,8 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware import limits
-from whorl.service.middleware.limits import AdmissionControl, RequestGauge, RequestSemaphore, Turns
+from whorl.service.middleware.limits import AdmissionControl, RequestSemaphore, Turns
+from whorl.service.middleware.logs_and_metrics import Metrics
 from whorl.service.route_paths import SEARCH
 from whorl.settings.settings import Settings
 
@@ -192,7 +193,7 @@ def test_why_the_time_is_up() -> None:
             await released.wait()
             await send({"type": "http.response.start", "status": 200})
 
-        limits = AdmissionControl(work, RequestSemaphore(1, RequestGauge(), most_waiting=5), seconds=30.0)
+        limits = AdmissionControl(work, RequestSemaphore(1, Metrics(), most_waiting=5), seconds=30.0)
 
         async def ask() -> str:
             body: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]

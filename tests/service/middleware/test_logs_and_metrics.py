@@ -18,7 +18,6 @@ from whorl.errors import EngineUnavailableError
 from whorl.request_context import Trace
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.middleware.limits import RequestGauge
 from whorl.service.middleware.logs_and_metrics import LOGGER, JsonLinesFormatter, Metrics
 
 
@@ -32,7 +31,7 @@ def test_requests_are_counted_by_route_and_status() -> None:
     """
     Requests are counted by route and status; duration buckets are cumulative.
     """
-    metrics = Metrics(RequestGauge())
+    metrics = Metrics()
     for status, seconds in ((200, 0.004), (200, 0.3), (503, 61.0)):
         metrics.note("GET", "/api/v1/search", status, seconds, Trace())
     now = values(metrics)
@@ -47,7 +46,7 @@ def test_work_of_requests_is_added_up() -> None:
     """
     Work is added up: engine time counts only requests that reached the engine, and errors are counted by class.
     """
-    metrics = Metrics(RequestGauge())
+    metrics = Metrics()
     trace = Trace(verified=7, stored=3, engine_requests=4, engine_retries=1, engine_seconds=0.75, error="QueryError")
     for request_trace in (trace, trace, Trace(verified=1)):
         metrics.note("POST", "/api/v1/similar", 200, 1.0, request_trace)
@@ -64,12 +63,11 @@ def test_load_is_that_of_the_moment() -> None:
     """
     Gauges have the value at the time of the scrape; two services do not share counters.
     """
-    load = RequestGauge()
-    metrics, other = Metrics(load), Metrics(RequestGauge())
+    metrics, other = Metrics(), Metrics()
     metrics.note("GET", "/", 200, 0.1, Trace())
-    load.count(working=3, waiting=2)
+    metrics.count_load(working=3, waiting=2)
     assert (values(metrics)["whorl_requests_working",], values(metrics)["whorl_requests_waiting",]) == (3, 2)
-    load.count(working=-3)
+    metrics.count_load(working=-3)
     assert values(metrics)["whorl_requests_working",] == 0
     assert not any(name[0] == "whorl_requests_total" for name in values(other))
 

@@ -93,9 +93,8 @@ def operation_option(operation: type[Any], name: str) -> Callable[[Callable[...,
 
 
 def _click_option(declared: OptionField) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    option = declared.option
-    flags = [declared.flag] if option.short is None else [option.short, declared.flag]
-    how: dict[str, Any] = {"help": option.cli_help or option.help, "metavar": option.metavar}
+    flags = [declared.flag] if declared.short is None else [declared.short, declared.flag]
+    how: dict[str, Any] = {"help": declared.cli_help or declared.help, "metavar": declared.metavar}
     if declared.type is bool:
         how |= {"is_flag": True, "default": declared.default}
     elif declared.choices:

@@ -19,7 +19,7 @@ from whorl.operations import Columns
 
 # Importing these modules takes longer than comparing two files, so they are imported when needed.
 if TYPE_CHECKING:
-    from whorl.ingest.files import Problem
+    from whorl.ingest.files import OnProblem
     from whorl.ingest.rows.protocol import File, RowColumns
     from whorl.model import Document
     from whorl.search.document_references import ResolvedReference
@@ -124,15 +124,11 @@ def open_store_or_files(scope: SearchScope) -> Iterator[tuple[Store, int | None]
 
 
 def file_documents(
-    store: Store,
-    files: Iterable[File],
-    on_problem: Callable[[Problem], None],
-    columns: RowColumns,
-    on_text_table: Callable[[str], None],
+    store: Store, files: Iterable[File], on_problem: OnProblem, columns: RowColumns, on_table: Callable[[str], None]
 ) -> Iterator[Document]:
     """Yield the documents in files. Ids are relative to the store's base folder, which must be set.
 
-    Unless the user named the text column, a table is one document. `on_text_table` gets the name of each such table,
+    Unless the user named the text column, a table is one document. `on_table` gets the name of each such table,
     and of each JSON file that may have rows but is read as one document.
     """
     from whorl.ingest.files import documents_in
@@ -144,7 +140,7 @@ def file_documents(
         else:
             # Commands read `-` as standard input, so they could not find a document with the id `-`.
             own_id = _INPUT_ID if str(file) == STANDARD_INPUT else file.as_posix()
-        yield from documents_in(file, on_problem, columns, on_text_table=on_text_table, file_id=own_id)
+        yield from documents_in(file, on_problem, columns, on_text_table=on_table, file_id=own_id)
 
 
 def table_notes(names: Sequence[str]) -> list[str]:

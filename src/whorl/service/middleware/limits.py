@@ -18,7 +18,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from fastapi import HTTPException
 from starlette.requests import ClientDisconnect
@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
 from whorl.request_context import cancellation, deadline
+from whorl.service.middleware.logs_and_metrics import Metrics
 from whorl.service.route_paths import accesses_store, header, is_log_in, is_upload, may_contain_text
 from whorl.settings.settings import Settings
 
@@ -34,20 +35,6 @@ _GRACE_SECONDS = 0.5
 #: Time in seconds after which the next request begins, even if the current request is still running. Nearly all
 #: searches on an embedded store take less time.
 _TURN_SECONDS = 0.05
-
-
-@dataclass(slots=True)
-class RequestGauge:
-    """Numbers of running and waiting requests. The function `changed` is called after each change."""
-
-    working: int = 0
-    waiting: int = 0
-    changed: Callable[[], None] = lambda: None
-
-    def count(self, *, working: int = 0, waiting: int = 0) -> None:
-        self.working += working
-        self.waiting += waiting
-        self.changed()
 
 
 class ClientLimit:
@@ -88,11 +75,11 @@ class ClientLimit:
 class RequestSemaphore:
     """Limits the number of requests that run at once (its slots), and the number that wait for a slot.
 
-    The gauge counts the running and waiting requests of all semaphores together.
+    The metrics count the running and waiting requests of all semaphores together.
     """
 
-    def __init__(self, slots: int, gauge: RequestGauge, most_waiting: int) -> None:
-        self._gauge, self._most_waiting, self._free = gauge, most_waiting, asyncio.Semaphore(slots)
+    def __init__(self, slots: int, metrics: Metrics, most_waiting: int) -> None:
+        self._metrics, self._most_waiting, self._free = metrics, most_waiting, asyncio.Semaphore(slots)
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
@@ -102,27 +89,27 @@ class RequestSemaphore:
             HTTPException: 503, no slot becomes free within `seconds`, or too many requests are already waiting.
         """
         await self._take_slot(seconds)
-        self._gauge.count(working=1)
+        self._metrics.count_load(working=1)
         try:
             yield
         finally:
-            self._gauge.count(working=-1)
+            self._metrics.count_load(working=-1)
             self._free.release()
 
     async def _take_slot(self, seconds: float) -> None:
         if not self._free.locked():
             await self._free.acquire()
             return
-        if self._gauge.waiting >= self._most_waiting:
-            raise HTTPException(503, f"{self._gauge.waiting:,} requests are waiting already; try again")
-        self._gauge.count(waiting=1)
+        if self._metrics.waiting >= self._most_waiting:
+            raise HTTPException(503, f"{self._metrics.waiting:,} requests are waiting already; try again")
+        self._metrics.count_load(waiting=1)
         try:
             async with asyncio.timeout(seconds):
                 await self._free.acquire()
         except TimeoutError:
             raise HTTPException(503, f"there was no room for this request within {seconds:g} s; try again") from None
         finally:
-            self._gauge.count(waiting=-1)
+            self._metrics.count_load(waiting=-1)
 
 
 class Turns:
@@ -149,6 +136,10 @@ class Turns:
                 timer.cancel()
 
 
+#: Function that returns a context manager, which waits for the request's turn.
+Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
+
+
 class AdmissionControl:
     """Runs each request in a slot, until its deadline or until the client disconnects.
 
@@ -156,13 +147,7 @@ class AdmissionControl:
     exempt: each part of an upload takes a slot of another semaphore.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        semaphore: RequestSemaphore,
-        seconds: float,
-        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
-    ) -> None:
+    def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float, turn: Turn = nullcontext) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
         # The event loop keeps only weak references to tasks. So keep a reference to each running task, even if the
         # client already has an answer.

@@ -35,7 +35,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.errors import WhorlError
 from whorl.output.formatting import printable
 from whorl.request_context import Trace, new_request
-from whorl.service.middleware.limits import RequestGauge
 from whorl.service.responses import DEFECT, failure, failure_of
 from whorl.service.route_paths import header
 
@@ -111,9 +110,13 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class Metrics:
-    """Metrics of one service. Worker processes share their metrics in a folder."""
+    """Metrics of one service. Worker processes share their metrics in a folder.
 
-    def __init__(self, gauge: RequestGauge, folder: Path | None = None) -> None:
+    `working` and `waiting` are the numbers of running and waiting requests.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.working = self.waiting = 0
         self._registry, self._folder = CollectorRegistry(), folder
         if folder is not None:
             _forget_ended_processes(folder)
@@ -123,14 +126,11 @@ class Metrics:
         kinds = ("method", "route")
         counter = partial(Counter, registry=self._registry)
         histogram = partial(Histogram, buckets=_BUCKETS, registry=self._registry)
-        gauge_of = partial(Gauge, multiprocess_mode="livesum", registry=self._registry)
+        gauge = partial(Gauge, multiprocess_mode="livesum", registry=self._registry)
         self._requests = counter("whorl_requests", "Requests that were answered.", (*kinds, "status"))
         self._seconds = histogram("whorl_request_seconds", "From a request to the end of its answer.", kinds)
-        self._engine_seconds = histogram(
-            "whorl_engine_seconds",
-            "Time that one request waited for Solr or a cluster, of those that asked.",
-            ("route",),
-        )
+        waited = "Time that one request waited for Solr or a cluster, of those that asked."
+        self._engine_seconds = histogram("whorl_engine_seconds", waited, ("route",))
         #: Counters. Each key is the attribute of a request's trace that is added to the counter.
         self._totals = {
             attribute: counter(f"whorl_{name}", meaning)
@@ -142,14 +142,14 @@ class Metrics:
             )
         }
         self._errors = counter("whorl_errors", "Requests that ended with an error, by its class.", ("error",))
-        working = gauge_of("whorl_requests_working", "Requests that are being worked on.")
-        waiting = gauge_of("whorl_requests_waiting", "Requests that wait for room.")
+        self._working = gauge("whorl_requests_working", "Requests that are being worked on.")
+        self._waiting = gauge("whorl_requests_waiting", "Requests that wait for room.")
 
-        def set_gauges() -> None:
-            working.set(gauge.working)
-            waiting.set(gauge.waiting)
-
-        gauge.changed = set_gauges
+    def count_load(self, *, working: int = 0, waiting: int = 0) -> None:
+        """Add to the numbers of running and waiting requests."""
+        self.working, self.waiting = self.working + working, self.waiting + waiting
+        self._working.set(self.working)
+        self._waiting.set(self.waiting)
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
         """Count a request under its route's pattern: a count of each path would be a time series for each document."""

@@ -258,7 +258,7 @@ def similar_routes(store: Store) -> APIRouter:
         read = ReadText.from_text(request.id, attribution.content, request.name)
         if request.format == "html":
             return _html_file(report(read, attribution), "sources.html")
-        return Json(sources_values(read, attribution, texts=request.texts))
+        return Json(sources_values(read, attribution, with_texts=request.texts == "passages"))
 
     @router.post("/compare", response_model=response_type(ComparedTexts))
     def compare(request: CompareRequest) -> Json:

@@ -85,18 +85,17 @@ def options_in(body: RequestBody, operation: type[_Operation]) -> _Operation:
 
 
 def _property(declared: OptionField) -> tuple[Any, Any]:
-    option = declared.option
     kind: Any = float if declared.is_percent else declared.type
-    if option.schema:
-        kind = Annotated[kind, Field(json_schema_extra={**option.schema})]
+    if declared.schema:
+        kind = Annotated[kind, Field(json_schema_extra={**declared.schema})]
     if bounds := declared.bounds.keywords:
         kind = Annotated[kind, Field(**bounds)]
     if declared.is_optional:
         kind |= None
     name = declared.name_in("http")
-    examples = [*option.examples] or None
+    examples = [*declared.examples] or None
     alias = None if name == declared.name else name
-    return kind, Field(declared.default, alias=alias, description=option.help, examples=examples)
+    return kind, Field(declared.default, alias=alias, description=declared.help, examples=examples)
 
 
 def exactly_one(**types: str) -> dict[str, Any]:
