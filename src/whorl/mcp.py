@@ -6,12 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import wraps
 from heapq import heapify, heappop, heappush
 from importlib.metadata import version
 from inspect import Parameter, signature
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import anyio
 import anyio.from_thread
@@ -69,8 +68,7 @@ _PROPERTIES = "properties"
 _ADDED, _ENTRY = 85, 11
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     """A list or text in an answer; `path` has the keys that lead to it, without indices: `sources.passages`."""
 
     parent: Any

@@ -36,7 +36,6 @@ from whorl.operations import (
     SearchOperation,
     SimilarOperation,
     operation_of,
-    require_choices,
 )
 from whorl.query import ast
 from whorl.query.ast import QueryLimits
@@ -162,7 +161,6 @@ class Store:
                 this store; or an option requires calibrated FINGERPRINTs, and they are not calibrated.
         """
         options = operation_of(ExplainOperation, options, keywords)
-        require_choices(options, "plan", "afts")
         if not isinstance(defaults, QueryDefaults | None):
             raise ParameterError(f"defaults must be QueryDefaults, got {shorten_repr(defaults)}")
         metric, is_calibrated = metric_named(options.metric, SIMILAR_METRICS), options.plan == "calibrated"

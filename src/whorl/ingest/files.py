@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.detect_encoding import decode
@@ -361,8 +361,7 @@ def _reader(process: int) -> ReaderPool:
 _LOCAL = re.compile("^(?:file|local)://")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundFile(NamedTuple):
     """An input file, with its path relative to the folder that the user named.
 
     If the user named a pattern, the path is relative to the fixed part of the pattern.

@@ -137,12 +137,12 @@ def operation_of(operation: type[_Operation], options: _Operation | None, keywor
     return made
 
 
-#: Options that accept more types in Python. The code that reads them checks the types.
-_WIDER_IN_PYTHON = ("filter", "sort")
+#: Options that accept other values in Python. The code that reads them checks the values.
+_WIDER_IN_PYTHON = ("filter", "sort", "metric")
 
 
 def _require_type(option: OptionField, value: Any) -> None:
-    """Raise ParameterError if a value is not of its option's type (whole number, truth value, text, list of texts)."""
+    """Raise ParameterError if a value is not of its option's type: a number, truth value, text, choice or list."""
     if (value is None and option.is_optional) or option.name in _WIDER_IN_PYTHON:
         return
     wanted = ""
@@ -154,15 +154,10 @@ def _require_type(option: OptionField, value: Any) -> None:
         wanted = f"text, such as {option.examples[0]!r}" if option.examples else "text"
     elif option.is_list:
         require_texts(option.name, value)
+    elif option.choices and value not in option.choices:
+        wanted = " or ".join(option.choices)
     if wanted:
         raise ParameterError(f"{option.name} must be {wanted}, got {value!r:.80}")
-
-
-def require_choices(operation: Any, *names: str) -> None:
-    for option in options_of(type(operation)):
-        value = getattr(operation, option.name)
-        if option.name in names and value not in option.choices:
-            raise ParameterError(f"{option.name} must be {' or '.join(option.choices)}, got {value!r:.80}")
 
 
 def require_json_type(annotation: Any, value: Any, *, takes_texts: bool) -> None:

@@ -78,40 +78,40 @@ def open_compressed(opened: IO[bytes], module: str, expansion: ExpansionLimit | 
     opened.seek(0)
     expansion = expansion or ExpansionLimit(opened.tell)
     try:
-        packed = import_module(module)
-        stream = _Zstandard(opened, expansion) if module == "zstandard" else _Stepwise(packed.open(opened), expansion)
-        with stream:
-            yield io.BufferedReader(stream, _BUFFER)
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        stream = _Zstandard(opened) if module == "zstandard" else import_module(module).open(opened)
+        with UnpackedStream(stream, expansion) as unpacked:
+            yield io.BufferedReader(unpacked, _BUFFER)
+    except (OSError, zlib.error, lzma.LZMAError) as error:
         raise UnreadRowsError(f"this cannot be unpacked completely: {error}") from error
 
 
-class _Stepwise(ReadableStream):
-    """Unpacked stream. It may return fewer bytes than requested, so that data before an error are not lost."""
+class UnpackedStream(ReadableStream):
+    """Unpacked stream, with a limit on its expansion. A truncated file is an OSError.
+
+    It may return fewer bytes than requested, so that data before an error are not lost.
+    """
 
     def __init__(self, stream: Any, expansion: ExpansionLimit) -> None:
         super().__init__()
         self._stream, self._expansion = stream, expansion
 
-    def read_part(self, size: int) -> bytes:
-        part: bytes = self._stream.read1(size)
+    def read_part(self, size: int) -> bytes | memoryview:
+        try:
+            part: bytes | memoryview = self._stream.read1(size)
+        except EOFError as error:
+            raise OSError(str(error)) from error
+        # Count the bytes only when the caller reads them, so that the time limit includes the caller's work.
         self._expansion.add(len(part))
         return part
 
     def tell(self) -> int:
         return self._expansion.size
 
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
 
-
-class _Zstandard(ReadableStream):
+class _Zstandard:
     """Zstandard stream that detects a truncated last frame, unlike the library's own stream."""
 
-    def __init__(self, packed: IO[bytes], expansion: ExpansionLimit) -> None:
-        super().__init__()
-        self._expansion = expansion
+    def __init__(self, packed: IO[bytes]) -> None:
         # `zstd --long` makes large windows, so allow them.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
@@ -119,7 +119,7 @@ class _Zstandard(ReadableStream):
         self._ahead = memoryview(b"")
         self._is_within = False
 
-    def read_part(self, size: int) -> memoryview:
+    def read1(self, size: int) -> memoryview:
         try:
             while not self._ahead and (part := self._rest or self._packed.read(_PACKED_AT_ONCE)):
                 self._ahead, self._is_within = memoryview(self._frame.decompress(part)), True
@@ -132,12 +132,7 @@ class _Zstandard(ReadableStream):
         if not self._ahead and self._is_within:
             raise EOFError("the file ends within a frame of Zstandard")
         taken, self._ahead = self._ahead[:size], self._ahead[size:]
-        # Count the bytes only when the caller reads them, so that the time limit includes the caller's work.
-        self._expansion.add(len(taken))
         return taken
-
-    def tell(self) -> int:
-        return self._expansion.size
 
 
 class CompressedFormat(RowFormat):

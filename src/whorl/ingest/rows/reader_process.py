@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Connection
 from operator import attrgetter
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.confined_process import connect_to_parent, limit_processor_time
@@ -37,19 +37,18 @@ def main() -> None:
             _answer(connection.recv(), _Parent(connection))
 
 
-class _Parent:
+class _Parent(NamedTuple):
     """The parent process, whose functions are called through the connection."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    connection: Connection
 
     def send(self, kind: str, value: object = None) -> None:
-        self._connection.send((kind, value))
+        self.connection.send((kind, value))
 
     def call(self, name: str, *arguments: object) -> Any:
         """Call a function of the parent: a method of the opened file, or an argument of the requested method."""
         self.send("call", (name, arguments))
-        value = self._connection.recv()
+        value = self.connection.recv()
         if isinstance(value, DocumentError):
             raise value
         return value

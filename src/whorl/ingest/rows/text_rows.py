@@ -597,13 +597,10 @@ class _PushedBack(ReadableStream):
 
     def __init__(self, first: bytes, following: IO[bytes]) -> None:
         super().__init__()
-        self._first, self._following = first, following
+        self._first, self._following = io.BytesIO(first), following
 
     def read_part(self, size: int) -> bytes:
-        if not self._first:
-            return self._following.read(size)
-        part, self._first = self._first[:size], self._first[size:]
-        return part
+        return self._first.read(size) or self._following.read(size)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_encoding import decode, is_mostly_utf_8
 from whorl.ingest.redact_addresses import public_address
-from whorl.ingest.rows.compression import ExpansionLimit
+from whorl.ingest.rows.compression import ExpansionLimit, UnpackedStream
 from whorl.ingest.rows.protocol import (
     MOST_BYTES,
     Added,
@@ -75,7 +75,11 @@ class WarcFormat(RowFormat):
 
     def _records(self, opened: IO[bytes]) -> Iterator[tuple[int, Any, bytes]]:
         """Yield each record with its number, from 1, and its raw content."""
-        stream = _Unpacked(opened) if self._is_packed else opened
+        stream = opened
+        if self._is_packed:
+            # warcio's own stream does not notice a truncated file.
+            unpacked = UnpackedStream(GzipFile(fileobj=opened), ExpansionLimit(opened.tell))
+            stream = io.BufferedReader(unpacked, _READ_AT_ONCE)
         with _convert_errors():
             archive = ArchiveIterator(stream, no_record_parse=True)
             archive.reader = _Reader(archive.fh, block_size=_READ_AT_ONCE)
@@ -115,25 +119,6 @@ class WarcFormat(RowFormat):
             "date": head("WARC-Date"), "content_type": kind,
         }  # fmt: skip
         return Row(number, "record", values, len(raw) + len(text))
-
-
-class _Unpacked(GzipFile):
-    """Stream of an archive's unpacked records; raises an error if the file is truncated.
-
-    warcio's own stream does not notice a truncated file.
-    """
-
-    def __init__(self, opened: IO[bytes]) -> None:
-        super().__init__(fileobj=opened)
-        self._expansion = ExpansionLimit(opened.tell)
-
-    def read(self, size: int | None = -1) -> bytes:
-        try:
-            part = super().read(size)
-        except EOFError as error:
-            raise OSError(str(error)) from error
-        self._expansion.add(len(part))
-        return part
 
 
 class _Reader(DecompressingBufferedReader):  # type: ignore[misc]

@@ -70,8 +70,7 @@ class FieldStatistics:
     missing: int
 
 
-@dataclass(frozen=True, slots=True)
-class FacetRequest(Generic[_Answer]):
+class FacetRequest(NamedTuple, Generic[_Answer]):
     """A facet for a client: the facets to request from the engine, and a function that combines their results."""
 
     facets: Sequence[Facet]

@@ -8,25 +8,23 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationInfo,
-    field_validator,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
 
 from whorl.model import Order
-from whorl.operations import MAX_ROWS, MAX_START, require_json_type
+from whorl.operations import MAX_ROWS, MAX_START
 from whorl.query.ast import Operator
 from whorl.query.plan.fields_and_values import ALWAYS_IN_ALFRESCO
 from whorl.query.plan.planner import QueryDefaults
 from whorl.search.highlighting import Marking
+from whorl.service.routes.request_models import TypedModel
 
 
-class AlfrescoModel(BaseModel):
+class AlfrescoModel(TypedModel):
     """Base model of a request: ignores null values, and refuses unknown keys."""
 
     model_config = ConfigDict(
@@ -35,21 +33,14 @@ class AlfrescoModel(BaseModel):
         frozen=True,
         json_schema_extra=lambda schema, cls: _complete(schema, cls),
     )
-    #: Example request for a store that holds the contracts of examples/.
-    example: ClassVar[dict[str, Any] | None] = None
+    # Alfresco accepts a number written as text.
+    is_text = True
 
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, values: Any) -> Any:
         is_object = isinstance(values, dict)
         return {name: value for name, value in values.items() if value is not None} if is_object else values
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # Alfresco accepts a number written as text.
-        require_json_type(cls.model_fields[str(info.field_name)].annotation, value, takes_texts=True)
-        return value
 
 
 def _complete(schema: dict[str, Any], cls: type[AlfrescoModel]) -> None:

@@ -21,16 +21,27 @@ Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
 Example: TypeAlias = dict[str, Any] | None
 
 
-class RequestBody(BaseModel):
-    """Base model that refuses unknown keys and values of the wrong JSON type."""
+class TypedModel(BaseModel):
+    """Base model that refuses values of the wrong JSON type."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
-    #: Whether the values come from a query string, so that each value is a text.
+    #: Whether a number or a truth value may be a text, as in a query string.
     is_text: ClassVar[bool] = False
-    #: JSON Schema of a condition that several properties must meet together.
-    rule: ClassVar[dict[str, Any]] = {}
     #: Example request for a store with the contracts of examples/; None if the properties have examples.
     example: ClassVar[Example] = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
+        require_json_type(cls.model_fields[str(info.field_name)].annotation, value, takes_texts=cls.is_text)
+        return value
+
+
+class RequestBody(TypedModel):
+    """Base model of the routes below /api/v1, which also refuses unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
+    #: JSON Schema of a condition that several properties must meet together.
+    rule: ClassVar[dict[str, Any]] = {}
     #: Descriptions of valid objects, for the error message if the value is not an object; "" to show `example` instead.
     forms: ClassVar[str] = ""
 
@@ -41,12 +52,6 @@ class RequestBody(BaseModel):
             form = cls.forms or json.dumps(cls.example, ensure_ascii=False)
             instance = f", such as {form}" if cls.forms or cls.example else ""
             raise ValueError(f"this must be an object{instance}, got {shorten_repr(value)}")
-        return value
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
-        require_json_type(cls.model_fields[str(info.field_name)].annotation, value, takes_texts=cls.is_text)
         return value
 
     @field_validator("common_above", check_fields=False)
