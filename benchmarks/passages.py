@@ -169,7 +169,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
             whole = np.array([[0, len(of_text.words)]])
             sketched = find_candidates(plain.engine, text, of_text, whole, RECALL, min_words=8, left_out=None)
             took["by sketches"].append((time.process_time() - begin) * 1000)
-            by_sketch += covered((document.id for document in sketched.found), own)
+            by_sketch += covered(sketched.ids, own)
             for passage in own:
                 begin = time.process_time()
                 hits = plain.similar(source=passage.text, metric="a_in_b", threshold=50, rows=1000).found

@@ -93,7 +93,7 @@ def test_promised_passages_are_found(tmp_path: Path) -> None:
             own[20:20] = text[at : at + length]
             holders.append(Document(f"passage {number}", " ".join(own)))
         store.index(holders)
-        candidate_ids = {document.id for document in candidates_of(store, " ".join(text)).found}
+        candidate_ids = set(candidates_of(store, " ".join(text)).ids)
     assert "long" not in candidate_ids
     assert len(candidate_ids) >= 200 * 0.95 - 4 * (200 * 0.95 * 0.05) ** 0.5
 
@@ -107,9 +107,9 @@ def test_the_best_of_each_part_come_first(tmp_path: Path) -> None:
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index(Document(f"copy {number:02}", " ".join([*text[:500], f"own{number}"])) for number in range(20))
         store.index([Document("rest", " ".join([*words(chance, 90), *text[900:940]]))])
-        found_ones = candidates_of(store, " ".join(text)).found
+        found_ones = candidates_of(store, " ".join(text)).ids
     assert len(found_ones) == 21
-    assert "rest" in [document.id for document in found_ones[:6]]
+    assert "rest" in found_ones[:6]
 
 
 def test_excluded_documents(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_excluded_documents(tmp_path: Path) -> None:
             store.engine, text, words_of(text), np.array([[0, 60]]), RECALL, min_words=8, left_out=a_document
         )
         attribution = find_sources(store.engine, text, own_id="b", excluded=BoundPlan(a_document))
-    assert {hit.id for hit in candidates.found} == {"b", "c"}
+    assert set(candidates.ids) == {"b", "c"}
     assert [source.id for source in attribution.sources] == ["c"]
     assert (attribution.candidates, attribution.also_count) == (1, 0)
 
@@ -139,7 +139,7 @@ def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abcde"])
         result = candidates_of(store, text)
-    assert len(result.found) == 3
+    assert len(result.ids) == 3
     assert result.warnings[0].startswith("1 of 1 parts of the text have more candidates than are compared")
 
 
@@ -149,9 +149,9 @@ def test_a_short_text(tmp_path: Path) -> None:
     """
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         result = candidates_of(store, "one two three four")
-        assert (result.found, result.promise.words) == ((), None)
+        assert (result.ids, result.promise.words) == ((), None)
         assert result.warnings == ("the text has no fingerprint: it has fewer than 5 words",)
-        assert candidates_of(store, "one two three four five").found == ()
+        assert candidates_of(store, "one two three four five").ids == ()
 
 
 def test_without_sketches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_without_sketches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document("copy", text)])
         result = candidates_of(store, text)
-    assert [document.id for document in result.found] == ["copy"]
+    assert result.ids == ("copy",)
     assert any("no sketches" in warning for warning in result.warnings)
 
 

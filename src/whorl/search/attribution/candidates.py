@@ -33,7 +33,6 @@ from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import BROKEN_WORDS, PassageScheme, all_numbers
-from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageHashes
 from whorl.request_context import report_progress, require_time, trace
 from whorl.search.attribution.candidate_reader import Candidate
@@ -64,7 +63,7 @@ class Candidates:
     The best hit of each part of the text comes first, then the second best hit of each part, and so on.
     """
 
-    found: tuple[Hit, ...]
+    ids: tuple[str, ...]
     promise: Promise
     warnings: tuple[str, ...]
 
@@ -125,8 +124,8 @@ def find_candidates(
     shared = least_shared(window, min_words, size)
     criteria = SimilarCriteria(Metric.A_IN_B, Fraction(shared, window), recall)
     others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
-    #: Hits by id, each with its best rank in any window.
-    ranked: dict[str, tuple[int, Hit]] = {}
+    #: Best rank of each hit in any window, by id.
+    ranks: dict[str, int] = {}
     warnings = list[str]()
     crowded, longest = 0, float(shared)
     for done, (start, end) in enumerate(places):
@@ -147,8 +146,7 @@ def find_candidates(
         warnings += [*search.warnings, *batch.candidates.warnings]
         best_first = sorted((similar.hit for similar in batch.hits), key=lambda hit: (-hit.score, hit.id))
         for rank, hit in enumerate(best_first):
-            if hit.id not in ranked or rank < ranked[hit.id][0]:
-                ranked[hit.id] = rank, hit
+            ranks[hit.id] = min(rank, ranks.get(hit.id, rank))
     if crowded:
         warnings.append(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
@@ -158,8 +156,8 @@ def find_candidates(
     # neighbouring windows have in common. If a candidate must share more, promise no length.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
-    found = tuple(hit for _, hit in sorted(ranked.values(), key=lambda pair: pair[0]))
-    return Candidates(found, Promise(recall, promised_words), tuple(dict.fromkeys(warnings)))
+    ids = tuple(sorted(ranks, key=ranks.__getitem__))
+    return Candidates(ids, Promise(recall, promised_words), tuple(dict.fromkeys(warnings)))
 
 
 def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> float:

@@ -186,7 +186,7 @@ def _cover_text(
     hits = Candidates((), Promise(recall, None), ())
     if matching is None or matching:
         hits = find_candidates(engine, text, of_text, unknown, recall, min_words=min_words, left_out=left_out)
-    if found := [hit.id for hit in hits.found if hit.id != own_id and (matching is None or hit.id in matching)]:
+    if found := [own for own in hits.ids if own != own_id and (matching is None or own in matching)]:
         chooser.add(found, unknown)
         if certain_words is None:
             # Without passage hashes, the shared words are unknown, so read all candidates.

@@ -473,7 +473,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _Htm
     }
     ends = {link.end: start for start, link in links.items()}
     found = []
-    footers = sorted(parser.footers)
+    footers = sorted((start, end) for start, end, _ in parser.footers)
     for start, end, cite in timely(parser.quotes):
         last = bisect_right(footers, (end, end)) - 1
         footer = footers[last] if last >= 0 and footers[last][0] >= start else (end, end)
@@ -530,11 +530,11 @@ class _QuoteParser(HTMLParser):
         super().__init__()
         self.parts: list[str] = []
         self.quotes: list[tuple[int, int, str]] = []
-        self.footers: list[tuple[int, int]] = []
+        #: Links and footers of block quotes: start and end of the label or text, and the target of a link.
         self.links: list[tuple[int, int, str]] = []
+        self.footers: list[tuple[int, int, str]] = []
         self.ids: dict[str, int] = {}
-        self._link: tuple[int, str] | None = None
-        self._footer: int | None = None
+        self._started: dict[str, tuple[int, str]] = {}
         self._open: list[tuple[str, int, str]] = []
         self._open_count: Counter[str] = Counter()
         self._length = self._hidden = 0
@@ -555,22 +555,17 @@ class _QuoteParser(HTMLParser):
         values = dict(attrs)
         if identifier := values.get("id"):
             self.ids.setdefault(identifier, self._length)
-        if tag == "a":
-            self._link = (self._length, values.get("href") or "")
-        if tag == "footer" and self._open_count["blockquote"]:
-            self._footer = self._length
+        if tag == "a" or (tag == "footer" and self._open_count["blockquote"]):
+            self._started[tag] = (self._length, values.get("href") or "")
         if tag in ("q", "blockquote"):
             self._open.append((tag, self._length, values.get("cite") or ""))
             self._open_count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden -= tag in _UNSEEN and self._hidden > 0
-        if tag == "a" and self._link is not None:
-            self.links.append((self._link[0], self._length, self._link[1]))
-            self._link = None
-        if tag == "footer" and self._footer is not None:
-            self.footers.append((self._footer, self._length))
-            self._footer = None
+        if tag in self._started:
+            start, target = self._started.pop(tag)
+            (self.links if tag == "a" else self.footers).append((start, self._length, target))
         if self._open_count[tag]:
             while self._open:
                 opened, start, cite = self._open.pop()
