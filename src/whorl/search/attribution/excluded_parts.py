@@ -14,6 +14,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays_and_batches import mask_ranges
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import TextWords
 from whorl.request_context import timely
@@ -76,11 +77,8 @@ def exclusion_named(name: Exclusion | str) -> Exclusion:
 
 def mask_excluded_words(text: str, of_text: TextWords, exclusions: Collection[Exclusion]) -> npt.NDArray[np.bool_]:
     """Return a mask of the words in excluded parts; bool array of shape (words,)."""
-    is_excluded = np.zeros(len(of_text.words), np.bool_)
-    for start, end in find_excluded_ranges(text, exclusions):
-        first, last = np.searchsorted(of_text.spans[:, 0], [start, end])
-        is_excluded[first:last] = True
-    return is_excluded
+    ranges = np.array([*find_excluded_ranges(text, exclusions)], np.int64).reshape(-1, 2)
+    return mask_ranges(np.searchsorted(of_text.spans[:, 0], ranges), len(of_text.words))
 
 
 def find_excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tuple[int, int]]:

@@ -544,9 +544,8 @@ def _hashes_only_warning(scheme: PassageScheme) -> str:
 
 
 def _make_hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPassage, ...]:
-    starts, ends = of_text.spans[cover[:, 0], 0].tolist(), of_text.spans[cover[:, 1] - 1, 1].tolist()
-    words = (cover[:, 1] - cover[:, 0]).tolist()
-    passages = [HashedPassage((start, end), count) for start, end, count in zip(starts, ends, words, strict=True)]
+    places = of_text.spans.tolist()
+    passages = [HashedPassage((places[at][0], places[end - 1][1]), end - at) for at, end in cover.tolist()]
     return tuple(sorted(passages, key=lambda passage: -passage.words))
 
 

@@ -332,8 +332,7 @@ class _Verifier:
         #: Ranges of characters of the words in brackets that may be insertions.
         self.insertions = [found.span() for found in _GAP.finditer(quote) if not _ELLIPSIS.fullmatch(found[0])]
         pieces = _split_at(_GAP if with_insertions else _ELLIPSIS, quote)
-        is_one = len(pieces) == 1
-        parts = [(start, self._whole if is_one else CanonicalText(quote[start:end])) for start, end in pieces]
+        parts = [(start, CanonicalText(quote[start:end])) for start, end in pieces]
         self._with_insertions = with_insertions
         self._offsets = [start for start, part in parts if part.words]
         self._parts = [part for _, part in parts if part.words]
