@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -79,31 +79,27 @@ class Request:
 _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
-@contextmanager
-def new_request(request_id: str = "", cancelled: threading.Event | None = None) -> Iterator[Request]:
+def new_request(request_id: str = "", cancelled: threading.Event | None = None) -> AbstractContextManager[Request]:
     """Begin a request; its `with` block ignores the deadline and the cancellation of an outer request.
 
     A server reads the next request of a connection in the context of the previous request. So each request must begin a
     new context.
     """
-    yield from _use(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
+    return _use(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
 
-@contextmanager
-def deadline(seconds: float) -> Iterator[Request]:
+def deadline(seconds: float) -> AbstractContextManager[Request]:
     """Set a deadline, in seconds from now, for the `with` block; an earlier deadline stays."""
     request, end = _current.get() or Request(), time.monotonic() + seconds
-    yield from _use(replace(request, end=end if request.end is None else min(end, request.end)))
+    return _use(replace(request, end=end if request.end is None else min(end, request.end)))
 
 
-@contextmanager
-def uninterrupted() -> Iterator[Request]:
+def uninterrupted() -> AbstractContextManager[Request]:
     """Run the `with` block without deadline and cancellation, for example to complete a write."""
-    yield from _use(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
+    return _use(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
 
 
-@contextmanager
-def reporting(reporter: Reporter) -> Iterator[Request]:
+def reporting(reporter: Reporter) -> AbstractContextManager[Request]:
     """Call a function with the progress of the `with` block: its step, the number done, and the total if known.
 
     The function runs in the thread that does the work, about once per batch. If it raises an exception, the work ends.
@@ -113,7 +109,7 @@ def reporting(reporter: Reporter) -> Iterator[Request]:
     ...     report_progress("reading", 512)
     reading 512 None
     """
-    yield from _use(replace(_current.get() or Request(), reporter=reporter))
+    return _use(replace(_current.get() or Request(), reporter=reporter))
 
 
 def report_progress(step: str, done: int, total: int | None = None) -> None:
@@ -123,6 +119,7 @@ def report_progress(step: str, done: int, total: int | None = None) -> None:
         request.reporter(step, done, total)
 
 
+@contextmanager
 def _use(request: Request) -> Iterator[Request]:
     token = _current.set(request)
     try:

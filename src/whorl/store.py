@@ -306,14 +306,10 @@ class Store:
         from whorl.search.attribution.find_sources import find_sources
 
         options = operation_of(SourcesOperation, options, keywords)
-        excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
+        excluded = None if options.exclude is None else self._excluded(options.exclude)
         self._require_named(reference, source)
         text, own_id = self._text_and_id(reference, source)
         gaps = gap_warnings(self.engine, "sketches")
-        if excluded is not None and options.exclude is not None:
-            excluded = replace(
-                excluded, warnings=(*excluded.warnings, *self._exclusion_notes(options.exclude, excluded))
-            )
         attribution = find_sources(self.engine, text, options, own_id=own_id, excluded=excluded)
         if not gaps:
             return attribution
@@ -321,12 +317,18 @@ class Store:
         warnings = (*attribution.warnings, *gaps)
         return replace(attribution, promise=promise, is_complete=False, warnings=warnings)
 
-    def _exclusion_notes(self, query: str, excluded: BoundPlan) -> Iterator[str]:
-        """Yield a warning if `query` matches no document: it may contain a misspelt name, or be an id, not a query."""
-        if self.engine.search(excluded, start=0, rows=0).total == 0:
-            ids = self.references.ids([query])
-            remedy = f"; to exclude the document of this id, write id:{quote(ids[query])}" if ids else ""
-            yield f"no document matches the query to exclude, {shorten_repr(query)}{remedy}"
+    def _excluded(self, query: str) -> BoundPlan:
+        """Return the plan of the documents to exclude.
+
+        It has a warning if the query matches none: it may contain a misspelt name, or be an id, not a query.
+        """
+        plan = self._bound(query)
+        if self.engine.search(plan, start=0, rows=0).total:
+            return plan
+        ids = self.references.ids([query])
+        remedy = f"; to exclude the document of this id, write id:{quote(ids[query])}" if ids else ""
+        warning = f"no document matches the query to exclude, {shorten_repr(query)}{remedy}"
+        return replace(plan, warnings=(*plan.warnings, warning))
 
     def verify(
         self,

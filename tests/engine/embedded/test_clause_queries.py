@@ -342,7 +342,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexReader]:
         engine.refresh()
         engine.index([Document("c", "one", properties={"k": "v"})])
         engine.refresh()
-        yield IndexReader(engine._index, engine._records, str.split)
+        yield IndexReader(engine._index, engine._records, engine.scheme.profile)
 
 
 def test_names(reader: IndexReader) -> None:

@@ -47,6 +47,8 @@ from whorl.request_context import require_time
 FORMAT = "10"
 #: Format that `previous_store` reads for upgrades: the tables are the same, but apostrophes in texts were not folded.
 PREVIOUS_FORMAT = "9"
+#: Scheme of the sketches in every store.
+SKETCH_SCHEME = SketchScheme()
 #: Properties that identify a document, in addition to its id.
 REFERENCE_PROPERTIES = ("DBID", "LID")
 
@@ -159,14 +161,13 @@ class RecordDatabase:
         self,
         path: Path,
         scheme: Scheme,
-        sketch_scheme: SketchScheme,
         *,
         wait_seconds: float,
         is_read_only: bool = False,
         stored_format: str = FORMAT,
     ) -> None:
         self._path, self._reading = path, threading.Lock()
-        self._scheme, self._sketch_scheme, self._format = scheme, sketch_scheme, stored_format
+        self._scheme, self._format = scheme, stored_format
         self._state_at_open = file_state(path) if is_read_only else None
         # Resolve the path now, because the program may change its working directory.
         self._absolute_path = path.absolute()
@@ -200,7 +201,7 @@ class RecordDatabase:
             with self._transaction():
                 for statement in _TABLES.split(";"):
                     self._writer.execute(statement)
-                schemes = {"scheme": scheme.name, "sketches": self._sketch_scheme.name}
+                schemes = {"scheme": scheme.name, "sketches": SKETCH_SCHEME.name}
                 meta = {"format": FORMAT, **schemes, "store": uuid.uuid4().hex}
                 # If another process has just created the store, keep its entries.
                 self._writer.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", meta.items())
@@ -220,7 +221,7 @@ class RecordDatabase:
             raise StoreError(
                 f"{self._path} is a store of format {stored_format}, and this version reads format {FORMAT}; {way}"
             )
-        for key, name in (("scheme", scheme.name), ("sketches", self._sketch_scheme.name)):
+        for key, name in (("scheme", scheme.name), ("sketches", SKETCH_SCHEME.name)):
             if meta.get(key) != name and self._format == FORMAT:
                 raise SchemeMismatchError(
                     f"the store {self._path.parent} is made under the scheme {meta.get(key)}, and asked for is "
@@ -453,26 +454,26 @@ class RecordDatabase:
         return changed if number + len(rows) == self.last_change() else None
 
     def documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[NumberedDocument]:
-        for value in values:
-            yield from self._read_documents(f"{key} = ?", value)
+        return filter(None, (self._read_document(f"{key} = ?", value) for value in values))
 
     def all_documents(self) -> Iterator[NumberedDocument]:
         number = -1
-        while rows := list(self._read_documents("number > ? ORDER BY number LIMIT 1", number)):
-            number = rows[0].number
-            yield rows[0]
+        while document := self._read_document("number > ? ORDER BY number LIMIT 1", number):
+            number = document.number
+            yield document
 
-    def _read_documents(self, which: str, value: str | int) -> Iterator[NumberedDocument]:
+    def _read_document(self, which: str, value: str | int) -> NumberedDocument | None:
         # Read one document at a time, so that other threads can search between two documents.
+        columns = "number, id, head, content, sketch IS NOT NULL"
         for number, document_id, head, content, has_sketch in self._read(
-            f"SELECT number, id, head, content, sketch IS NOT NULL FROM document WHERE {which}", (value,)
+            f"SELECT {columns} FROM document WHERE {which}", (value,)
         ):
             known = self._decode_head(number, document_id, head)
             if has_sketch or known.short_text is not None:
-                yield NumberedDocument(number, known.document(self._read_text(known, content)))
-            else:
-                passages = _unpack_passages(self._unseal(_label("content", number, document_id), content))
-                yield NumberedDocument(number, known.document(), passages)
+                return NumberedDocument(number, known.document(self._read_text(known, content)))
+            passages = _unpack_passages(self._unseal(_label("content", number, document_id), content))
+            return NumberedDocument(number, known.document(), passages)
+        return None
 
     def _decode_head(self, number: int, document_id: str, head: object) -> Head:
         raw = self._decompress(_label("head", number, document_id), head)
@@ -487,9 +488,9 @@ class RecordDatabase:
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
         encoded = [raw for raw in distinct if isinstance(raw, bytes)]
-        made: dict[str | bytes, Sketch] = dict(zip(encoded, decode_all(encoded, self._sketch_scheme), strict=True))
+        made: dict[str | bytes, Sketch] = dict(zip(encoded, decode_all(encoded, SKETCH_SCHEME), strict=True))
         if texts:
-            made.update(zip(texts, text_sketches(texts, self._scheme, self._sketch_scheme), strict=True))
+            made.update(zip(texts, text_sketches(texts, self._scheme, SKETCH_SCHEME), strict=True))
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
@@ -656,9 +657,7 @@ def previous_store(folder: Path) -> Iterator[RecordDatabase | None]:
     if stored_format != PREVIOUS_FORMAT:
         yield None
         return
-    records = RecordDatabase(
-        path, Scheme(), SketchScheme(), wait_seconds=0.0, is_read_only=True, stored_format=PREVIOUS_FORMAT
-    )
+    records = RecordDatabase(path, Scheme(), wait_seconds=0.0, is_read_only=True, stored_format=PREVIOUS_FORMAT)
     with closing(records):
         yield records
 

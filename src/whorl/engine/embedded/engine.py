@@ -23,7 +23,7 @@ from typing import Literal, Self, TypeAlias, TypeVar
 import numpy as np
 
 from whorl.arrays_and_batches import chunks
-from whorl.engine.embedded.database import RecordDatabase, StoreOptions
+from whorl.engine.embedded.database import SKETCH_SCHEME, RecordDatabase, StoreOptions
 from whorl.engine.embedded.labels import EmbeddedLabels
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
@@ -131,7 +131,6 @@ class EmbeddedEngine(Engine):
     ) -> None:
         self._property_limits = property_limits
         self.path, self._scheme, self._wait_seconds = Path(path), scheme, wait_seconds
-        self._sketch_scheme = SketchScheme()
         self._process, self._is_open = os.getpid(), True
         self._writing, self._adopting = threading.RLock(), threading.Lock()
         self._writers = WriterRegister()
@@ -158,11 +157,7 @@ class EmbeddedEngine(Engine):
                 # write lock.
                 self._acquire_lock()
             self._records = RecordDatabase(
-                self.path / RECORDS,
-                scheme,
-                self._sketch_scheme,
-                wait_seconds=wait_seconds,
-                is_read_only=self._is_read_only,
+                self.path / RECORDS, scheme, wait_seconds=wait_seconds, is_read_only=self._is_read_only
             )
             opened.callback(self._records.close)
             if not has_store:
@@ -177,7 +172,7 @@ class EmbeddedEngine(Engine):
                 options = self._with_requested(stored, passages, reduction)
                 self._save_options(options)
             self._index_folder = folder
-            self._use_options(DocumentPreparation(scheme, self._sketch_scheme, *options))
+            self._use_options(DocumentPreparation(scheme, *options))
             opened.callback(lambda: self._index.close())
             try:
                 self._apply_leftovers()
@@ -236,14 +231,14 @@ class EmbeddedEngine(Engine):
             self._release_after_merge,
             self._read_minhash if preparation.minhash == "short" else None,
         )
-        self._runner = PlanRunner(self._records, self._index, self._scheme.profile, preparation.words)
+        self._runner = PlanRunner(self._records, self._index, self._scheme.profile)
         # Last journal number for which the index was complete, and the time of the last failed write of the index.
         self._complete_at, self._failed_at = -1, None
 
     def _adopt_options(self) -> None:
         """If another process has changed the store's options since this engine read them, use the new options."""
         with self._adopting:
-            preparation = DocumentPreparation(self._scheme, self._sketch_scheme, *self._records.options())
+            preparation = DocumentPreparation(self._scheme, *self._records.options())
             if preparation != self._preparation:
                 self._use_options(preparation)
 
@@ -498,7 +493,7 @@ class EmbeddedEngine(Engine):
         if cause is not None and cause.is_full:
             raise self._index_failed(cause) from cause
         if cause is not None:
-            self._repaired = str(cause)
+            self._repaired = f"was damaged ({cause})"
         self._merged.wait()
         number = self._records.last_change()
         self._index.build(self._preparation.changes(self._records.all_documents()), number, self._records.count())
@@ -558,7 +553,7 @@ class EmbeddedEngine(Engine):
         except OtherIndexError:
             pass
         except IndexBrokenError as error:
-            self._repaired = str(error)
+            self._repaired = f"was damaged ({error})"
 
     # Reading.
 
@@ -581,7 +576,7 @@ class EmbeddedEngine(Engine):
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        return self._sketch_scheme if self.keeps_texts else None
+        return SKETCH_SCHEME if self.keeps_texts else None
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         return {head.id: head.digest for head in self._usable_records.heads("id", ids)}
@@ -790,13 +785,10 @@ class EmbeddedEngine(Engine):
             ) from error
         if self._repaired:
             is_missing = self._repaired == _MISSING
-            cause = _MISSING if is_missing else f"was damaged ({self._repaired})"
-            suspicion = (
-                "unless you restored a backup, see who removed it" if is_missing else "see whether the disk fails"
-            )
+            advice = "unless you restored a backup, see who removed it" if is_missing else "see whether the disk fails"
             raise StoreError(
-                f"repaired when opened: the index {self.path / INDEX} {cause} and has been made again from what is "
-                f"stored; all files are now as they were written, but {suspicion}"
+                f"repaired when opened: the index {self.path / INDEX} {self._repaired} and has been made again from "
+                f"what is stored; all files are now as they were written, but {advice}"
             )
         return True
 

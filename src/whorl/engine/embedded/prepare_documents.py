@@ -10,7 +10,7 @@ import numpy as np
 import tantivy
 
 from whorl.arrays_and_batches import ascending_distinct, chunks, sort_distinct
-from whorl.engine.embedded.database import NumberedDocument, Record
+from whorl.engine.embedded.database import SKETCH_SCHEME, NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.embedded.segments import MINHASH_BITS
 from whorl.engine.index_terms import OWN_FIELDS, join_terms, presence_term, property_words, value_term
@@ -25,8 +25,8 @@ from whorl.fingerprint.fingerprint_texts import (
     index_outputs,
     least_stored_size,
 )
-from whorl.fingerprint.shingling import Scheme, read_joined_words
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind, Value
@@ -51,7 +51,6 @@ class DocumentPreparation:
     """
 
     scheme: Scheme
-    sketch_scheme: SketchScheme
     passage_scheme: PassageScheme | None
     minhash: MinHashPart = "whole"
     keeps_texts: bool = True
@@ -59,10 +58,10 @@ class DocumentPreparation:
     @property
     def token_bits(self) -> list[int]:
         """Number of bits of each kind of token, in the order of `DocumentTokens.by_kind`."""
-        bits = {"whole": MINHASH_BITS, "short": self.sketch_scheme.bits, "none": _BITS_WITHOUT_MINHASH}
+        bits = {"whole": MINHASH_BITS, "short": SKETCH_SCHEME.bits, "none": _BITS_WITHOUT_MINHASH}
         return [
             bits[self.minhash],
-            self.sketch_scheme.bits,
+            SKETCH_SCHEME.bits,
             *([self.passage_scheme.bits] if self.passage_scheme else []),
         ]
 
@@ -77,7 +76,7 @@ class DocumentPreparation:
         contents = passages = self._passages(documents, hashes)
         if self.keeps_texts:
             least = least_stored_size(self.scheme)
-            contents = [hashed.sketch(self.sketch_scheme) if hashed.hashes.size >= least else None for hashed in hashes]
+            contents = [hashed.sketch(SKETCH_SCHEME) if hashed.hashes.size >= least else None for hashed in hashes]
         return list(zip(map(Record, documents, contents), self._entries(documents, hashes, passages), strict=True))
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
@@ -98,9 +97,6 @@ class DocumentPreparation:
         for hashed in hash_texts(texts, self.scheme, Outputs.MINIMA, workers=1):
             yield sort_distinct([hashed.minima[:, 0]])
 
-    def words(self, text: str) -> list[str]:
-        return read_joined_words(text, self.scheme.profile).words()
-
     def _hash(self, documents: Sequence[Document]) -> Iterator[TextHashes]:
         outputs = index_outputs(self.scheme) if self.keeps_texts else Outputs.WORDS
         return hash_texts((document.text for document in documents), self.scheme, outputs, workers=1)
@@ -117,24 +113,20 @@ class DocumentPreparation:
         self, documents: Sequence[Document], hashes: Sequence[TextHashes], passages: Sequence[Numbers]
     ) -> Iterator[IndexEntry]:
         texts = [document.text for document in documents]
-        minima, lookups = index_numbers(texts, hashes, self.scheme, self.sketch_scheme)
+        minima, lookups = index_numbers(texts, hashes, self.scheme, SKETCH_SCHEME)
         if self.minhash == "short":
-            dropped_bits = np.uint64(MINHASH_BITS - self.sketch_scheme.bits)
+            dropped_bits = np.uint64(MINHASH_BITS - SKETCH_SCHEME.bits)
             minima = [ascending_distinct(own >> dropped_bits) for own in minima]
         elif self.minhash == "none":
             minima = [_NO_TOKENS] * len(minima)
         kinds = [minima, lookups, *([passages] if self.passage_scheme else [])]
         tokens_of_documents = map(DocumentTokens, (hashed.hashes.size for hashed in hashes), zip(*kinds, strict=True))
-        columns = (documents, tokens_of_documents, self._values(documents), hashes)
-        for document, tokens, values, hashed in zip(*columns, strict=True):
-            has_content = self.keeps_texts and document.text
-            content = [("content", join_terms("content", hashed.words))] if has_content else []
-            yield IndexEntry(tokens, [*content, *values], document.whole_values())
-
-    def _values(self, documents: Sequence[Document]) -> Iterator[list[tuple[str, str]]]:
-        """Yield the values of each document: its name and its property values (see `IndexEntry.values`)."""
-        for named_words in property_words(documents, self.scheme):
-            yield [(name, join_terms(name, words)) for name, words in named_words]
+        columns = (documents, tokens_of_documents, property_words(documents, self.scheme), hashes)
+        for document, tokens, named_words, hashed in zip(*columns, strict=True):
+            values = [(name, join_terms(name, words)) for name, words in named_words]
+            if self.keeps_texts and document.text:
+                values.insert(0, ("content", join_terms("content", hashed.words)))
+            yield IndexEntry(tokens, values, document.whole_values())
 
 
 #: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.

@@ -71,10 +71,8 @@ _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[s
 class PlanRunner:
     """Runs bound query plans (resolved for this store); raises IndexBrokenError for a broken index."""
 
-    def __init__(
-        self, records: RecordDatabase, index: StoreIndex, profile: str, words: Callable[[str], list[str]]
-    ) -> None:
-        self._records, self._index, self._profile, self._words = records, index, profile, words
+    def __init__(self, records: RecordDatabase, index: StoreIndex, profile: str) -> None:
+        self._records, self._index, self._profile = records, index, profile
 
     def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
         if order:
@@ -140,10 +138,15 @@ class PlanRunner:
         self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row], matches: ScoredDocuments | None = None
     ) -> tuple[int, list[tuple[_Row, float]]]:
         """Return the number of matching documents, and one page of documents with their scores."""
-        if has_only_tokens(plan.root):
-            matches = match_tokens(plan.root, self._index.tokens()) if matches is None else matches
-            return self._count_page(matches, start, rows, read)
-        return self._read_hits(*self._match_page(plan, start, rows), read)
+        if not has_only_tokens(plan.root):
+            return self._read_hits(*self._match_page(plan, start, rows), read)
+        matches = match_tokens(plan.root, self._index.tokens()) if matches is None else matches
+        page = best_page(matches, start, rows, self._records.ids)
+        rows_read = {row.number: row for row in read("number", [number for number, _ in page])}
+        missing = [number for number, _ in page if number not in rows_read]
+        self.require_deleted(missing)
+        present = [(rows_read[number], score) for number, score in page if number in rows_read]
+        return matches.numbers.size - len(missing), present
 
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
@@ -199,17 +202,6 @@ class PlanRunner:
         self.require_deleted([number for number in matches.numbers.tolist() if number not in id_of])
         pairs = zip(matches.numbers.tolist(), matches.scores.tolist(), strict=True)
         return len(id_of), [(id_of[number], score) for number, score in pairs if number in id_of]
-
-    def _count_page(
-        self, matches: ScoredDocuments, start: int, rows: int, read: _Read[_Row]
-    ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of matching documents, and one page of them with their scores."""
-        page = best_page(matches, start, rows, self._records.ids)
-        rows_read = {row.number: row for row in read("number", [number for number, _ in page])}
-        missing = [number for number, _ in page if number not in rows_read]
-        self.require_deleted(missing)
-        present = [(rows_read[number], score) for number, score in page if number in rows_read]
-        return matches.numbers.size - len(missing), present
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         """Count the facets of a plan's hits from the stored values."""
@@ -271,7 +263,7 @@ class PlanRunner:
         return self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.score is None)
 
     def _translate(self, plan: BoundPlan) -> TantivyQuery:
-        reader = IndexReader(self._index, self._records, self._words)
+        reader = IndexReader(self._index, self._records, self._profile)
         translation = translate(plan, self._profile, reader)
         reader.run_trials()
         return translation

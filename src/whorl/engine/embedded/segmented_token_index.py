@@ -159,11 +159,10 @@ class TokenIndex:
         # An earlier version of whorl wrote other keys.
         if manifest.get("store") != self._store_id:
             raise OtherIndexError
-        return self._make_snapshot(manifest["applied"], [self._open_segment(name) for name in manifest["segments"]])
-
-    def _open_segment(self, name: str) -> Segment:
         known = {segment.name: segment for segment in self._cached[1].segments} if self._cached else {}
-        return known[name] if name in known else Segment(self._folder / name)
+        names = manifest["segments"]
+        segments = [known[name] if name in known else Segment(self._folder / name) for name in names]
+        return self._make_snapshot(manifest["applied"], segments)
 
     def _make_snapshot(self, applied: int, segments: Sequence[Segment]) -> TokenSnapshot:
         """Return a snapshot of segments; reuse the masks of the cached snapshot."""

@@ -35,7 +35,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -317,17 +317,13 @@ class Segment:
         """Verify the checksums of all blocks; raise IndexBrokenError for damage. `__init__` has verified the tables."""
         self._blocks.require_all_sound()
 
-    def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
+    def look_up(self, kind: int, tokens: Tokens, *, with_copies: bool = True) -> Iterator[tuple[Numbers, Numbers]]:
         """Look up the documents that have the given tokens of one kind; yield pairs like `PostingsReader.look_up`.
 
-        The tokens must be distinct.
+        The tokens must be distinct. Without copies, omit documents with the same tokens as an earlier document.
         """
         portions = self._look_up_originals(kind, tokens)
-        return _join_small(chain.from_iterable(self.with_copies(*portion) for portion in portions))
-
-    def look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up documents like `look_up`, but omit copies (documents with the same tokens as an earlier document)."""
-        return _join_small(self._look_up_originals(kind, tokens))
+        return _join_small(chain.from_iterable(starmap(self.with_copies, portions)) if with_copies else portions)
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield the given pairs, then the same values paired with the copies of the documents.
@@ -410,23 +406,19 @@ class PostingsReader:
                 bits - dropped_bits).
             dropped_bits: Number of missing lowest bits. A token matches every token with the same upper bits.
         """
-        for at in range(0, tokens.size, _TOKENS_AT_ONCE):
-            for token_indices, ordinals in self._look_up_portion(tokens[at : at + _TOKENS_AT_ONCE], dropped_bits):
-                yield token_indices + at, ordinals
-
-    def _look_up_portion(self, tokens: Tokens, dropped_bits: int) -> Iterator[tuple[Numbers, Numbers]]:
         layout, unused = self._layout, min(dropped_bits, self._layout.suffix_bits)
-        tokens = tokens << np.uint64(dropped_bits)
-        buckets = (tokens >> np.uint64(layout.suffix_bits)).view(np.int64)
-        end_buckets = buckets + (1 << (dropped_bits - unused))
-        starts, ends = self._first_posting(np.concatenate([buckets, end_buckets])).reshape(2, -1)
-        self._require_sound(buckets, end_buckets, starts, ends)
-        suffixes = (tokens & np.uint64((1 << layout.suffix_bits) - 1)) >> np.uint64(unused)
-        for token_indices, positions in expand_ranges(starts, ends, READ_AT_ONCE):
-            postings = unpack_at(self._raw, positions, layout.width)
-            is_own = postings >> np.uint64(layout.ordinal_bits + unused) == suffixes[token_indices]
-            ordinals = postings[is_own] & np.uint64((1 << layout.ordinal_bits) - 1)
-            yield token_indices[is_own], ordinals.view(np.int64)
+        for at in range(0, tokens.size, _TOKENS_AT_ONCE):
+            portion = tokens[at : at + _TOKENS_AT_ONCE] << np.uint64(dropped_bits)
+            buckets = (portion >> np.uint64(layout.suffix_bits)).view(np.int64)
+            end_buckets = buckets + (1 << (dropped_bits - unused))
+            starts, ends = self._first_posting(np.concatenate([buckets, end_buckets])).reshape(2, -1)
+            self._require_sound(buckets, end_buckets, starts, ends)
+            suffixes = (portion & np.uint64((1 << layout.suffix_bits) - 1)) >> np.uint64(unused)
+            for token_indices, positions in expand_ranges(starts, ends, READ_AT_ONCE):
+                postings = unpack_at(self._raw, positions, layout.width)
+                is_own = postings >> np.uint64(layout.ordinal_bits + unused) == suffixes[token_indices]
+                ordinals = postings[is_own] & np.uint64((1 << layout.ordinal_bits) - 1)
+                yield token_indices[is_own] + at, ordinals.view(np.int64)
 
     def _first_posting(self, buckets: Numbers) -> Numbers:
         """Return the position of each bucket's first posting in the list of all postings."""

@@ -256,7 +256,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         require_time()
         totals = [_NO_TOTALS] * len(queries)
-        for token_indices, ordinals in segment.look_up_originals(kind, tokens):
+        for token_indices, ordinals in segment.look_up(kind, tokens, with_copies=False):
             require_time()
             totals = [
                 _add_counts(total, ordinals, multiplicity[token_indices])

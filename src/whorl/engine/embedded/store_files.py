@@ -273,13 +273,9 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         raise StoreError(damaged_message(path, str(error))) from error
 
 
-def _primary_code(error: sqlite3.Error) -> int:
-    # Drop the upper bits of SQLite's extended code, which only give details.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
 def _error_message(path: Path, error: sqlite3.Error) -> str:
-    match _primary_code(error):
+    # The upper bits of SQLite's extended code only give details.
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return f"another process holds {path}; try again when it has finished"
         case sqlite3.SQLITE_FULL:

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -343,11 +344,8 @@ class ClauseQueries:
         def fuzzy_query(field: str) -> Query:
             # Ids are whole terms in a field of their own.
             own_field, term = ("id", test.word) if field == "id" else (words_field(field), word_term(field, test.word))
-
-            def build(_: IndexReader) -> Query:
-                return Query.fuzzy_term_query(SCHEMA, own_field, term, distance=test.edits)
-
-            return self._look_up(build, describe_test(test), 4 * len(test.word))
+            build = partial(Query.fuzzy_term_query, SCHEMA, own_field, term, distance=test.edits)
+            return self._look_up(lambda _: build(), describe_test(test), 4 * len(test.word))
 
         query = any_of(map(fuzzy_query, fields))
         names = set() if self._reader is None else self._reader.field_names()
@@ -552,8 +550,8 @@ Values: TypeAlias = Sequence[Sequence[str]]
 class IndexReader:
     """Reads tokens, terms and stored fields for the translation of one query."""
 
-    def __init__(self, index: StoreIndex, records: RecordDatabase, words: Callable[[str], list[str]]) -> None:
-        self._index, self._records, self._words = index, records, words
+    def __init__(self, index: StoreIndex, records: RecordDatabase, profile: str) -> None:
+        self._index, self._records, self._profile = index, records, profile
         self._tokens: TokenSnapshot | None = None
         self._pending: list[Query] = []
         self._trial_seconds = 0.0
@@ -581,7 +579,7 @@ class IndexReader:
             document = record.document
             texts = {"name": (document.name,), "content": (document.text,), **document.values()}
             texts["name"] = tuple(map(split_name, texts["name"]))
-            if any(is_match([self._words(text) for text in texts.get(field, ())]) for field in fields):
+            if any(is_match([tokens(text, self._profile) for text in texts.get(field, ())]) for field in fields):
                 passing.append(document.id)
         return passing
 
