@@ -729,7 +729,7 @@ class EmbeddedEngine(Engine):
         ids = lambda plan: self._with_repair(lambda: self._runner.ids(self._require_tokens(plan)))  # noqa: E731
         # Writing a label rewrites the whole document, so it needs the stored text.
         require_writable = self._require_writable if self.keeps_texts else self._require_texts
-        return EmbeddedLabels(self._records, ids, partial(self.index, only_unchanged=True), require_writable)
+        return EmbeddedLabels(self._records, ids, require_writable, partial(self.index, only_unchanged=True))
 
     def count(self) -> int:
         return self._usable_records.count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
@@ -19,37 +20,32 @@ _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 
 
+@dataclass(frozen=True, slots=True)
 class EmbeddedLabels:
     """Reads and writes the cluster labels of a store.
 
-    `store_again` replaces documents, except documents that have changed since they were read.
+    Args:
+        prepare: Raises an error if labels cannot be written.
+        store_again: Replaces documents, except documents that have changed since they were read.
     """
 
-    def __init__(
-        self,
-        records: RecordDatabase,
-        ids: Callable[[BoundPlan], Sequence[str]],
-        store_again: Callable[[Sequence[Document]], None],
-        require_writable: Callable[[], None],
-    ) -> None:
-        self._records, self._ids, self._store_again = records, ids, store_again
-        self._require_writable = require_writable
-
-    def prepare(self) -> None:
-        self._require_writable()
+    records: RecordDatabase
+    ids: Callable[[BoundPlan], Sequence[str]]
+    prepare: Callable[[], None]
+    store_again: Callable[[Sequence[Document]], None]
 
     def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
-        for ids in batches(self._ids(BoundPlan(_LABELLED)), READ_AT_ONCE):
+        for ids in batches(self.ids(BoundPlan(_LABELLED)), READ_AT_ONCE):
             yield self.labels_of(ids)
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        return cluster_labels({head.id: head.properties for head in self._records.heads("id", ids)})
+        return cluster_labels({head.id: head.properties for head in self.records.heads("id", ids)})
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         both = BoundPlan(Bool(must=(plan.root, _LABELLED)))
-        return Counter(label.cluster for label in self.labels_of(self._ids(both)).values())
+        return Counter(label.cluster for label in self.labels_of(self.ids(both)).values())
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        documents = (record.document for record in self._records.documents("id", changes))
+        documents = (record.document for record in self.records.documents("id", changes))
         for batch in chunks(documents, lambda document: len(document.text), _CHARACTERS_AT_ONCE, _DOCUMENTS_AT_ONCE):
-            self._store_again([with_cluster_label(document, changes[document.id]) for document in batch])
+            self.store_again([with_cluster_label(document, changes[document.id]) for document in batch])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, find_sorted, indices_of_ranges, run_starts, sort_distinct
 from whorl.engine.embedded.segmented_token_index import ReadMinHash, TokenSnapshot
-from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
+from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Tokens
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -42,12 +42,11 @@ class ScoredDocuments:
     @classmethod
     def concatenate(cls, parts: Iterable[ScoredDocuments]) -> ScoredDocuments:
         """Join lists of documents into one, ordered by number. A document in several lists is repeated."""
-        nonempty = [part for part in parts if part.numbers.size]
-        if len(nonempty) == 1:
-            return nonempty[0]
-        numbers = np.concatenate([_NO_NUMBERS, *(part.numbers for part in nonempty)])
-        scores = np.concatenate([_NO_SCORES, *(part.scores for part in nonempty)])
-        order = np.argsort(numbers)
+        listed = [NO_MATCHES, *parts]
+        numbers = np.concatenate([part.numbers for part in listed])
+        scores = np.concatenate([part.scores for part in listed])
+        # Most parts are in order, which a stable sort uses.
+        order = np.argsort(numbers, kind="stable")
         return cls(numbers[order], scores[order])
 
     def select(self, which: npt.NDArray[np.bool_]) -> ScoredDocuments:
@@ -268,21 +267,11 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
                 is_match &= segment.sizes[ordinals] >= query.smallest_size
             if query.largest_size is not None:
                 is_match &= segment.sizes[ordinals] <= query.largest_size
-            counts, ordinals = _with_copies(segment, counts[is_match], ordinals[is_match])
-            is_alive = alive[ordinals]
-            scores = counts[is_alive].astype(np.float32) * np.float32(query.weight)
-            parts.append(ScoredDocuments(segment.numbers[ordinals[is_alive]], scores))
+            for portion_counts, portion in segment.with_copies(counts[is_match], ordinals[is_match]):
+                is_alive = alive[portion]
+                scores = portion_counts[is_alive].astype(np.float32) * np.float32(query.weight)
+                parts.append(ScoredDocuments(segment.numbers[portion[is_alive]], scores))
     return list(map(ScoredDocuments.concatenate, matches))
-
-
-def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[Numbers, Numbers]:
-    """Add the copies of each document; a copy has the same count of shared tokens. Sort by ordinal."""
-    portions = list(segment.with_copies(counts, ordinals))
-    if len(portions) == 1:
-        return portions[0]
-    counts, ordinals = map(np.concatenate, zip(*portions, strict=True))
-    order = np.argsort(ordinals)
-    return counts[order], ordinals[order]
 
 
 def _token_array(tokens: Sequence[int]) -> Tokens:

@@ -159,11 +159,8 @@ def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
             raise EngineUnavailableError(message, is_temporary=True) from error
 
     with ThreadPoolExecutor(max_workers=8) as pool:
-        try:
-            return list(pool.map(lambda artifact: with_retries(partial(download, artifact), _RETRIES), artifacts))
-        except EngineUnavailableError:
-            pool.shutdown(cancel_futures=True)
-            raise
+        # After an error, `map` cancels the remaining downloads.
+        return list(pool.map(lambda artifact: with_retries(partial(download, artifact), _RETRIES), artifacts))
 
 
 _POM = """<project><modelVersion>4.0.0</modelVersion>
