@@ -182,8 +182,10 @@ class RecordDatabase:
         with sqlite_errors(path):
             self._writer = connected(path, wait_seconds)
             try:
-                with self._check_unchanged():
+                try:
                     self.store = self._identify(scheme)
+                finally:
+                    self.require_unchanged()
                 self._reader = connected(path, wait_seconds)
                 for connection in (self._writer, self._reader):
                     connection.execute(f"PRAGMA cache_size=-{_CACHE_KB}")
@@ -292,15 +294,6 @@ class RecordDatabase:
                 f"{self._path} is no longer the file that was opened: its folder was replaced, moved or removed; open "
                 "the store again (restart a service), and then store again what was refused"
             )
-
-    @contextmanager
-    def _check_unchanged(self) -> Iterator[None]:
-        # Check after each read, even if it failed: if another process has written to the store, an error does not mean
-        # damage.
-        try:
-            yield
-        finally:
-            self.require_unchanged()
 
     def close(self) -> None:
         with self._reading, sqlite_errors(self._path):
@@ -591,8 +584,12 @@ class RecordDatabase:
             yield from self._read(f"SELECT number, id, {columns} FROM document WHERE {key} IN ({marks})", chunk)
 
     def _read(self, statement: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
-        with self._reading, sqlite_errors(self._path), self._check_unchanged():
-            return self._reader.execute(statement, values).fetchall()
+        try:
+            with self._reading, sqlite_errors(self._path):
+                return self._reader.execute(statement, values).fetchall()
+        finally:
+            # Check even after an error: if another process has written to the store, an error does not mean damage.
+            self.require_unchanged()
 
     def _unseal(self, label: str, sealed: object) -> bytes:
         """Return the content of a blob that `_seal` returned; raise StoreError if its checksum is wrong."""

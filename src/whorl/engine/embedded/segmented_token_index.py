@@ -25,6 +25,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays_and_batches import find_sorted
 from whorl.engine.embedded.segments import MINHASH, MINHASH_BITS, Segment, Tokens, merge_segments, write_documents
 from whorl.engine.embedded.store_files import IndexBrokenError, OtherIndexError
 
@@ -92,15 +93,13 @@ class TokenSnapshot:
         return max((int(segment.sizes[mask].max()) for segment, mask in pairs if mask.any()), default=None)
 
     def sizes(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the number of distinct shingles of each document, 0 for a missing document; `numbers` must ascend."""
+        """Return the number of distinct shingles of each document, 0 for a missing document."""
         sizes = np.zeros(numbers.size, np.int64)
         for segment, alive in zip(self.segments, self.alive, strict=True):
-            if not len(segment):
-                continue
-            begin, end = np.searchsorted(numbers, (segment.numbers[0], segment.numbers[-1] + 1)).tolist()
-            ordinals = np.searchsorted(segment.numbers, numbers[begin:end])
-            is_own = (segment.numbers[ordinals] == numbers[begin:end]) & alive[ordinals]
-            sizes[begin:end][is_own] = segment.sizes[ordinals[is_own]]
+            ordinals, is_own = find_sorted(segment.numbers, numbers)
+            own = np.flatnonzero(is_own)
+            own = own[alive[ordinals[own]]]
+            sizes[own] = segment.sizes[ordinals[own]]
         return sizes
 
 
@@ -174,7 +173,8 @@ class TokenIndex:
             for younger in segments[at + 1 :]:
                 if segment not in known or younger not in known:
                     for numbers in (younger.numbers, younger.tombstones):
-                        mask[segment.ordinals_of(numbers)] = False
+                        ordinals, is_own = find_sorted(segment.numbers, numbers)
+                        mask[ordinals[is_own]] = False
             alive.append(mask)
         return TokenSnapshot(applied, tuple(segments), tuple(alive), self._read_minhash)
 

@@ -363,11 +363,6 @@ class Segment:
         keys[self.copies] = keys[self.originals_of_copies]
         return keys
 
-    def ordinals_of(self, numbers: Numbers) -> Numbers:
-        """Return the ordinals of the documents with these numbers; omit numbers that the segment does not have."""
-        ordinals, is_own = find_sorted(self.numbers, numbers)
-        return ordinals[is_own]
-
 
 def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
     """Join small successive batches of pairs into batches of at most `READ_AT_ONCE` pairs."""

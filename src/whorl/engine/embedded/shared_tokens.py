@@ -126,7 +126,7 @@ def _candidates_by_tokens(
     """Return the possible hits, and a function that counts the shared tokens of a document, given its tokens."""
     upper_bits = [token >> snapshot.dropped_bits for token in clause.tokens]
     (candidates,) = _match_queries(snapshot, MINHASH, [_TokenQuery(upper_bits, clause.min_should_match)])
-    distinct, repetitions = _distinct_tokens(_token_array(clause.tokens))
+    distinct, repetitions = np.unique(_token_array(clause.tokens), return_counts=True)
 
     def count(tokens: Tokens) -> int:
         return int(repetitions[np.isin(distinct, tokens, assume_unique=True)].sum())
@@ -243,9 +243,8 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
     # A query with fewer tokens than its minimum matches nothing, so do not look up its tokens.
-    distinct = [
-        _distinct_tokens(_token_array(query.tokens if query.minimum <= len(query.tokens) else ())) for query in queries
-    ]
+    wanted = (query.tokens if query.minimum <= len(query.tokens) else () for query in queries)
+    distinct = [np.unique(_token_array(own), return_counts=True) for own in wanted]
     tokens = distinct[0][0] if len(distinct) == 1 else sort_distinct([own for own, _ in distinct])
     # Leave out tokens with too many bits. They come from other collections, and no document of this store has them.
     largest = np.uint64((1 << snapshot.segments[0].postings[kind].token_bits) - 1)
@@ -280,13 +279,6 @@ def _token_array(tokens: Sequence[int]) -> Tokens:
         return np.array(tokens, np.uint64)
     except OverflowError:
         return np.array([token for token in tokens if not token >> 64], np.uint64)
-
-
-def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
-    """Return the distinct tokens, ascending, and the number of occurrences of each token."""
-    ordered = np.sort(tokens)
-    starts = run_starts(ordered)
-    return ordered[starts], np.diff(starts, append=ordered.size)
 
 
 #: If n ordinals are in a range smaller than `_DENSE * n`, their counts are added up in an array for the whole range.

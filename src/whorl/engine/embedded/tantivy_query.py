@@ -72,7 +72,6 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.planner import describe_test, edit_distance
 from whorl.request_context import require_time, seconds_left
 
-_Json: TypeAlias = Mapping[str, object]
 #: Up to this number of documents, one term query per document is faster than one set query, which scans all documents.
 _FEW_NUMBERS = 256
 
@@ -86,7 +85,7 @@ class TantivyQuery(NamedTuple):
     """
 
     query: Query
-    description: _Json
+    description: Mapping[str, object]
     score: float | None
 
 
@@ -96,89 +95,8 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     if reader is not None and any(not isinstance(test, Words) or test.slop for test in tests):
         # First translate without a reader: this only checks the limits, and builds no automata, which take a few
         # milliseconds each.
-        _NodeTranslator(profile, None).translate_node(plan.root)
-    return _NodeTranslator(profile, reader).translate_node(plan.root)
-
-
-class _NodeTranslator:
-    """Translates the nodes of a plan into queries; if the reader is None, only describes the nodes."""
-
-    def __init__(self, profile: str, reader: IndexReader | None) -> None:
-        self.profile, self.reader = profile, reader
-        self.clauses = ClauseQueries(profile, reader)
-
-    def translate_node(self, plan: BoundNode) -> TantivyQuery:
-        match plan:
-            case MatchAll(weight=weight):
-                # Match by id, because the special document of each part of the index has no id.
-                everything = Query.const_score_query(Query.exists_query("id"), weight)
-                return TantivyQuery(everything, {"everything": {"weight": weight}}, weight)
-            case Nothing(reason=reason):
-                return TantivyQuery(Query.empty_query(), {"nothing": reason}, 0.0)
-            case _ if isinstance(plan, Test):
-                query, described = self.clauses.query(plan), self.clauses.description(plan)
-                # Give the queries of all fields together one constant score, so that a match in two fields counts once.
-                return TantivyQuery(Query.const_score_query(query, plan.weight), described, plan.weight)
-            case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
-                counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
-                described = {"source": plan.reference, **counts, "weight": weight}
-                return TantivyQuery(self.match_tokens(plan), {"shared_tokens": described}, _constant_score(weight))
-            case SharedBands(bands=bands, weight=weight):
-                counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
-                described = {"source": plan.reference, **counts, "weight": weight}
-                return TantivyQuery(self.match_tokens(plan), {"shared_bands": described}, _constant_score(weight))
-            case SketchTokens(numbers=numbers, min_should_match=minimum):
-                described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
-                sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
-                return TantivyQuery(self.match_tokens(plan), {"sketch_tokens": {**described, **sizes}}, None)
-            case PassageHashes(numbers=numbers):
-                described = {"source": plan.reference, "numbers": len(numbers)}
-                return TantivyQuery(self.match_tokens(plan), {"passage_numbers": described}, None)
-            case DocumentIds(groups=groups):
-                sets = [(Query.term_set_query(SCHEMA, "id", list(ids)), score) for score, ids in groups]
-                chosen = [Query.const_score_query(query, score) for query, score in sets]
-                described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
-                return TantivyQuery(_bool_query((), chosen, (), 1), {"chosen": described}, None)
-            case Bool() if self.reader is not None and has_only_tokens(plan):
-                translated = _NodeTranslator(self.profile, None).translate_bool(plan)
-                return translated._replace(query=self.match_tokens(plan))
-            case Bool():
-                return self.translate_bool(plan if self.reader is None else _group_tokens(plan))
-            case _:
-                raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
-
-    def match_tokens(self, plan: BoundNode) -> Query:
-        """Look up the documents that match a plan with only fingerprint tokens; return a query with their scores."""
-        if self.reader is None:
-            return Query.empty_query()
-        matches = self.reader.match_tokens(plan)
-        queries = []
-        for score in np.unique(matches.scores).tolist():
-            numbers = matches.numbers[matches.scores == score].tolist()
-            queries += [Query.const_score_query(query, score) for query in _number_queries(numbers)]
-        return _bool_query((), queries, (), 1)
-
-    def translate_bool(self, plan: Bool[BoundLeaf]) -> TantivyQuery:
-        must, should, must_not = (
-            [self.translate_node(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
-        )
-        queries = [[part.query for part in parts] for parts in (must, should, must_not)]
-        query = _bool_query(queries[0], queries[1], queries[2], plan.min_should_match)
-        described: dict[str, object] = {
-            occur: [part.description for part in parts]
-            for occur, parts in (("must", must), ("should", should), ("must_not", must_not))
-            if parts
-        }
-        needed = plan.min_should_match if must else max(plan.min_should_match, 1)
-        if should:
-            described["min_should_match"] = needed
-        # The score is constant only if the optional clauses add nothing to it.
-        optional = should if needed < len(should) else []
-        certain = must if optional else must + should
-        is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
-        return TantivyQuery(
-            query, {"bool": described}, sum(part.score or 0.0 for part in certain) if is_constant else None
-        )
+        PlanTranslator(profile, None).translate_node(plan.root)
+    return PlanTranslator(profile, reader).translate_node(plan.root)
 
 
 def _group_tokens(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
@@ -236,13 +154,89 @@ _MOST_DOUBLINGS = 4
 _FEW_LOOK_UPS = 4
 
 
-class ClauseQueries:
-    """Builds the queries of one plan, within limits on look-ups. Without a reader, it only counts the look-ups."""
+class PlanTranslator:
+    """Translates the nodes of one plan into queries, within limits on look-ups.
+
+    If the reader is None, it only describes the nodes and counts the look-ups.
+    """
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
         self._look_ups, self._states, self._terms = 0, 0, 0
         self._words_of: dict[str, list[str]] = {}
+
+    def translate_node(self, plan: BoundNode) -> TantivyQuery:
+        match plan:
+            case MatchAll(weight=weight):
+                # Match by id, because the special document of each part of the index has no id.
+                everything = Query.const_score_query(Query.exists_query("id"), weight)
+                return TantivyQuery(everything, {"everything": {"weight": weight}}, weight)
+            case Nothing(reason=reason):
+                return TantivyQuery(Query.empty_query(), {"nothing": reason}, 0.0)
+            case _ if isinstance(plan, Test):
+                query, described = self.query(plan), self.description(plan)
+                # Give the queries of all fields together one constant score, so that a match in two fields counts once.
+                return TantivyQuery(Query.const_score_query(query, plan.weight), described, plan.weight)
+            case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
+                counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
+                described = {"source": plan.reference, **counts, "weight": weight}
+                return TantivyQuery(self.match_tokens(plan), {"shared_tokens": described}, _constant_score(weight))
+            case SharedBands(bands=bands, weight=weight):
+                counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
+                described = {"source": plan.reference, **counts, "weight": weight}
+                return TantivyQuery(self.match_tokens(plan), {"shared_bands": described}, _constant_score(weight))
+            case SketchTokens(numbers=numbers, min_should_match=minimum):
+                described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
+                sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
+                return TantivyQuery(self.match_tokens(plan), {"sketch_tokens": {**described, **sizes}}, None)
+            case PassageHashes(numbers=numbers):
+                described = {"source": plan.reference, "numbers": len(numbers)}
+                return TantivyQuery(self.match_tokens(plan), {"passage_numbers": described}, None)
+            case DocumentIds(groups=groups):
+                sets = [(Query.term_set_query(SCHEMA, "id", list(ids)), score) for score, ids in groups]
+                chosen = [Query.const_score_query(query, score) for query, score in sets]
+                described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
+                return TantivyQuery(_bool_query((), chosen, (), 1), {"chosen": described}, None)
+            case Bool() if self._reader is not None and has_only_tokens(plan):
+                translated = PlanTranslator(self._profile, None).translate_bool(plan)
+                return translated._replace(query=self.match_tokens(plan))
+            case Bool():
+                return self.translate_bool(plan if self._reader is None else _group_tokens(plan))
+            case _:
+                raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
+
+    def match_tokens(self, plan: BoundNode) -> Query:
+        """Look up the documents that match a plan with only fingerprint tokens; return a query with their scores."""
+        if self._reader is None:
+            return Query.empty_query()
+        matches = self._reader.match_tokens(plan)
+        queries = []
+        for score in np.unique(matches.scores).tolist():
+            numbers = matches.numbers[matches.scores == score].tolist()
+            queries += [Query.const_score_query(query, score) for query in _number_queries(numbers)]
+        return _bool_query((), queries, (), 1)
+
+    def translate_bool(self, plan: Bool[BoundLeaf]) -> TantivyQuery:
+        must, should, must_not = (
+            [self.translate_node(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
+        )
+        queries = [[part.query for part in parts] for parts in (must, should, must_not)]
+        query = _bool_query(queries[0], queries[1], queries[2], plan.min_should_match)
+        described: dict[str, object] = {
+            occur: [part.description for part in parts]
+            for occur, parts in (("must", must), ("should", should), ("must_not", must_not))
+            if parts
+        }
+        needed = plan.min_should_match if must else max(plan.min_should_match, 1)
+        if should:
+            described["min_should_match"] = needed
+        # The score is constant only if the optional clauses add nothing to it.
+        optional = should if needed < len(should) else []
+        certain = must if optional else must + should
+        is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
+        return TantivyQuery(
+            query, {"bool": described}, sum(part.score or 0.0 for part in certain) if is_constant else None
+        )
 
     def query(self, test: Test) -> Query:
         """Return a clause's query; raise UnsupportedQueryError if the plan exceeds a limit."""
