@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from whorl.fingerprint.compiled.jit import cached, call_safely, element, get, int64, lowest_bit, uint64
+from whorl.fingerprint.compiled.jit import cached, call_safely, element, get, int64, lowest_bit, splat, uint64
 from whorl.hamming.lookup_tables import PADDING
 
 _LANES = ir.VectorType(ir.IntType(64), 8)
@@ -28,17 +28,12 @@ def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, index, code, distance = arguments
-
-        def splat(value: Any) -> Any:
-            vector = builder.insert_element(ir.Constant(_LANES, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-            return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8))
-
         place = element(context, builder, signature.args[0], array, index)
         codes = builder.load(builder.bitcast(place, _LANES.as_pointer()))
         codes.align = 8
         count = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_LANES, [_LANES]), "llvm.ctpop.v8i64")
-        differing = builder.call(count, [builder.xor(codes, splat(code))])
-        near = builder.icmp_unsigned("<=", differing, splat(distance))
+        differing = builder.call(count, [builder.xor(codes, splat(builder, code, _LANES))])
+        near = builder.icmp_unsigned("<=", differing, splat(builder, distance, _LANES))
         return builder.zext(builder.bitcast(near, ir.IntType(8)), ir.IntType(64))
 
     return types.uint64(array, types.int64, types.uint64, types.uint64), generate

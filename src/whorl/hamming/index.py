@@ -131,8 +131,7 @@ class HammingIndex:
 
     def find_first(self, query: int) -> int | None:
         """Return the smallest code near a query, or None if no code is near."""
-        near = self.find_all(query)
-        return near[0] if near else None
+        return next(iter(self.find_all(query)), None)
 
     def _is_small(self, codes: Codes) -> bool:
         return codes.size * _SMALL_PART < len(self._tables)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -168,7 +168,7 @@ def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
     """
     bounds = np.concatenate(([0], np.cumsum(sizes)))
     is_first = np.ones(hashes.size + 1, np.bool_)
-    for start, end in zip(bounds.tolist(), bounds[1:].tolist(), strict=False):
+    for start, end in pairwise(bounds.tolist()):
         hashes[start:end].sort()
     np.not_equal(hashes[1:], hashes[:-1], out=is_first[1:-1])
     is_first[bounds] = True

@@ -244,15 +244,12 @@ class Builder:
         """`primary: FORM? field? ("[" BOUND TO BOUND "]" | end ".." end)`."""
         _, field, parts = self._lead(tokens, is_bare=True)
         first, _, last = parts if len(parts) == 3 else parts[1:-1]
-        low, high = map(self._language.bound, (first, last))
-        return self._leaf(
-            ast.Range(
-                None if low is None else ast.Bound(low, parts[0].type != "RANGE_START" or parts[0] == "["),
-                None if high is None else ast.Bound(high, parts[-1].type != "RANGE_END" or parts[-1] == "]"),
-                field,
-                span_of(tokens[0], tokens[-1]),
-            )
-        )
+        low, high = self._bound(first, parts[0] not in ("<", "{")), self._bound(last, parts[-1] not in (">", "}"))
+        return self._leaf(ast.Range(low, high, field, span_of(tokens[0], tokens[-1])))
+
+    def _bound(self, token: Token, is_inclusive: bool) -> ast.Bound | None:
+        text = self._language.bound(token)
+        return None if text is None else ast.Bound(text, is_inclusive)
 
     def proximity(self, *tokens: Token) -> Piece:
         """`primary: FORM? field? end (NEAR field? end)+`."""

@@ -166,6 +166,13 @@ def element(context: Any, builder: Any, array_type: Any, array: Any, index: Any)
     return builder.gep(data, [index])
 
 
+def splat(builder: Any, value: Any, lanes: ir.VectorType) -> Any:
+    """Repeat a value in all lanes of a vector."""
+    vector = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    indices = ir.Constant(ir.VectorType(ir.IntType(32), lanes.count), [0] * lanes.count)
+    return builder.shuffle_vector(vector, vector, indices)
+
+
 @intrinsic
 def get(typing: Any, array: Any, index: Any) -> Any:
     """Return array[index]. Unlike numba's indexing, this does not support negative indices."""

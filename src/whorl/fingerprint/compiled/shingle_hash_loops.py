@@ -11,7 +11,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, loop, uint64
+from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, loop, splat, uint64
 
 #: Number of shingles to sort by length at a time.
 SHINGLE_BATCH = 2048
@@ -46,12 +46,6 @@ def _hash8(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         words, places, lengths, lane, blocks, masks, add, hashes = arguments
-
-        def splat(value: Any) -> Any:
-            vector = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-            return builder.shuffle_vector(
-                vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-            )
 
         def every(value: int) -> Any:
             return ir.Constant(lanes, [value] * LANES)
@@ -129,7 +123,7 @@ def _hash8(
         second = builder.add(second, first)
         for half, value in enumerate((second, first)):
             added = builder.load(place(6, add, ir.Constant(number, 1 - half)))
-            value = builder.add(builder.mul(value, every(37)), splat(added))
+            value = builder.add(builder.mul(value, every(37)), splat(builder, added, lanes))
             index = builder.add(lane, ir.Constant(number, half * _HASHES))
             store = builder.store(value, builder.bitcast(place(7, hashes, index), lanes.as_pointer()))
             store.align = 8

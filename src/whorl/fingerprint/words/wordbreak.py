@@ -51,9 +51,7 @@ class StateMachine:
         self.categories = expand_runs(arrays["starts"], arrays["categories"])
         is_beyond = np.append(arrays["starts"][1:], CODE_POINTS) > FIRST_PLANE
         self.beyond = frozenset(arrays["categories"][is_beyond].tolist())
-        self.following: NDArray[np.uint8] = arrays["next"]
-        self.accepting: NDArray[np.uint8] = arrays["accepting"]
-        self.word: NDArray[np.uint8] = arrays["word"]
+        self.following, self.accepting, self.word = (arrays[name] for name in ("next", "accepting", "word"))
         self.dictionary_start = int(arrays["dictionary"])
         # Python reads elements of bytes objects faster than elements of arrays.
         self._category = self.categories.tobytes()
@@ -96,8 +94,7 @@ class StateMachine:
                 elif state == STOP:
                     break
                 row = rows[state]
-            if end == start:  # no rule matches: advance by one character
-                end += 1
+            end = max(end, start + 1)  # If no rule matches, advance by one character.
             segments.append((start, end, word[last] == 1))
             start = end
         return segments

@@ -408,7 +408,7 @@ _DATE = re.compile(
 )
 _MATHS = re.compile(r"/\s*(?P<rounded>[A-Z]+)|(?P<count>[+-]\s*\d{1,9})\s*(?P<unit>[A-Z]+)", re.ASCII | re.IGNORECASE)
 #: Names that can replace the date in date math.
-_NAMES = re.compile("(?P<name>NOW|TODAY)", re.IGNORECASE)
+_NAMES = re.compile("NOW|TODAY", re.IGNORECASE)
 
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MILLI")
 _ALIASES = {"DATE": "DAY", "MILLISECOND": "MILLI"}
@@ -441,7 +441,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
     text = text.strip()
     named = _NAMES.match(text)
     if named:
-        unit = "DAY" if named["name"].upper() == "TODAY" else "MILLI"
+        unit = "DAY" if named[0].upper() == "TODAY" else "MILLI"
         moments, end = _span(_round_date(now.astimezone(UTC), unit), unit), named.end()
     else:
         match = _DATE.match(text)
