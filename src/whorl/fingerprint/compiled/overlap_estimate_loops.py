@@ -38,8 +38,8 @@ def overlap_intervals(
     `most` is at least `shared`. `low` and `high` are the output.
     """
     for i in range(shared.size):
-        low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
-        high[i] = max(low[i], _largest_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail))
+        low[i] = _first_possible(total[i], is_union[i], drawn[i], shared[i], shared[i], most[i], tail)
+        high[i] = max(low[i], _first_possible(total[i], is_union[i], drawn[i], shared[i], most[i], shared[i], tail))
 
 
 @cached
@@ -56,31 +56,25 @@ def likeliest(
 
 
 @loop
-def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the smallest number of shared shingles, up to `most`, with P(shared hashes >= seen) > `tail`."""
-    first, last = seen, most
-    while first < last:
-        overlap = (first + last) // 2
-        if _tail(total - takes_overlap * overlap, overlap, drawn, seen) > tail:
-            last = overlap
-        else:
-            first = overlap + 1
-    return first
+def _first_possible(total: int, takes_overlap: int, drawn: int, seen: int, start: int, end: int, tail: float) -> Any:
+    """Return the first possible number of shared shingles from `start` towards `end`, or `end`.
 
-
-@loop
-def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the largest number of shared shingles, from `seen` on, with P(shared hashes <= seen) > `tail`."""
-    first, last = seen, most
+    From the smallest number up, a number is possible if P(shared hashes >= seen) > `tail`, and from the largest number
+    down, if P(shared hashes <= seen) > `tail`.
+    """
+    step = 1 if start <= end else -1
+    first, last = 0, abs(end - start)
     while first < last:
-        overlap = (first + last + 1) // 2
+        middle = (first + last) // 2
+        overlap = start + step * middle
         population = total - takes_overlap * overlap
         # At most x good items are drawn if at least drawn - x bad items are drawn.
-        if _tail(population, population - overlap, drawn, drawn - seen) > tail:
-            first = overlap
+        good, least = (overlap, seen) if step > 0 else (population - overlap, drawn - seen)
+        if _tail(population, good, drawn, least) > tail:
+            last = middle
         else:
-            last = overlap - 1
-    return first
+            first = middle + 1
+    return start + step * first
 
 
 @loop
