@@ -134,6 +134,8 @@ class EmbeddedEngine(Engine):
         self._process, self._is_open = os.getpid(), True
         self._writing, self._adopting = threading.RLock(), threading.Lock()
         self._writers = WriterRegister()
+        # An index, the last journal number for which it was complete, and the time of the last failed write.
+        self._complete_at: tuple[StoreIndex, int] | None = None
         self._failed_at: float | None = None
         # Number of the last journal entry in the index when this engine last made documents searchable.
         self._finished_at = -1
@@ -232,8 +234,7 @@ class EmbeddedEngine(Engine):
             self._read_minhash if preparation.minhash == "short" else None,
         )
         self._runner = PlanRunner(self._records, self._index, self._scheme.profile)
-        # Last journal number for which the index was complete, and the time of the last failed write of the index.
-        self._complete_at, self._failed_at = -1, None
+        self._failed_at = None
 
     def _adopt_options(self) -> None:
         """If another process has changed the store's options since this engine read them, use the new options."""
@@ -762,14 +763,15 @@ class EmbeddedEngine(Engine):
 
     def _missing_changes(self) -> int:
         """Return the number of changes that the index lacks."""
-        last = self._records.last_change()
-        if self._complete_at == last:
+        # Read the index once, because another thread may replace it.
+        index, last = self._index, self._records.last_change()
+        if self._complete_at == (index, last):
             return 0
-        reached = self._index.read_applied_numbers()
+        reached = index.read_applied_numbers()
         if reached is None:
             return self._records.count()
         if reached[0] >= last:
-            self._complete_at = last
+            self._complete_at = index, last
         return max(0, last - reached[0])
 
     def count_outdated(self, plan: BoundPlan) -> int:

@@ -59,11 +59,7 @@ class DocumentPreparation:
     def token_bits(self) -> list[int]:
         """Number of bits of each kind of token, in the order of `DocumentTokens.by_kind`."""
         bits = {"whole": MINHASH_BITS, "short": SKETCH_SCHEME.bits, "none": _BITS_WITHOUT_MINHASH}
-        return [
-            bits[self.minhash],
-            SKETCH_SCHEME.bits,
-            *([self.passage_scheme.bits] if self.passage_scheme else []),
-        ]
+        return [bits[self.minhash], SKETCH_SCHEME.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
     def index_name(self, store: str) -> str:
         """Return the name of a store's index; an existing index with another name is rebuilt."""

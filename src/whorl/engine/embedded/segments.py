@@ -42,14 +42,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import (
-    chunks,
-    counts_in_groups,
-    expand_ranges,
-    find_sorted,
-    indices_of_ranges,
-    run_starts,
-)
+from whorl.arrays_and_batches import chunks, counts_in_groups, expand_ranges, find_sorted, indices_of_ranges, run_starts
 from whorl.engine.embedded.store_files import IndexBrokenError
 from whorl.request_context import timely
 
@@ -75,12 +68,9 @@ _FACTORS = np.frombuffer(
 
 def pack(numbers: Packed, width: int) -> Packed:
     """Pack n numbers of `width` bits (1 to 64) into ceil(n / 64) * width words, padded with zeros to whole groups."""
-    groups = -(-numbers.size // GROUP)
-    lanes = np.zeros((GROUP, groups), np.uint64)
-    whole = numbers.size // GROUP
-    lanes[:, :whole] = numbers[: whole * GROUP].reshape(whole, GROUP).T
-    lanes[: numbers.size - whole * GROUP, whole:] = numbers[whole * GROUP :, None]
-    words = np.zeros((width, groups), np.uint64)
+    padded = np.pad(numbers, (0, -numbers.size % GROUP))
+    lanes = np.ascontiguousarray(padded.reshape(-1, GROUP).T)
+    words = np.zeros((width, lanes.shape[1]), np.uint64)
     for lane in range(GROUP):
         word, shift = divmod(lane * width, 64)
         words[word] |= lanes[lane] << np.uint64(shift)
@@ -516,9 +506,8 @@ def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Itera
     file.write(pack(pending, layout.width).astype("<u8").tobytes())
     file.seek(at)
     skip_blocks = in_buckets.reshape(-1, _SKIP_BUCKETS)
-    starts = np.cumsum(skip_blocks.sum(axis=1, dtype=np.int64))
     # Begin with 0, so that the last element is the end of the last skip block.
-    starts = np.concatenate([[0], starts])
+    starts = np.concatenate([[0], np.cumsum(skip_blocks.sum(axis=1, dtype=np.int64))])
     # A large merge has millions of buckets, so compute in place, with 32 bits.
     before = np.cumsum(skip_blocks, axis=1, dtype=np.uint32)
     before -= skip_blocks
