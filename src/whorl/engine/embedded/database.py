@@ -41,7 +41,7 @@ from whorl.fingerprint.winnowing import PROOF_BITS, Numbers, PassageScheme
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.fields_and_values import infer_kind
 from whorl.query.plan.nodes import Kind
-from whorl.request_context import require_time
+from whorl.request_context import timely
 
 #: Version of the tables below and of their hashes. Increase it with every change.
 FORMAT = "10"
@@ -578,8 +578,7 @@ class RecordDatabase:
         The documents are given by their numbers or ids.
         """
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
-        for chunk in batches(known, _CHUNK):
-            require_time()
+        for chunk in timely(batches(known, _CHUNK), 1):
             marks = ", ".join("?" * len(chunk))
             yield from self._read(f"SELECT number, id, {columns} FROM document WHERE {key} IN ({marks})", chunk)
 

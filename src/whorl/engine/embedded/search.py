@@ -52,7 +52,7 @@ from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.model import Document, Hit, Order, Page
 from whorl.query.plan.fields_and_values import encode_keyword
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, SketchTokens, Value
-from whorl.request_context import require_time
+from whorl.request_context import timely
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _PHRASES_AT_ONCE = 100
@@ -210,8 +210,7 @@ class PlanRunner:
 
     def _read_values(self, ids: Sequence[str], fields: set[tuple[Kind, str]]) -> _DocumentValues:
         values_by_id: dict[str, dict[tuple[Kind, str], list[Value]]] = {}
-        for batch in batches(ids, _HEADS_AT_ONCE):
-            require_time()
+        for batch in timely(batches(ids, _HEADS_AT_ONCE), 1):
             for head in self._records.heads("id", batch):
                 values = values_by_id.setdefault(head.id, {})
                 for name, kind, value in [("id", Kind.KEYWORD, head.id), *head.document().whole_values()]:

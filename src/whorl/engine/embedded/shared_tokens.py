@@ -23,7 +23,7 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     SketchTokens,
 )
-from whorl.request_context import require_time
+from whorl.request_context import timely
 
 #: Maximum number of clauses to match at a time, to limit the memory.
 _PARTS_AT_ONCE = 64
@@ -109,8 +109,7 @@ def _match_by_texts(
     else:
         minimum, (candidates, count) = 1, _candidates_by_bands(clause, snapshot)
     scores = candidates.scores.copy()
-    for number, tokens in read_minhash(candidates.numbers, snapshot.applied):
-        require_time()
+    for number, tokens in timely(read_minhash(candidates.numbers, snapshot.applied), 1):
         scores[np.searchsorted(candidates.numbers, number)] = count(tokens)
     is_match = scores >= minimum
     matches = candidates.numbers[is_match], scores[is_match] * np.float32(clause.weight)
@@ -188,7 +187,6 @@ def _look_up(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Iterator[tu
     """Yield batches of pairs: the index in `wanted` of a token, and the number of a document that has it."""
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
-            require_time()
             is_alive = alive[ordinals]
             yield token_indices[is_alive], segment.numbers[ordinals[is_alive]]
 
@@ -252,10 +250,8 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     multiplicities = [_values_of(tokens, *own) for own in distinct]
     matches: list[list[ScoredDocuments]] = [[] for _ in queries]
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
-        require_time()
         totals = [_NO_TOTALS] * len(queries)
         for token_indices, ordinals in segment.look_up(kind, tokens, with_copies=False):
-            require_time()
             totals = [
                 _add_counts(total, ordinals, multiplicity[token_indices])
                 for total, multiplicity in zip(totals, multiplicities, strict=True)
@@ -329,14 +325,12 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
 
     def matches() -> Iterable[ScoredDocuments]:
         for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
-            require_time()
             possible = [token for token in bands_of_token if not token >> segment.postings[MINHASH].token_bits]
             band_lists = [bands_of_token[token] for token in possible]
             lengths = np.array(list(map(len, band_lists)), np.int64)
             listed = np.array(list(chain.from_iterable(band_lists)), np.int64)
             totals = _NO_TOTALS
             for token_indices, ordinals in segment.look_up(MINHASH, np.array(possible, np.uint64)):
-                require_time()
                 keys = _band_keys(token_indices, ordinals, listed, lengths, len(bands))
                 totals = _add_counts(totals, keys, np.ones_like(keys))
             keys, counts = totals

@@ -70,7 +70,7 @@ from whorl.query.plan.nodes import (
     leaves,
 )
 from whorl.query.plan.planner import describe_test, edit_distance
-from whorl.request_context import require_time, seconds_left
+from whorl.request_context import require_time, seconds_left, timely
 
 #: Up to this number of documents, one term query per document is faster than one set query, which scans all documents.
 _FEW_NUMBERS = 256
@@ -453,11 +453,7 @@ class PlanTranslator:
             raise _unsupported_error(
                 clause, f"more than {MOST_TERMS:,} words or values would have to be compared with it"
             )
-        matching = []
-        for candidate in terms:
-            require_time()
-            if fits(candidate[len(prefix) :]):
-                matching.append(candidate)
+        matching = [term for term in timely(terms, 1) if fits(term[len(prefix) :])]
         return Query.term_set_query(SCHEMA, field, matching)
 
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
@@ -568,8 +564,7 @@ class IndexReader:
         self.run_trials()
         _, hits = self._index.text_index.matches(query, 0, self._records.count(), is_ranked=False)
         passing = []
-        for record in self._records.documents("id", (document_id for document_id, _ in hits)):
-            require_time()
+        for record in timely(self._records.documents("id", (document_id for document_id, _ in hits)), 1):
             document = record.document
             texts = {"name": (document.name,), "content": (document.text,), **document.values()}
             texts["name"] = tuple(map(split_name, texts["name"]))
@@ -636,11 +631,7 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
         return True
 
     shifts = sorted({at - number for number, word in enumerate(wanted) for at in positions_of[word]})
-    for least in shifts:
-        require_time()
-        if fits(least):
-            return True
-    return False
+    return any(map(fits, timely(shifts, 1)))
 
 
 def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
