@@ -72,6 +72,8 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.planner import describe_test, edit_distance
 from whorl.request_context import require_time, seconds_left, timely
 
+#: Function that checks whether a term, without its prefix, matches a clause.
+Fits: TypeAlias = Callable[[str], bool]
 #: Up to this number of documents, one term query per document is faster than one set query, which scans all documents.
 _FEW_NUMBERS = 256
 
@@ -360,14 +362,11 @@ class PlanTranslator:
         regex = pattern_expression(pattern)
         literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
         size = len(regex) << min(state_doublings(pattern), _MOST_DOUBLINGS)
-        return self._matching_terms(
-            field_and_prefix,
-            regex,
-            literal,
-            lambda text: bool(compile_pattern(pattern).fullmatch(text)),
-            as_typed(pattern),
-            size,
-        )
+
+        def fits(text: str) -> bool:
+            return bool(compile_pattern(pattern).fullmatch(text))
+
+        return self._matching_terms(field_and_prefix, regex, literal, fits, as_typed(pattern), size)
 
     def _range(self, field_and_prefix: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
         def fits(text: str) -> bool:
@@ -387,12 +386,7 @@ class PlanTranslator:
         return self._matching_terms(field_and_prefix, regex, "", fits, describe_test(test), size)
 
     def _above(
-        self,
-        reader: IndexReader,
-        field_and_prefix: tuple[str, str],
-        low: str,
-        fits: Callable[[str], bool],
-        test: Between,
+        self, reader: IndexReader, field_and_prefix: tuple[str, str], low: str, fits: Fits, test: Between
     ) -> Query:
         """Return a query for the terms that are not below `low`, in any number."""
         field, prefix = field_and_prefix
@@ -411,13 +405,7 @@ class PlanTranslator:
         return any_of(queries)
 
     def _matching_terms(
-        self,
-        field_and_prefix: tuple[str, str],
-        regex: str,
-        literal: str,
-        fits: Callable[[str], bool],
-        clause: str,
-        size: int,
+        self, field_and_prefix: tuple[str, str], regex: str, literal: str, fits: Fits, clause: str, size: int
     ) -> Query:
         """Return a query for documents with a term that fits an expression.
 
@@ -441,7 +429,7 @@ class PlanTranslator:
         return self._look_up(build, clause, size)
 
     def _terms_query(
-        self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
+        self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Fits, clause: str
     ) -> Query:
         """Return a query for the terms that begin with `literal` and pass `fits`.
 

@@ -71,11 +71,11 @@ def find_server(servers: Sequence[Server], version: str) -> Server:
 class Jar:
     """A line of the lock file: Maven coordinates, and the SHA-256 of the jar."""
 
+    sha256: str
     group: str
     artifact: str
     version: str
-    classifier: str
-    sha256: str
+    classifier: str = ""
 
     @property
     def coordinates(self) -> str:
@@ -90,13 +90,8 @@ class Jar:
 
 def read_lock(text: str) -> list[Jar]:
     """Return the jars in a lock file: one `coordinates sha256` per line; `#` begins a comment."""
-    jars = []
-    for line in text.splitlines():
-        if line.strip() and not line.startswith("#"):
-            coordinates, sha256 = line.split()
-            group, artifact, version, *classifier = coordinates.split(":")
-            jars.append(Jar(group, artifact, version, classifier[0] if classifier else "", sha256))
-    return jars
+    lines = (line.split() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    return [Jar(sha256, *coordinates.split(":")) for coordinates, sha256 in lines]
 
 
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
