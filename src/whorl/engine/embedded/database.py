@@ -154,20 +154,14 @@ class RecordDatabase:
         path: The file; created if it is missing or empty.
         wait_seconds: Maximum time to wait for the locks of other processes.
         is_read_only: Whether to open the file for reading only. If true, nothing in its folder is written.
-        stored_format: Format of an existing file; the schemes of a store in the previous format are not checked.
+        file_format: Format of an existing file; the schemes of a store in the previous format are not checked.
     """
 
     def __init__(
-        self,
-        path: Path,
-        scheme: Scheme,
-        *,
-        wait_seconds: float,
-        is_read_only: bool = False,
-        stored_format: str = FORMAT,
+        self, path: Path, scheme: Scheme, *, wait_seconds: float, is_read_only: bool = False, file_format: str = FORMAT
     ) -> None:
         self._path, self._reading = path, threading.Lock()
-        self._scheme, self._format = scheme, stored_format
+        self._scheme, self._format = scheme, file_format
         self._state_at_open = file_state(path) if is_read_only else None
         # Resolve the path now, because the program may change its working directory.
         self._absolute_path = path.absolute()
@@ -653,7 +647,7 @@ def previous_store(folder: Path) -> Iterator[RecordDatabase | None]:
     if stored_format != PREVIOUS_FORMAT:
         yield None
         return
-    records = RecordDatabase(path, Scheme(), wait_seconds=0.0, is_read_only=True, stored_format=PREVIOUS_FORMAT)
+    records = RecordDatabase(path, Scheme(), wait_seconds=0.0, is_read_only=True, file_format=PREVIOUS_FORMAT)
     with closing(records):
         yield records
 

@@ -354,20 +354,17 @@ def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengt
 
 
 def _combine_matches(
-    must: Sequence[ScoredDocuments],
-    should: Sequence[ScoredDocuments],
-    must_not: Sequence[ScoredDocuments],
-    minimum: int,
+    must: Sequence[ScoredDocuments], should: Sequence[ScoredDocuments], must_not: Sequence[ScoredDocuments], needed: int
 ) -> ScoredDocuments:
     """Combine matches like Lucene's BooleanQuery."""
-    if minimum > len(should) or not (must or should):
+    if needed > len(should) or not (must or should):
         return NO_MATCHES
     parts = [*must, *should]
     numbers, inverse = np.unique(np.concatenate([part.numbers for part in parts]), return_inverse=True)
     scores = np.bincount(inverse, np.concatenate([part.scores for part in parts]), numbers.size)
     ends = sum(part.numbers.size for part in must)
     is_match = np.bincount(inverse[:ends], minlength=numbers.size) == len(must)
-    is_match &= np.bincount(inverse[ends:], minlength=numbers.size) >= minimum
+    is_match &= np.bincount(inverse[ends:], minlength=numbers.size) >= needed
     for part in must_not:
         is_match &= ~np.isin(numbers, part.numbers)
     return ScoredDocuments(numbers[is_match], scores[is_match].astype(np.float32))
