@@ -50,6 +50,17 @@ _PIECE = re.compile(r"(?P<wildcard>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
 _URL_PIECE = re.compile(r"(?P<wildcard>\*)|(?:\\.|[^*\\])+", re.DOTALL)
 
 
+class Typed(NamedTuple):
+    """A piece of a query as typed, and its position in the query."""
+
+    text: str
+    start: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.start + len(self.text))
+
+
 def unescape(raw: str, start: int) -> str:
     """Return the unescaped text of `raw`, which begins at position `start` of the query."""
 
@@ -126,37 +137,37 @@ def read_boost(typed: str, start: int) -> Decimal:
     if not number:
         raise Mistake("a number must follow ^", Span(start, start + 1), "As in ^2.5")
     factor = read_number(number, at, "a boost", "As in ^2.5")
-    if not 0 < factor <= MAX_BOOST:
-        message = f"a boost must be above 0 and at most {MAX_BOOST}, got {shorten(number)}"
-        raise Mistake(message, Span(at, at + len(number)))
+    _require(0 < factor <= MAX_BOOST, f"a boost must be above 0 and at most {MAX_BOOST}", Typed(number, at))
     return factor
 
 
 def read_similarity(typed: str, start: int) -> Decimal:
     similarity = read_number(typed, start, "a similarity", "As in word~0.8")
-    if not 0 <= similarity <= MAX_SIMILARITY:
-        message = f"a similarity is 0 to 1, or a number of edits up to {MAX_SIMILARITY}, got {shorten(typed)}"
-        raise Mistake(message, Span(start, start + len(typed)), "As in word~0.8")
+    limits = f"a similarity is 0 to 1, or a number of edits up to {MAX_SIMILARITY}"
+    _require(0 <= similarity <= MAX_SIMILARITY, limits, Typed(typed, start), "As in word~0.8")
     return similarity
 
 
 def read_slop(typed: str, start: int) -> int:
     slop = read_number(typed, start, "a slop", 'As in "some words"~2')
-    if slop != slop.to_integral_value() or not 0 <= slop <= MAX_SLOP:
-        message = f"a slop is a whole number up to {MAX_SLOP:,}, got {shorten(typed)}"
-        raise Mistake(message, Span(start, start + len(typed)), 'As in "some words"~2')
+    is_valid = slop == slop.to_integral_value() and 0 <= slop <= MAX_SLOP
+    _require(is_valid, f"a slop is a whole number up to {MAX_SLOP:,}", Typed(typed, start), 'As in "some words"~2')
     return int(slop)
 
 
 def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
     """Read a decimal number without an exponent. Error messages call the number `name`, and end with `hint`."""
-    span = Span(start, start + len(typed))
-    if not NUMBER.fullmatch(typed):
-        message = f"{name} must be a number, got {shorten(typed)}"
-        raise Mistake(message, span, _number_hint(typed) or hint)
+    part = Typed(typed, start)
+    _require(bool(NUMBER.fullmatch(typed)), f"{name} must be a number", part, _number_hint(typed) or hint)
     if len(typed.lstrip("-0")) > MAX_NUMBER_LENGTH:
-        raise Mistake(f"{name} has more than {MAX_NUMBER_LENGTH} characters", span)
+        raise Mistake(f"{name} has more than {MAX_NUMBER_LENGTH} characters", part.span)
     return Decimal(typed)
+
+
+def _require(is_valid: bool, limits: str, part: Typed, hint: str = "") -> None:
+    """Raise an error that states the limits of a number and quotes the number, unless the number is valid."""
+    if not is_valid:
+        raise Mistake(f"{limits}, got {shorten(part.text)}", part.span, hint)
 
 
 def _number_hint(typed: str) -> str:
@@ -185,17 +196,6 @@ def read_bound(token: Token) -> str | None:
 # --- fingerprints
 
 PREFIX = "FINGERPRINT:"
-
-
-class Typed(NamedTuple):
-    """A piece of a query as typed, and its position in the query."""
-
-    text: str
-    start: int
-
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.start + len(self.text))
 
 
 def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
@@ -255,9 +255,7 @@ def _read_fraction(part: Typed, name: str, hint: str) -> Decimal:
     if not part.text:
         raise Mistake(f"{name} behind _ is missing", part.span, hint)
     value = read_number(part.text, part.start, name, hint)
-    if not 0 < value <= 100:
-        message = f"{name} must be above 0 and at most 100 percent, got {shorten(part.text)}"
-        raise Mistake(message, part.span, hint)
+    _require(0 < value <= 100, f"{name} must be above 0 and at most 100 percent", part, hint)
     return EXACT.normalize(EXACT.divide(value, Decimal(100)) if value > 1 else value)
 
 
