@@ -107,13 +107,13 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
     schemes = set[object]()
     for number, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line) if line.lstrip().startswith(b"{") else None
-            if record is None:
-                digits, _, document_id = line.decode().rstrip("\r\n").partition("\t")
-                code = int(digits) if digits.strip().isascii() and digits.strip().isdigit() else -1
-            else:
+            if line.lstrip().startswith(b"{"):
+                record = json.loads(line)
                 code, document_id = record["simhash"], record["id"]
                 schemes.add(record.get("scheme"))
+            else:
+                digits, _, document_id = line.decode().rstrip("\r\n").partition("\t")
+                code = int(digits) if digits.strip().isascii() and digits.strip().isdigit() else -1
         except (ValueError, KeyError, TypeError, RecursionError):
             code, document_id = -1, ""
         if type(code) is not int or not 0 <= code <= LARGEST or not (document_id and isinstance(document_id, str)):

@@ -356,10 +356,15 @@ def _sort_by_bucket(
     is_one_signature = len(set(buckets.values())) == len(buckets)
     is_whole = len(repeats) == scheme.bucket_count and not order_matters
     is_exact = is_one_signature and (not unsure or is_whole)
+    return tuple(_with_repeats(ordered_tokens, repeats, buckets[ordered_tokens[0]])), is_exact
+
+
+def _with_repeats(ordered_tokens: list[str], repeats: Mapping[str, int], first_bucket: int) -> list[str]:
+    """Repeat the tokens of one hash function; `first_bucket` is the bucket of the first token."""
     repeated = [token for token in ordered_tokens for _ in range(repeats[token])]
     # Rotation wraps around: the empty buckets after the last filled bucket repeat the first token.
-    wrapped = max(0, repeats[ordered_tokens[0]] - buckets[ordered_tokens[0]] - 1)
-    return (*repeated[wrapped:], *repeated[:wrapped]), is_exact
+    wrapped = max(0, repeats[ordered_tokens[0]] - first_bucket - 1)
+    return [*repeated[wrapped:], *repeated[:wrapped]]
 
 
 def _sort_by_units(
@@ -378,13 +383,11 @@ def _sort_by_units(
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
         return tuple(token for token in ordered_tokens for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
-    # Rotation wraps around within the buckets of each hash function; the first two units are the function's number.
+    # The first two units are the number of the hash function.
     for _, group in groupby(ordered_tokens, key=lambda token: _utf16_bytes(token)[:4]):
         same = list(group)
-        repeated = [token for token in same for _ in range(repeats[token])]
         first_bucket = _bucket_of_bits(int.from_bytes(_utf16_bytes(same[0])[4:8], "big"), scheme.bucket_count)
-        wrapped = max(0, repeats[same[0]] - first_bucket - 1)
-        tokens += [*repeated[wrapped:], *repeated[:wrapped]]
+        tokens += _with_repeats(same, repeats, first_bucket)
     return tuple(tokens), is_exact
 
 
