@@ -53,6 +53,7 @@ UNCHANGED = (
     "https://host/view?tokens=2&tokenizer=icu&sessions=3&power=4&keyboard=5",
     "https://host/a;version=2/b",
     "abfs://container@account.dfs.core.windows.net/doc.txt",
+    "github://owner:repository@main/doc.txt",
     "hf://datasets/name/set@main/train.parquet",
     "zip://a.csv::file:///data/b.zip",
     "/home/ann@host/a?b#c.txt",

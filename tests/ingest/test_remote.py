@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from whorl.cli.main import main
 from whorl.errors import ParameterError
 from whorl.ingest.files import Problem, documents_in, find_files
+from whorl.ingest.remote import RemoteFile
 
 LINE = b'{"id": "a", "text": "one"}\n'
 
@@ -113,7 +115,7 @@ def test_a_server_that_fails(server: str, kind: str) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("rest", ["?page=2", "#part", "?v=a.b/c#d"])
+@pytest.mark.parametrize("rest", ["?page=2", "#part", "?v=a.b#d"])
 def test_the_format_of_an_address_with_a_query(server: str, rest: str) -> None:
     """
     The path of an address tells the format, without the query and fragment; these stay in the id and the name.
@@ -125,6 +127,32 @@ def test_the_format_of_an_address_with_a_query(server: str, rest: str) -> None:
     assert problems == []
     assert document.text.split() == ["visible", "text"]
     assert (document.id, document.name) == (address, address.rpartition("/")[2])
+
+
+def test_files_of_one_name_in_two_archives(tmp_path: Path) -> None:
+    """
+    The address of a file in an archive names the archive, so files of two archives are two documents.
+    """
+    for name in ("jan", "feb"):
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            archive.writestr("reports/report.txt", f"the report of {name}")
+    words = [f"zip://{inside}::{tmp_path}/{name}.zip" for name, inside in (("jan", ""), ("feb", "reports/*.txt"))]
+    documents, problems = read(*words)
+    expected = [
+        (f"zip://reports/report.txt::{tmp_path}/{name}.zip", f"the report of {name}") for name in ("jan", "feb")
+    ]
+    assert (documents, problems) == (expected, [])
+    assert [found.file.name for found in find_files(words, problems.append)] == ["report.txt"] * 2
+    assert read(*(address for address, _ in documents))[0] == documents
+
+
+@pytest.mark.parametrize("word", ["webhdfs://ann:secret@host:9870/d", "webhdfs://host:9870", "webhdfs://host:9870/d/*"])
+def test_the_address_of_a_file_names_its_host(word: str) -> None:
+    """
+    The host is part of the address, although the paths of fsspec's file system do not contain it.
+    """
+    system = fsspec.filesystem("webhdfs", host="host", port=9870)
+    assert RemoteFile(system, "/d/a.txt", word).as_posix() == "webhdfs://host:9870/d/a.txt"
 
 
 @pytest.mark.process
@@ -177,7 +205,7 @@ def test_any_file_system_of_fsspec(
     An incomplete address, or an address of an unavailable file system, gives one message without the password.
     """
     if protocol in ("http", "https", "github", "gist", "sftp", "ssh", "smb", "webhdfs", "dbfs", "hdfs", "hf"):
-        location = f"{location}::"
+        location = f"{location}::".replace("ann:s3cr3t", "owner:repository" if protocol == "github" else "ann:s3cr3t")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").write_bytes(b"no archive")
     messages: list[str] = []

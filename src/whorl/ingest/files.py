@@ -219,6 +219,7 @@ def documents_in(
     from whorl.model import Document
 
     name, file_id = PurePath(file.name), file_id or file.as_posix()
+    title = file.title if isinstance(file, RemoteFile) else file.name
     try:
         with file.open("rb") as opened:
             as_text = on_text_table is not None and not columns.is_text_named
@@ -226,9 +227,7 @@ def documents_in(
             if form is None:
                 if on_text_table and _may_have_rows(opened, name, columns):
                     on_text_table(str(file))
-                yield Document(
-                    id=file_id, text=file_text(_bytes(opened), name), name=PurePosixPath(file.as_posix()).name
-                )
+                yield Document(id=file_id, text=file_text(_bytes(opened), name), name=title)
                 return
             if span is None and columns.is_text_optional:
                 read = rows_with_text(form, opened, columns)

@@ -31,8 +31,8 @@ _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,
 )
-#: Matches an Azure address with the name of a container in the position of a login.
-_CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
+#: Matches an address with other names in the position of a login: a container of Azure, a repository on GitHub.
+_CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@|github://[^/?#@]*@")
 #: Matches an address in a message, up to a blank or to a separator before another address.
 _IN_TEXT = re.compile(rf"{_SCHEME}://(?:(?![,;|]{_SCHEME}://)\S)*")
 #: Matches the parameters and the fragment of an address, and session ids that Java servers append to the path:

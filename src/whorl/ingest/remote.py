@@ -35,13 +35,32 @@ class RemoteFile:
     @property
     def name(self) -> str:
         """Last part of the path, without the query and fragment of a web address: its suffix can tell the format."""
-        address = self.as_posix()
-        return PurePosixPath(urlsplit(address).path if address.startswith(("http://", "https://")) else address).name
+        path = self.title
+        return PurePosixPath(urlsplit(path).path).name if self.address.startswith(("http://", "https://")) else path
+
+    @property
+    def title(self) -> str:
+        """Last part of the address, without login and signature."""
+        return PurePosixPath(self.as_posix().partition("::")[0]).name
 
     @property
     def address(self) -> str:
-        """The address with login and signature, because two files may differ only in these parts."""
-        return str(self._system.unstrip_protocol(self._path))
+        """The address with login and signature, because two files may differ only in these parts.
+
+        fsspec's own addresses leave out the host of an FTP server and the archive of `zip://a.txt::b.zip`, so these are
+        taken from the user's word.
+        """
+        own, *outer = self._word.split("::")
+        # A cache, such as `simplecache::`, has the paths of the file system whose files it keeps.
+        while "://" not in own and outer:
+            own, *outer = outer
+        own = own.rstrip("/")
+        given = self._system._strip_protocol(own).rstrip("/")
+        path = str(self._system.unstrip_protocol(self._path))
+        if own != given and own.partition("://")[2].strip("/") != given.strip("/") and own.endswith(given):
+            start = own.removesuffix(given)
+            path = f"{start.rstrip('/')}/{self._path.lstrip('/')}"
+        return "::".join([path, *outer])
 
     def as_posix(self) -> str:
         """Return the address without login and signature, as the document's id."""

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.made_files import mail, pdf, sheet, with_addition, with_member, word
+from tests.made_files import mail, pdf, sheet, slides, with_addition, with_member, word
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.extract_text import TextBuffer, html_text, read_mail, read_office, read_pdf
-from whorl.ingest.extraction.file_formats import DOCX, XLSX, FileFormat
+from whorl.ingest.extraction.file_formats import DOCX, PPTX, XLSX, FileFormat
 
 
 @given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))
@@ -286,6 +286,19 @@ def test_files_within() -> None:
     assert words(DOCX, made) == ["first", "second", "third"]
     with pytest.raises(DocumentError, match="unpacked"):
         read_office(made, DOCX.name, len(made) + 1000, TextBuffer(1_000_000))
+
+
+@pytest.mark.parametrize("kind", ["slideshow", "template"])
+def test_slide_shows_and_templates(kind: str) -> None:
+    """
+    A slide show or a template is read like a presentation.
+    """
+    made = with_member(
+        slides("first", "note"),
+        "[Content_Types].xml",
+        lambda old: old.replace(b"presentationml.presentation.main", f"presentationml.{kind}.main".encode()),
+    )
+    assert words(PPTX, made) == ["first", "note"]
 
 
 def test_cells() -> None:

@@ -21,8 +21,10 @@ _MARKS = (
 )
 #: Number of bytes to examine for the encoding of a text without a byte order mark.
 EXAMINED_BYTES = 200_000
-#: Maximum number of lines to examine, and of bytes before the first one above 127 of a line.
-_EXAMINED_LINES, _CONTEXT_BYTES = 10_000, 200
+#: Maximum number of lines to examine, and of ASCII bytes in a line before its first byte above 127.
+_EXAMINED_LINES, _CONTEXT_BYTES = 10_000, 1000
+#: Maximum length of a text that is examined whole, in bytes: its ASCII words show the language, and so the encoding.
+_SHORT_BYTES = 1000
 #: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
@@ -138,7 +140,8 @@ def probable_encoding(raw: bytes) -> str | None:
     # Import this only when needed: few texts need the detection, and the import takes long.
     from chardet import EncodingEra, detect_all
 
-    sample = b"\n".join(islice(_lines_outside_ascii(raw), _EXAMINED_LINES))[:EXAMINED_BYTES]
+    lines = islice(_lines_outside_ascii(raw), _EXAMINED_LINES)
+    sample = raw if len(raw) <= _SHORT_BYTES else b"\n".join(lines)[:EXAMINED_BYTES]
     eras = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
     if len(_HIGH_BYTE.findall(sample)) >= _FEWEST_HIGH_BYTES:
         eras |= EncodingEra.DOS | EncodingEra.LEGACY_MAC
@@ -154,13 +157,16 @@ def probable_encoding(raw: bytes) -> str | None:
 
 
 def _lines_outside_ascii(raw: bytes) -> Iterator[bytes]:
-    """Yield the lines that have bytes above 127, without most of the ASCII characters before the first such byte.
+    """Yield the lines that have bytes above 127, and the lines before and after each.
 
-    Only these show the encoding, and much ASCII text would outweigh them.
+    Only the former show the encoding, and much ASCII text would outweigh them. Some ASCII words show the language.
     """
-    for line in raw.splitlines():
+    lines = [b"", *raw.splitlines(), b""]
+    for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
         if first := _HIGH_BYTE.search(line):
             yield line[max(0, first.start() - _CONTEXT_BYTES) :]
+        elif not (before.isascii() and after.isascii()):
+            yield line[-_CONTEXT_BYTES:]
 
 
 def encoding_of_mark(raw: bytes) -> str | None:

@@ -302,9 +302,10 @@ def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
 
 def _pptx(file: BinaryIO, text: TextBuffer) -> None:
     """Append the text of the slides in order, each with its notes."""
-    from pptx import Presentation
+    from pptx.package import Package
 
-    for slide in Presentation(file).slides:
+    # `pptx.Presentation` refuses slide shows (.ppsx) and templates (.potx).
+    for slide in Package.open(file).presentation_part.presentation.slides:
         _walk(slide.element, text)
         if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
             text.add(f"{frame.text}\n")

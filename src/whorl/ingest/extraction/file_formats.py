@@ -26,7 +26,9 @@ class FileFormat(NamedTuple):
 
 PDF = FileFormat("PDF", frozenset({".pdf"}), "pypdfium2")
 DOCX = FileFormat("DOCX", frozenset({".docx", ".docm", ".dotx", ".dotm"}), "docx", "word/document.xml")
-PPTX = FileFormat("PPTX", frozenset({".pptx", ".pptm"}), "pptx", "ppt/presentation.xml")
+PPTX = FileFormat(
+    "PPTX", frozenset({".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"}), "pptx", "ppt/presentation.xml"
+)
 XLSX = FileFormat("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "openpyxl", "xl/workbook.xml")
 HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
 #: A web page that a browser saves in one file (`.mht`) is an e-mail with the page as its text.
