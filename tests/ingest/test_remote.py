@@ -142,7 +142,7 @@ def test_files_of_one_name_in_two_archives(tmp_path: Path) -> None:
         (f"zip://reports/report.txt::{tmp_path}/{name}.zip", f"the report of {name}") for name in ("jan", "feb")
     ]
     assert (documents, problems) == (expected, [])
-    assert [found.file.name for found in find_files(words, problems.append)] == ["report.txt"] * 2
+    assert [found.file.name for found in find_files(words, list[Problem]().append)] == ["report.txt"] * 2
     assert read(*(address for address, _ in documents))[0] == documents
 
 
