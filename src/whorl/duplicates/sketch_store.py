@@ -30,6 +30,7 @@ from whorl.duplicates.sketching import SketchBatch, sketch_key
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
+FOREIGN_FOLDER = "{} holds something else than what was found before; name a new folder"
 _FORMAT = "2"
 _DATABASE = "documents.sqlite"
 _TABLES = """
@@ -125,13 +126,11 @@ class PersistentSketchStore:
 
     def __init__(self, path: Path, origin: str, scheme: SketchScheme) -> None:
         self._path, self.scheme = path, scheme
-        try:
+        with self._convert_errors():
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()) and not (path / _DATABASE).exists():
-                raise StoreError(f"{path} holds something else than what was found before; name a new folder")
+                raise StoreError(FOREIGN_FOLDER.format(path))
             self._database = sqlite3.connect(path / _DATABASE, timeout=0, isolation_level=None)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"the folder {path} cannot be used: {error}") from error
         try:
             with self._convert_errors():
                 self._open(origin)
@@ -145,7 +144,7 @@ class PersistentSketchStore:
         # Check before the first write: the database may belong to another program.
         tables = {row[0] for row in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and not {"meta", "document", "pair"} <= tables:
-            raise StoreError(f"{self._path} holds something else than what was found before; name a new folder")
+            raise StoreError(FOREIGN_FOLDER.format(self._path))
         # Allow one process at a time: two would overwrite each other's hashes.
         self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode=WAL")
@@ -397,13 +396,11 @@ class PersistentSketchStore:
     def _convert_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
+        except (OSError, sqlite3.Error) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 raise StoreError(
                     f"another process uses the folder {self._path}; wait for it, or name another"
                 ) from error
-            raise StoreError(f"the folder {self._path} cannot be used: {error}") from error
-        except (OSError, sqlite3.Error) as error:
             raise StoreError(f"the folder {self._path} cannot be used: {error}") from error
 
 

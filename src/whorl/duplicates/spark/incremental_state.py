@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.run import FILES_SCHEME, description_of_options
-from whorl.duplicates.sketch_store import require_same_search
+from whorl.duplicates.sketch_store import FOREIGN_FOLDER, require_same_search
 from whorl.duplicates.spark.arrow_blocks import BLOCKS
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.compare_sketches import PAIRS
@@ -37,7 +37,6 @@ _DONE = re.compile(r"run-(\d+)\.json")
 #: Names of the files that completed or killed runs leave in the folder.
 _STATE_FILES = re.compile(r"run-(\d+)(-[0-9a-f]{32}(\.json)?|\.json)")
 _DOCUMENTS, _PAIRS = "documents", "pairs"
-_FOREIGN = "{} holds something else than what was found before; name a new folder"
 
 
 class SearchState:
@@ -59,7 +58,7 @@ class SearchState:
         names = self._folder.names()
         last = max((int(match[1]) for match in map(_DONE.fullmatch, names) if match), default=0)
         if not last and not all(map(_STATE_FILES.fullmatch, names)):
-            raise StoreError(_FOREIGN.format(path))
+            raise StoreError(FOREIGN_FOLDER.format(path))
         before = self._read(last) if last else self._description
         answers = before["question"] == self._description["question"]
         self.run = RunNumber(last + 1, last + 1 if answers else 1, is_saved=True)
@@ -77,10 +76,10 @@ class SearchState:
             description: dict[str, Any] = json.loads(self._folder.read(f"run-{number}.json"))
             is_own_format = description["format"] == _FORMAT
         except (ValueError, LookupError, TypeError) as error:
-            raise StoreError(_FOREIGN.format(self._path)) from error
+            raise StoreError(FOREIGN_FOLDER.format(self._path)) from error
         texts = (description.get(key) for key in ("origin", "sketches", "question", "folder"))
         if is_own_format and not all(isinstance(text, str) for text in texts):
-            raise StoreError(_FOREIGN.format(self._path))
+            raise StoreError(FOREIGN_FOLDER.format(self._path))
         require_same_search(self._path, description, self._description)
         return description
 

@@ -254,24 +254,21 @@ def _write(rows: DataFrame, form: str, output: str) -> int:
 def _convert_errors() -> Iterator[None]:
     try:
         import pyarrow  # noqa: F401
-        from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
+        from pyspark.errors import PySparkException
     except ImportError as error:
         raise ParameterError("Spark needs more packages: pip install 'whorl[spark]'") from error
     from py4j.protocol import Py4JError
 
     try:
         yield
-    except PySparkRuntimeError as error:
-        if error.getCondition() != "JAVA_GATEWAY_EXITED":
-            raise EngineError(f"Spark failed: {_first_line(error)}") from error
-        raise EngineUnavailableError(
-            "Spark did not start; it needs Java 17 or 21, named by JAVA_HOME or found as java"
-        ) from error
-    except AnalysisException as error:
-        if error.getCondition() in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
-            raise DocumentError(_first_line(error)) from error
-        raise EngineError(f"Spark failed: {_first_line(error)}") from error
     except (PySparkException, Py4JError) as error:
+        condition = error.getCondition() if isinstance(error, PySparkException) else ""
+        if condition == "JAVA_GATEWAY_EXITED":
+            raise EngineUnavailableError(
+                "Spark did not start; it needs Java 17 or 21, named by JAVA_HOME or found as java"
+            ) from error
+        if condition in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
+            raise DocumentError(_first_line(error)) from error
         raise EngineError(f"Spark failed: {_first_line(error)}") from error
 
 
