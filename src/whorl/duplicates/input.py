@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from whorl.duplicates.options import DuplicatesOptions, Granularity
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import seconds_of
 from whorl.duplicates.split_documents import pieces_of
 from whorl.errors import DocumentError, ParameterError, shorten_repr
@@ -304,7 +304,6 @@ class InputPart:
             ((options.within or "", "value"), lambda value: value),
         )
         unseen = [(column, convert) for column, convert in needed if column[0]]
-        is_whole = options.granularity in (Granularity.DOCUMENT, Granularity.PASSAGE)
         at_byte = self.at_byte or (lambda position: None)
         for document in documents_in(
             self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
@@ -322,7 +321,7 @@ class InputPart:
                 document = replace(document, id=f"{file}:{document.id}")
             try:
                 for part in [document] if len(self.texts) < 2 else self._split_columns(document):
-                    yield from [part] if is_whole else pieces_of(part, options.granularity)
+                    yield from pieces_of(part, options.granularity)
             except DocumentError as error:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 

@@ -27,13 +27,11 @@ _TWO_LETTERS = re.compile(r"\w\w")
 
 
 def pieces(text: str, granularity: Granularity) -> list[tuple[int, int, int]]:
-    r"""Return the start and end of each piece of a text, and the end of the separator after it.
+    r"""Return the start and end of each paragraph or line of a text, and the end of the separator after it.
 
     >>> pieces("one\n\ntwo\nthree\n", Granularity.PARAGRAPH)
     [(0, 3, 5), (5, 15, 15)]
     """
-    if granularity not in _BETWEEN:
-        return [(0, len(text), len(text))]
     ranges, begin = [], 0
     for between in _BETWEEN[granularity].finditer(text):
         ranges.append((begin, between.start(), between.end()))
@@ -42,7 +40,7 @@ def pieces(text: str, granularity: Granularity) -> list[tuple[int, int, int]]:
 
 
 def pieces_of(document: Document, granularity: Granularity) -> list[Document]:
-    """Return the pieces of a document; each piece gets the document's name and properties.
+    """Return the paragraphs or lines of a document, with its name and properties; otherwise, return the document.
 
     Raises:
         DocumentError: The id of a piece is too long.
