@@ -161,13 +161,12 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     size_kept = np.repeat(sizes[is_kept], lengths)
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
-    if others.size:
-        # A document is in one cluster only, so its key identifies the comparison.
-        compared, *counts = decode_columns(shares, "keys shareds lows highs")
-        order = np.argsort(compared)
-        at = order[np.searchsorted(compared[order], keys[others])]
-        shared[others], low, high = (count[at] for count in counts)
-        is_exact[others] = low == high
+    # A document is in one cluster only, so its key identifies the comparison.
+    compared, *counts = decode_columns(shares, "keys shareds lows highs")
+    order = np.argsort(compared)
+    at = order[np.searchsorted(compared[order], keys[others])]
+    shared[others], low, high = (count[at] for count in counts)
+    is_exact[others] = low == high
     of_shares = (shared / (size_kept + sizes - shared), shared / size_kept, shared / sizes)
     cut = (np.floor(share * SHARE_STEPS + SLACK) / SHARE_STEPS for share in of_shares)
     schema = arrow_schema(_MEASURED)

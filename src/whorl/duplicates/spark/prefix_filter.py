@@ -239,11 +239,9 @@ class _PairFinder:
         if not levels.size:
             return
         order = np.lexsort((keys, sizes, tokens, levels))
-        levels, tokens, flags = levels[order], tokens[order], flags[order]
-        keys, sizes = keys[order], sizes[order]
-        groups = np.zeros(order.size, np.int64)
-        groups[run_starts(levels, tokens)[1:]] = 1
-        groups = np.cumsum(groups)
+        levels, tokens, keys, sizes, flags = (own[order] for own in (levels, tokens, keys, sizes, flags))
+        starts = run_starts(levels, tokens)
+        groups = np.repeat(np.arange(starts.size), np.diff(starts, append=order.size))
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
         # A document may have a hash twice. Do not pair the document with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
@@ -265,9 +263,8 @@ class _PairFinder:
             if not new.size:
                 continue
             name = f"{self.number}/{levels[at_first := together[0]]}/{tokens[at_first]}"
-            values = {"part": -1, "kind": _OPEN_HASH_BLOCK if is_open else _HASH_BLOCK, "hash_block": name}
-            values |= {"senders": new.tobytes(), "receivers": hash_block.tobytes()}
-            yield pa.RecordBatch.from_pylist([values], arrow_schema(_CANDIDATES))
+            values = [-1, _OPEN_HASH_BLOCK if is_open else _HASH_BLOCK, new.tobytes(), hash_block.tobytes(), name]
+            yield pa.RecordBatch.from_arrays([[value] for value in values], schema=arrow_schema(_CANDIDATES))
             if self.pivots:
                 yield from self._with_pivots(hash_block, new)
         left = np.flatnonzero(is_left)
