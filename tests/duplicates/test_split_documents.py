@@ -31,7 +31,7 @@ def test_pieces_cover_the_text(text: str, granularity: Granularity, numbers: set
 @pytest.mark.parametrize("granularity", [Granularity.DOCUMENT, Granularity.PASSAGE])
 def test_whole_documents_have_no_pieces(granularity: Granularity) -> None:
     """
-    If whole documents or passages are compared, a document stays as it is.
+    A search for whole documents or passages does not divide a document.
     """
     document = Document("d", "one\n\ntwo")
     assert pieces_of(document, granularity) == [document]
