@@ -149,10 +149,9 @@ class Marker:
         self._profile, self._splits = profile, splits
         # `runs` yields all words of a phrase separately if the phrase has a slop. So give phrases a slop if their words
         # must be marked separately.
-        self._clauses = [
-            clause if has_phrases or not isinstance(clause, Words) else replace(clause, slop=1)
-            for clause in word_clauses(plan)
-        ]
+        self._clauses = word_clauses(plan)
+        if not has_phrases:
+            self._clauses = tuple(replace(own, slop=1) if isinstance(own, Words) else own for own in self._clauses)
 
     def snippets(self, text: str, marking: Marking) -> list[str]:
         text = text[: marking.max_analyzed_chars]

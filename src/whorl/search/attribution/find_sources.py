@@ -144,12 +144,10 @@ def _cover_text(
     recall, ignore_common = fraction_of("recall", options.recall), options.ignore_common
     detector = boilerplate_detector(engine, options.common_above, options.boilerplate, ignore_common=ignore_common)
     count_search(engine.scheme, LOOPS_GAIN)
-    warnings, shingle_size = list[str](), engine.scheme.shingle_size
-    min_words = max(options.min_words, shingle_size)
-    if min_words > options.min_words:
-        warnings.append(
-            f"min_words {options.min_words} counts as {min_words}: passages have at least the words of a shingle"
-        )
+    warnings, given = list[str](), options.min_words
+    min_words = max(given, engine.scheme.shingle_size)
+    if min_words > given:
+        warnings.append(f"min_words {given} counts as {min_words}: passages have at least the words of a shingle")
     of_text = rejoin_words(engine, words_of(text, engine.scheme))
     comparer = Comparer(of_text, engine.scheme, detector)
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
