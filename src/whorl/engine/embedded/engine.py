@@ -88,7 +88,6 @@ COMMIT_EVERY = 8192
 COMMIT_CHARACTERS = 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-_DEFAULT_SCHEME = Scheme()
 #: Description of the damage if a store has no index.
 _MISSING = "was missing"
 _Result = TypeVar("_Result")
@@ -123,7 +122,7 @@ class EmbeddedEngine(Engine):
         path: Path,
         *,
         create: bool = True,
-        scheme: Scheme = _DEFAULT_SCHEME,
+        scheme: Scheme = Scheme(),  # noqa: B008 - frozen
         wait_seconds: float = 30.0,
         passages: PassageScheme | bool | None = None,
         reduction: Reduction | None = None,

@@ -26,7 +26,15 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import find_sorted
-from whorl.engine.embedded.segments import MINHASH, MINHASH_BITS, Segment, Tokens, merge_segments, write_documents
+from whorl.engine.embedded.segments import (
+    MINHASH,
+    MINHASH_BITS,
+    Numbers,
+    Segment,
+    Tokens,
+    merge_segments,
+    write_documents,
+)
 from whorl.engine.embedded.store_files import IndexBrokenError, OtherIndexError
 
 #: Merge the youngest segments if at least `FANOUT` of them have fewer than `SMALLEST_SEGMENT` documents each.
@@ -50,7 +58,7 @@ _MANIFEST = "segments.json"
 #: Function that reads whole MinHash tokens from texts. It takes the numbers of documents and the journal number of the
 #: index, and yields a document's number and its distinct tokens. It omits documents that have changed after this
 #: journal number.
-ReadMinHash: TypeAlias = Callable[[npt.NDArray[np.int64], int], Iterator[tuple[int, Tokens]]]
+ReadMinHash: TypeAlias = Callable[[Numbers, int], Iterator[tuple[int, Tokens]]]
 
 
 class DocumentTokens(NamedTuple):
@@ -77,9 +85,7 @@ class TokenSnapshot:
     alive: tuple[npt.NDArray[np.bool_], ...]
     read_minhash: ReadMinHash | None = None
     #: Cached matches of clauses that need the documents' texts: numbers and scores of the documents, keyed by clause.
-    matches_by_texts: dict[object, tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]] = field(
-        default_factory=dict, compare=False
-    )
+    matches_by_texts: dict[object, tuple[Numbers, npt.NDArray[np.float32]]] = field(default_factory=dict, compare=False)
 
     @property
     def dropped_bits(self) -> int:
@@ -92,7 +98,7 @@ class TokenSnapshot:
         pairs = zip(self.segments, self.alive, strict=True)
         return max((int(segment.sizes[mask].max()) for segment, mask in pairs if mask.any()), default=None)
 
-    def sizes(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def sizes(self, numbers: Numbers) -> Numbers:
         """Return the number of distinct shingles of each document, 0 for a missing document."""
         sizes = np.zeros(numbers.size, np.int64)
         for segment, alive in zip(self.segments, self.alive, strict=True):

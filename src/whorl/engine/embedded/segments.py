@@ -240,11 +240,6 @@ class _Blocks:
         self._name, self._checks = name, checks
         self._blocks = raw.view("<u8").reshape(-1, BLOCK // 8)
 
-    def require_all_sound(self) -> None:
-        last = np.array([_HEAD_BYTES + self._blocks.size * 8 - 1])
-        if self._blocks.size:
-            self.require_sound(np.array([_HEAD_BYTES]), last)
-
     def require_sound(self, first: Numbers, last: Numbers) -> None:
         """Verify the blocks of each range of bytes, from `first` to `last`; raise IndexBrokenError for damage."""
         begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
@@ -277,7 +272,7 @@ class Segment:
             raise IndexBrokenError(f"{path} is damaged or something else")
         header = json.loads(raw_header)
         layouts = [_BitLayout(*layout) for layout in header["shapes"]]
-        at = end = _HEAD_BYTES + sum(sum(layout.bytes) for layout in layouts)
+        at = self._end = _HEAD_BYTES + sum(sum(layout.bytes) for layout in layouts)
         if raw.size < at or zlib.crc32(raw[at:].data) != header["check"]:
             raise IndexBrokenError(f"{path} is damaged")
         columns: list[_Narrow] = []
@@ -291,7 +286,7 @@ class Segment:
         self.originals_of_copies, self.copies = columns[4].astype(np.int64), columns[5].astype(np.int64)
         self._is_copied = np.zeros(len(self), np.bool_)
         self._is_copied[self.originals_of_copies] = True
-        self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
+        self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES : self._end], columns[-1])
         self.postings: list[PostingsReader] = []
         begin = _HEAD_BYTES
         for number, layout in enumerate(layouts):
@@ -305,7 +300,7 @@ class Segment:
 
     def verify(self) -> None:
         """Verify the checksums of all blocks; raise IndexBrokenError for damage. `__init__` has verified the tables."""
-        self._blocks.require_all_sound()
+        self._blocks.require_sound(np.array([_HEAD_BYTES]), np.array([self._end - 1]))
 
     def look_up(self, kind: int, tokens: Tokens, *, with_copies: bool = True) -> Iterator[tuple[Numbers, Numbers]]:
         """Look up the documents that have the given tokens of one kind; yield pairs like `PostingsReader.look_up`.
