@@ -107,7 +107,7 @@ def test_documents_newer_than_the_index(engine: EmbeddedEngine, monkeypatch: pyt
     before = engine._index.tokens()
     monkeypatch.setattr(StoreIndex, "tokens", lambda self: before)
     engine._records._writer.execute("BEGIN IMMEDIATE")
-    engine._records.remove("copy 001")
+    engine._records.remove(["copy 001"])
     engine._records._writer.execute("COMMIT")
     engine.index(changed.values())
     page, source = candidates_of(engine)

@@ -381,15 +381,15 @@ class RecordDatabase:
             return head, encode(content), self._texts.compress(document.text)
         return head, None, _pack_passages(content)
 
-    def remove(self, document_id: str) -> int | None:
-        """Delete a document, add a journal entry, and return the document's number, or None for a missing document."""
-        known = self._predecessors([document_id]).get(document_id)
-        if known is None:
-            return None
-        self._writer.execute("DELETE FROM document WHERE number = ?", (known,))
-        self._writer.execute("DELETE FROM handle WHERE id = ?", (document_id,))
-        self._add_journal_entries({known: document_id})
-        return known
+    def remove(self, ids: Iterable[str]) -> dict[int, str]:
+        """Delete the existing documents, add journal entries, and return the documents' ids, keyed by number."""
+        wanted = list(ids)
+        known = self._predecessors(wanted)
+        removed = {known[document_id]: document_id for document_id in wanted if document_id in known}
+        self._writer.executemany("DELETE FROM document WHERE number = ?", [(number,) for number in removed])
+        self._writer.executemany("DELETE FROM handle WHERE id = ?", [(document_id,) for document_id in known])
+        self._add_journal_entries(removed)
+        return removed
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of existing documents, keyed by id.

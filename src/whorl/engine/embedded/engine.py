@@ -342,8 +342,7 @@ class EmbeddedEngine(Engine):
             # Search under the write lock, so that no document changes between the search and its deletion.
             chosen = stored if matching is None else self._search_committed(writer, plan_among(matching, stored))
             with self._records.writing():
-                numbers = {document_id: self._records.remove(document_id) for document_id in chosen}
-            deleted = {number: document_id for document_id, number in numbers.items() if number}
+                deleted = self._records.remove(chosen)
             writer.replace([Change(number, document_id, None) for number, document_id in deleted.items()])
 
         with self._writers.register_thread():
