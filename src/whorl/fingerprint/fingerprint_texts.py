@@ -279,7 +279,8 @@ def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
 def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[np.int64]]:
     """Return the words of a text with folded apostrophes, and their ranges of characters, like `tokens_and_spans`."""
     text = fold_apostrophes(text)
-    if fast := kernel_for([text], scheme):
+    _TotalWork.seen += _work(text)
+    if fast := _kernel_for(scheme):
         result = fast.words_and_spans(text)
         return_kernel(fast)
         if result is not None:
@@ -354,13 +355,8 @@ def _read_ahead(portions: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
 
 
 def _kernel_for(scheme: Scheme) -> Kernel | None:
-    return kernel_if_ready(scheme) if kernel.is_loaded() or _TotalWork.seen >= LARGE else None
-
-
-def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
     """Return a kernel for the compiled loops; None if they are not ready or would save too little time."""
-    _TotalWork.seen += sum(map(_work, texts))
-    return _kernel_for(scheme)
+    return kernel_if_ready(scheme) if kernel.is_loaded() or _TotalWork.seen >= LARGE else None
 
 
 def _process(

@@ -83,7 +83,10 @@ def parser_of(grammar: str, splitter: alfresco.Splitter | None) -> Lark:
     """
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
-    path = _tables_path(grammar, splitter)
+    # The name of the file is a hash of the grammar, the options and the versions.
+    accepted = () if splitter is None else tuple(splitter.always_accept)
+    key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
+    path = platformdirs.user_cache_path("whorl") / "grammars" / sha256(key.encode()).hexdigest()[:32]
     # Build the tables again if they cannot be read, or if this version of Lark cannot load them.
     with suppress(Exception):
         tables = _PlainUnpickler(BytesIO(_read_cached_tables(path))).load()
@@ -96,13 +99,6 @@ def parser_of(grammar: str, splitter: alfresco.Splitter | None) -> Lark:
     with suppress(OSError):
         _write(path, content.getvalue())
     return built
-
-
-def _tables_path(grammar: str, splitter: alfresco.Splitter | None) -> Path:
-    """Return the path of a grammar's tables; its name is a hash of the grammar, the options and the versions."""
-    accepted = () if splitter is None else tuple(splitter.always_accept)
-    key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
-    return platformdirs.user_cache_path("whorl") / "grammars" / sha256(key.encode()).hexdigest()[:32]
 
 
 def _read_cached_tables(path: Path) -> bytes:
