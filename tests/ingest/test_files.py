@@ -574,3 +574,15 @@ def test_devices_pipes_and_sockets_behind_links(tmp_path: Path) -> None:
                 problems: list[Problem] = []
                 assert list(find_files([word], problems.append, follow_links=follow_links)) == []
                 assert len(problems) == 4
+
+
+def test_a_repeated_problem_beyond_the_limit_is_counted() -> None:
+    """
+    A repeated problem that comes after the last stored one is counted, and changes no other problem.
+    """
+    rows = [Problem(f"a.csv, line {at}", "broken") for at in range(100)]
+    problems = Problems([*rows, *[Problem("column tags", "nested", is_repeatable=True)] * 3])
+    assert (len(problems), problems.lost, list(problems)) == (103, 103, rows)
+    problems.append(Problem("b.csv", "unreadable", None))
+    problems.append(Problem("column tags", "nested", is_repeatable=True))
+    assert list(problems) == [*rows, Problem("b.csv", "unreadable", None)]

@@ -124,10 +124,10 @@ class Problems(Collection[Problem]):
                 known, documents=(known.documents or 0) + (problem.documents or 0)
             )
             return
-        if problem.is_repeatable:
-            self._repeatable[key] = len(self._kept)
         is_row = problem.documents is not None
         if not is_row or self._rows_kept < _ROW_PROBLEMS_KEPT:
+            if problem.is_repeatable:
+                self._repeatable[key] = len(self._kept)
             self._kept.append(problem)
             self._rows_kept += is_row
 
