@@ -26,7 +26,7 @@ from whorl import Document, Store, open_store
 from whorl.errors import FieldError, ParameterError, QueryError
 from whorl.model import Order
 from whorl.service.app import create_app
-from whorl.service.route_paths import API, DOCUMENTS, SEARCH
+from whorl.service.requests_and_responses import API, DOCUMENTS, SEARCH
 
 pytestmark = pytest.mark.usefixtures("folder")
 

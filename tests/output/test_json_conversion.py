@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from whorl.fingerprint.statistics.metric import Interval, Share
 from whorl.output.json_conversion import values
-from whorl.service.responses import response_type
+from whorl.service.requests_and_responses import response_type
 
 
 class Colour(Enum):

@@ -29,7 +29,7 @@ from tests.service.contracts import documents
 from whorl import open_store
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.route_paths import DOCUMENTS, SEARCH, TICKETS
+from whorl.service.requests_and_responses import DOCUMENTS, SEARCH, TICKETS
 
 _USER, _PASSWORD = "ann", "secret"
 #: Operations whose valid requests may still break rules that a schema cannot express: labels given twice, an end before

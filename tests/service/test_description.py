@@ -18,7 +18,7 @@ from whorl import Store, open_store
 from whorl.service.alfresco.request import SearchRequest
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.route_paths import TICKETS, has_alfresco_format
+from whorl.service.requests_and_responses import TICKETS, has_alfresco_format
 
 ROUTES = {
     ("get", "/api/v1/search"),

@@ -20,7 +20,7 @@ from whorl.request_context import new_request
 from whorl.service.app import create_app
 from whorl.service.middleware import logs_and_metrics
 from whorl.service.middleware.request_checks import AllowedMethods
-from whorl.service.route_paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
+from whorl.service.requests_and_responses import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
 
 pytestmark = pytest.mark.process
 LINE = {"id": "new", "text": MINUTES}

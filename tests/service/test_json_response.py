@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from whorl.service.responses import Json
+from whorl.service.requests_and_responses import Json
 
 
 def test_values_of_any_kind_are_encoded() -> None:

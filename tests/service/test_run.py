@@ -21,7 +21,7 @@ from tests.sampling import thorough
 from tests.service.served import DEADLINE_SECONDS, WHORL, Hung, Served, serving
 from whorl import Document, open_store
 from whorl.errors import ParameterError
-from whorl.service.route_paths import TICKETS
+from whorl.service.requests_and_responses import TICKETS
 from whorl.service.run import serve
 from whorl.settings.settings import Settings
 

@@ -24,7 +24,7 @@ from tests.sampling import sample, thorough
 from tests.service.limited import until
 from tests.service.served import DEADLINE_SECONDS, WHORL, Served, serving
 from whorl import Document, open_store
-from whorl.service.route_paths import PEOPLE, TICKETS
+from whorl.service.requests_and_responses import PEOPLE, TICKETS
 
 pytestmark = [
     pytest.mark.process,

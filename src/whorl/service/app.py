@@ -42,8 +42,15 @@ from whorl.service.middleware.request_checks import (
     check_credentials,
     check_host,
 )
-from whorl.service.responses import AlfrescoFailure, Failure, Json, answer_failures
-from whorl.service.route_paths import TICKETS, accesses_store, has_alfresco_format
+from whorl.service.requests_and_responses import (
+    TICKETS,
+    AlfrescoFailure,
+    Failure,
+    Json,
+    accesses_store,
+    answer_failures,
+    has_alfresco_format,
+)
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes

@@ -24,7 +24,7 @@ from whorl.service.alfresco.request import (
     wrap_in_list,
 )
 from whorl.service.app import create_app
-from whorl.service.route_paths import SEARCH, TICKETS
+from whorl.service.requests_and_responses import SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 

@@ -16,7 +16,7 @@ from whorl import Document, Store, open_store, parse
 from whorl.query.plan import planner
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.route_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
+from whorl.service.requests_and_responses import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 #: Queries for the lease, for its renewal (which contains seven eighths of it), and for the minutes (which quote one of

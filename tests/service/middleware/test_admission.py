@@ -21,7 +21,7 @@ from whorl.service.credentials import Credentials
 from whorl.service.middleware import limits
 from whorl.service.middleware.limits import AdmissionControl, RequestSemaphore, Turns
 from whorl.service.middleware.logs_and_metrics import Metrics
-from whorl.service.route_paths import SEARCH
+from whorl.service.requests_and_responses import SEARCH
 from whorl.settings.settings import Settings
 
 

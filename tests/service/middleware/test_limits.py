@@ -25,7 +25,7 @@ from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
 from whorl.service.app import create_app
 from whorl.service.middleware.limits import LEAST_BYTES_A_SECOND, MOST_DEPTH, BodyMemory, BodySpeedLimit, JsonMeter
-from whorl.service.route_paths import DOCUMENTS, SEARCH, TICKETS
+from whorl.service.requests_and_responses import DOCUMENTS, SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 _TEXTS = st.text(st.sampled_from('a"\\,:[]{}é€\n '), max_size=8)

@@ -17,7 +17,7 @@ from whorl.errors import ParameterError
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware.request_checks import AllowedHosts
-from whorl.service.route_paths import SEARCH, TICKETS
+from whorl.service.requests_and_responses import SEARCH, TICKETS
 from whorl.service.run import Connection
 from whorl.settings.settings import Settings
 

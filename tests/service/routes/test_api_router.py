@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
-from whorl.service.responses import Json
+from whorl.service.requests_and_responses import Json
 from whorl.service.routes.api_router import DirectRoute
 from whorl.service.routes.request_models import RequestBody
 

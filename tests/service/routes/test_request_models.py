@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from whorl import Store
 from whorl.service.app import create_app
-from whorl.service.route_paths import has_alfresco_format
+from whorl.service.requests_and_responses import has_alfresco_format
 from whorl.service.routes.query_and_text import CompareRequest, SimilarRequest, SourcesRequest
 from whorl.service.routes.request_models import OneText, RequestBody
 

@@ -36,7 +36,7 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, property_words, value_term
-from whorl.engine.stored_fingerprints import encode_sketch, passage_terms
+from whorl.engine.server_engine import encode_sketch, passage_terms
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_numbers, index_outputs
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens

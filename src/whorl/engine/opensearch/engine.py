@@ -74,8 +74,16 @@ from whorl.engine.protocol import (
     reference_meanings,
     replacement_error,
 )
-from whorl.engine.server_engine import ServerEngine, TermMatches, TtlCache, explain_refusals, guard_responses
-from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, finds_only_short
+from whorl.engine.server_engine import (
+    ServerEngine,
+    StoredSketch,
+    TermMatches,
+    TtlCache,
+    decode_sketches,
+    explain_refusals,
+    finds_only_short,
+    guard_responses,
+)
 from whorl.errors import DocumentError, EngineError, EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature

@@ -44,8 +44,7 @@ from whorl.engine.opensearch.document_fields import (
 )
 from whorl.engine.opensearch.foreign_minhash import TokenField
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
-from whorl.engine.server_engine import count_tokens, fingerprints_to_move
-from whorl.engine.stored_fingerprints import passage_hash_terms
+from whorl.engine.server_engine import count_tokens, fingerprints_to_move, passage_hash_terms
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import write_integer_tokens
 from whorl.fingerprint.shingling import Scheme, well_formed

@@ -32,7 +32,7 @@ from whorl.engine.configured_fields import (
 )
 from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient, texts
-from whorl.engine.solr.document_fields import count_coverage, select_tokens
+from whorl.engine.solr.document_fields import count_coverage
 from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import (
     Schema,
@@ -45,6 +45,7 @@ from whorl.engine.solr.inspect_collection import (
     minhash_chain,
     read_schema,
     read_version,
+    select_tokens,
 )
 from whorl.engine.solr.request_body import (
     EVERYTHING,

@@ -12,14 +12,15 @@ document with a stored text has no `whorl_sketch`, because whorl computes its sk
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_fields import FieldNames
-from whorl.engine.solr.client import Json, SolrClient, escape_field_names, first_text, term_vectors, whole_text
+from whorl.engine.server_engine import StoredSketch, decode_sketches, encode_sketch, passage_terms
+from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import (
     PASSAGES,
     SAMPLE,
@@ -30,7 +31,7 @@ from whorl.engine.solr.field_definitions import (
     WHOLE_PREFIXES,
     scheme_value,
 )
-from whorl.engine.solr.inspect_collection import Schema, SolrCollection, TokenSource, field_use, kind_of, names_in_use
+from whorl.engine.solr.inspect_collection import Schema, SolrCollection, field_use, kind_of, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     encode_value,
@@ -40,7 +41,6 @@ from whorl.engine.solr.request_body import (
     unmarked_sketches,
     without_sketch,
 )
-from whorl.engine.stored_fingerprints import StoredSketch, decode_sketches, encode_sketch, passage_terms
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.fingerprint_texts import Outputs, hash_texts
 from whorl.fingerprint.minhash.signature_and_tokens import signature_of
@@ -261,23 +261,6 @@ def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
         SAMPLE: [SAMPLE_MARK, *lookup_tokens(sketch)] if sketch.size else [],
         SCHEME: scheme_value(scheme, sketch.scheme),
     }
-
-
-def select_tokens(client: SolrClient, collection: SolrCollection, body: Json, fields: Iterable[str]) -> list[Json]:
-    """Return the documents that a request selects, each with its id, the given fields and its tokens.
-
-    The tokens are in the token field; if they come from term vectors, with their frequencies. If the only source of
-    tokens is the text, the documents have none.
-    """
-    source, key, minhash = collection.sources[0], collection.names.key, collection.names.minhash
-    stored = [minhash] if source in (TokenSource.STORED, TokenSource.DOC_VALUES) else []
-    body = {**body, "fields": escape_field_names(dict.fromkeys([key, *fields, *stored]))}
-    if source is not TokenSource.TERM_VECTORS:
-        return client.select(body).documents
-    options = {"tv": "true", "tv.fl": minhash, "tv.tf": "true", "json.nl": "map"}
-    selected = client.select(body, str(collection.vector_handler), **options)
-    vectors = term_vectors(selected.answer, minhash)
-    return [{**document, minhash: vectors.get(str(document[key]), {})} for document in selected.documents]
 
 
 def read_sketches(client: SolrClient, collection: SolrCollection, documents: Sequence[Json]) -> list[Sketch | None]:

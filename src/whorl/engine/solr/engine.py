@@ -41,6 +41,7 @@ from whorl.engine.server_engine import (
     TermMatches,
     TtlCache,
     explain_refusals,
+    finds_only_short,
     guard_responses,
 )
 from whorl.engine.solr.add_missing_fields import file_base
@@ -65,12 +66,11 @@ from whorl.engine.solr.document_fields import (
     fingerprint_fields,
     original_values,
     read_sketches,
-    select_tokens,
     token_warnings,
     whole_values,
 )
 from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION
-from whorl.engine.solr.inspect_collection import SolrCollection, TokenSource, drops_all_words, inspect
+from whorl.engine.solr.inspect_collection import SolrCollection, TokenSource, drops_all_words, inspect, select_tokens
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     FUZZY_EXPANSIONS,
@@ -86,7 +86,6 @@ from whorl.engine.solr.request_body import (
     without_tokens,
 )
 from whorl.engine.solr.update_documents import SolrLabels
-from whorl.engine.stored_fingerprints import finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
@@ -18,7 +18,7 @@ from whorl.engine.check_findings import version_numbers
 from whorl.engine.configured_fields import SAMPLE_SIZE, FieldNames, TextField, rank_text_fields
 from whorl.engine.index_terms import PROBE
 from whorl.engine.server_engine import guard_response
-from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
+from whorl.engine.solr.client import Json, SolrClient, escape_field_names, first_text, term_vectors, whole_text
 from whorl.engine.solr.field_definitions import PASSAGES, SKETCH_FIELDS, SPLIT_PATTERN, passage_scheme, scheme_value
 from whorl.engine.solr.request_body import SolrFields, exists
 from whorl.errors import EngineError, ParameterError, SchemaError
@@ -575,3 +575,20 @@ def _words_of_analysis(client: SolrClient, documents: str, field: str, texts: Se
         shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
         words.append([str(token["text"]) for token in stages[shingles[0] - 1]])
     return words
+
+
+def select_tokens(client: SolrClient, collection: SolrCollection, body: Json, fields: Iterable[str]) -> list[Json]:
+    """Return the documents that a request selects, each with its id, the given fields and its tokens.
+
+    The tokens are in the token field; if they come from term vectors, with their frequencies. If the only source of
+    tokens is the text, the documents have none.
+    """
+    source, key, minhash = collection.sources[0], collection.names.key, collection.names.minhash
+    stored = [minhash] if source in (TokenSource.STORED, TokenSource.DOC_VALUES) else []
+    body = {**body, "fields": escape_field_names(dict.fromkeys([key, *fields, *stored]))}
+    if source is not TokenSource.TERM_VECTORS:
+        return client.select(body).documents
+    options = {"tv": "true", "tv.fl": minhash, "tv.tf": "true", "json.nl": "map"}
+    selected = client.select(body, str(collection.vector_handler), **options)
+    vectors = term_vectors(selected.answer, minhash)
+    return [{**document, minhash: vectors.get(str(document[key]), {})} for document in selected.documents]

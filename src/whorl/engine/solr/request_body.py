@@ -26,7 +26,7 @@ import numpy as np
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
-from whorl.engine.server_engine import count_tokens, fingerprints_to_move
+from whorl.engine.server_engine import count_tokens, fingerprints_to_move, passage_hash_terms
 from whorl.engine.solr.client import Json, escape_field_names
 from whorl.engine.solr.field_definitions import (
     PASSAGES,
@@ -37,7 +37,6 @@ from whorl.engine.solr.field_definitions import (
     WHOLE_PREFIXES,
     scheme_value,
 )
-from whorl.engine.stored_fingerprints import passage_hash_terms
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
     TokenEncoding,

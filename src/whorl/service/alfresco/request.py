@@ -21,7 +21,7 @@ from whorl.query.ast import Operator
 from whorl.query.plan.fields_and_values import ALWAYS_IN_ALFRESCO
 from whorl.query.plan.planner import QueryDefaults
 from whorl.search.highlighting import Marking
-from whorl.service.routes.request_models import TypedModel
+from whorl.service.requests_and_responses import TypedModel
 
 
 class AlfrescoModel(TypedModel):

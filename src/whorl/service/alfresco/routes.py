@@ -25,8 +25,7 @@ from whorl.search.spelling import correct_spelling
 from whorl.service.alfresco.facets import facets_of
 from whorl.service.alfresco.request import NodeBasic, SearchRequest, markings
 from whorl.service.credentials import Authenticator, ticket_in
-from whorl.service.responses import Json
-from whorl.service.route_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
+from whorl.service.requests_and_responses import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS, Json
 from whorl.store import Store
 
 #: Node type of a document that has no type, and node type of a folder.

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.errors import ParameterError
 from whorl.request_context import cancellation, deadline
 from whorl.service.middleware.logs_and_metrics import Metrics
-from whorl.service.route_paths import accesses_store, header, is_log_in, is_upload, may_contain_text
+from whorl.service.requests_and_responses import accesses_store, header, is_log_in, is_upload, may_contain_text
 from whorl.settings.settings import Settings
 
 #: Time in seconds that a thread has after its deadline to report its own error.

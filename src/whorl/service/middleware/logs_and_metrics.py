@@ -35,8 +35,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.errors import WhorlError
 from whorl.output.formatting import printable
 from whorl.request_context import Trace, new_request
-from whorl.service.responses import DEFECT, failure, failure_of
-from whorl.service.route_paths import header
+from whorl.service.requests_and_responses import DEFECT, failure, failure_of, header
 
 #: Logger of the service. The `fields` of a record become members of its log line.
 LOGGER = "whorl.service"

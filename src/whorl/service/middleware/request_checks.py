@@ -21,8 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from whorl.errors import ParameterError
 from whorl.service.credentials import Authenticator
 from whorl.service.middleware.logs_and_metrics import LOGGER
-from whorl.service.responses import failure
-from whorl.service.route_paths import accesses_store, header, is_log_in
+from whorl.service.requests_and_responses import accesses_store, failure, header, is_log_in
 from whorl.settings.settings import LOOPBACK
 
 _log = logging.getLogger(LOGGER)

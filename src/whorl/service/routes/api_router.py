@@ -12,8 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from whorl.service.responses import Json
-from whorl.service.route_paths import API
+from whorl.service.requests_and_responses import API, Json
 from whorl.service.routes.request_models import RequestBody
 
 

@@ -28,10 +28,17 @@ from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
 from whorl.search.repeats_of_new_documents import RepeatSearch
 from whorl.service.bulk_upload import Report, Upload
-from whorl.service.responses import Failure, Json, failure_of, require_writable, response_type
-from whorl.service.route_paths import DOCUMENTS
+from whorl.service.requests_and_responses import (
+    DOCUMENTS,
+    Example,
+    Failure,
+    Json,
+    failure_of,
+    require_writable,
+    response_type,
+)
 from whorl.service.routes.api_router import api_router
-from whorl.service.routes.request_models import Example, RequestBody, body_of, exactly_one, options_in
+from whorl.service.routes.request_models import RequestBody, body_of, exactly_one, options_in
 from whorl.store import Store, ids_after
 
 #: Maximum number of words of the name filter; further words are ignored, with a warning.

@@ -29,9 +29,9 @@ from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, 
 from whorl.output.json_conversion import values
 from whorl.request_context import Reporter, new_request, report_progress, reporting, require_time
 from whorl.service.middleware.logs_and_metrics import LOGGER
-from whorl.service.responses import DEFECT, Json, require_writable, response_type, status_of
+from whorl.service.requests_and_responses import DEFECT, Example, Json, require_writable, response_type, status_of
 from whorl.service.routes.api_router import api_router
-from whorl.service.routes.request_models import Example, RequestBody, body_of, options_in
+from whorl.service.routes.request_models import RequestBody, body_of, options_in
 from whorl.store import Store
 
 #: Clusters of at most this number of documents are returned with their pairs.

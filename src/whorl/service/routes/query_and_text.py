@@ -36,9 +36,9 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.compare_hit_texts import compare_with_documents
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.search.similar.results import Similar
-from whorl.service.responses import Json, response_type
+from whorl.service.requests_and_responses import Example, Json, response_type
 from whorl.service.routes.api_router import api_router
-from whorl.service.routes.request_models import Example, OneText, QueryText, RequestBody, Shown, body_of, options_in
+from whorl.service.routes.request_models import OneText, QueryText, RequestBody, Shown, body_of, options_in
 from whorl.store import Store
 
 

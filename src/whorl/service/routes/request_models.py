@@ -6,34 +6,18 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import ConfigDict, Field, create_model, field_validator, model_validator
 
 from whorl.errors import shorten_repr
-from whorl.operations import QUERY_SCHEMA, OptionField, options_of, require_json_type
+from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.search.boilerplate import common_limit
+from whorl.service.requests_and_responses import TypedModel
 
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]
 
 #: Ids of hits for which a client requests details, for example all hits on a page.
 Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
-
-Example: TypeAlias = dict[str, Any] | None
-
-
-class TypedModel(BaseModel):
-    """Base model that refuses values of the wrong JSON type."""
-
-    #: Whether a number or a truth value may be a text, as in a query string.
-    is_text: ClassVar[bool] = False
-    #: Example request for a store with the contracts of examples/; None if the properties have examples.
-    example: ClassVar[Example] = None
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
-        require_json_type(cls.model_fields[str(info.field_name)].annotation, value, takes_texts=cls.is_text)
-        return value
 
 
 class RequestBody(TypedModel):

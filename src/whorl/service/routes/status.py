@@ -15,7 +15,7 @@ from whorl.engine.protocol import MinHashPart
 from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
 from whorl.service.middleware.logs_and_metrics import LOGGER, Metrics
-from whorl.service.responses import Json, status_of
+from whorl.service.requests_and_responses import Json, status_of
 from whorl.service.routes.api_router import api_router
 from whorl.store import Store
 

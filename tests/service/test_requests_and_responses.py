@@ -1,9 +1,10 @@
-"""Tests of errors as answers: each has a status and one of two shapes."""
+"""Kinds of requests by their paths, and errors as responses: each has a status and one of two shapes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -26,8 +27,19 @@ from whorl.errors import (
 )
 from whorl.service.app import create_app
 from whorl.service.middleware import limits
-from whorl.service.responses import failure, failure_of, status_of
-from whorl.service.route_paths import SEARCH
+from whorl.service.requests_and_responses import (
+    DOCUMENTS,
+    SEARCH,
+    TICKETS,
+    accesses_store,
+    failure,
+    failure_of,
+    has_alfresco_format,
+    is_log_in,
+    is_upload,
+    may_contain_text,
+    status_of,
+)
 
 LONG = "x" * 50_000
 
@@ -223,3 +235,70 @@ def test_a_body_that_is_not_utf_8(embedded_service: TestClient, path: str) -> No
     answer = embedded_service.post(path, content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
     assert "the body is not in UTF-8, as JSON is: byte 0xe9 at position 14; encode it as UTF-8" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "alfresco", "of_the_store"),
+    [
+        (SEARCH, True, True),
+        ("/alfresco", True, False),
+        ("/alfresco/", True, True),
+        ("/alfresco/none", True, True),
+        ("/alfrescos", False, False),
+        ("/Alfresco/x", False, False),
+        ("/api/v1/search", False, True),
+        ("/api/v1/", False, True),
+        ("/api", False, False),
+        ("/page/api/", False, False),
+        ("//api/v1/search", False, False),
+        ("", False, False),
+    ],
+)
+def test_paths(path: str, alfresco: bool, of_the_store: bool) -> None:
+    """
+    Paths are compared by whole parts, from the beginning.
+    """
+    assert (has_alfresco_format(path), accesses_store(path)) == (alfresco, of_the_store)
+
+
+def test_routes_that_need_no_key(embedded_contracts: Store) -> None:
+    """
+    Among the described routes only health needs no key; a new route is below a path that needs one.
+    """
+    described = create_app(embedded_contracts).openapi()["paths"]
+    assert len(described) > 10
+    assert {path for path in described if not accesses_store(path)} == {"/healthz", "/readyz"}
+
+
+def test_a_log_in_and_an_upload_are_posts() -> None:
+    """
+    Log-ins and uploads are POST requests to exactly their paths.
+    """
+    for path, kind in ((TICKETS, is_log_in), (DOCUMENTS, is_upload)):
+        assert kind({"method": "POST", "path": path})
+        assert not kind({"method": "GET", "path": path})
+        assert not kind({"method": "POST", "path": f"{path}/-me-"})
+        assert not kind({"method": "POST", "path": f"{path}/"})
+
+
+def test_bodies_with_texts(embedded_contracts: Store) -> None:
+    """
+    Exactly the described routes whose bodies have a text or a file accept long bodies.
+    """
+    description = create_app(embedded_contracts).openapi()
+    models = description["components"]["schemas"]
+
+    def has_text(body: Any) -> bool:
+        schema = body["content"]["application/json"]["schema"]
+        properties = models[schema["$ref"].rpartition("/")[2]]["properties"]
+        return not properties.keys().isdisjoint(("text", "a", "content"))
+
+    bodies = {
+        path: methods["post"]["requestBody"]
+        for path, methods in description["paths"].items()
+        if "requestBody" in methods.get("post", {}) and path != DOCUMENTS
+    }
+    assert len(bodies) > 5
+    assert {path for path in bodies if may_contain_text({"method": "POST", "path": path})} == {
+        path for path, body in bodies.items() if has_text(body)
+    }

@@ -1,4 +1,4 @@
-"""JSON responses of the HTTP service and their described types, and responses to errors, also in Alfresco's format."""
+"""Requests and responses of all routes: paths, base model of bodies, JSON with its types, and responses to errors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from types import UnionType
-from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, NotRequired, TypeAlias, Union, get_args, get_origin
 
 import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 from typing_extensions import TypedDict
 
 from whorl.errors import (
@@ -37,9 +38,74 @@ from whorl.errors import (
     WhorlError,
     invalid_byte,
 )
+from whorl.operations import require_json_type
 from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.request_context import trace
-from whorl.service.route_paths import has_alfresco_format
+
+#: Prefix of whorl's own routes; an incompatible change needs a new version.
+API = "/api/v1"
+#: Prefix of the routes in Alfresco's format.
+ALFRESCO = "/alfresco"
+SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
+TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
+#: Paths that Alfresco's clients call in addition to the search: people, nodes and discovery.
+PEOPLE = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/people"
+NODES = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/nodes"
+DISCOVERY = f"{ALFRESCO}/api/discovery"
+#: Path for uploads of any number of documents; the size of the whole body is not limited.
+DOCUMENTS = f"{API}/documents"
+
+
+#: Paths of routes whose request bodies contain whole texts or files.
+_OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "similar", "sources", "text", "verify"))
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """Return the first value of a request's header (`name` in lower case), or ""."""
+    return next((value.decode("latin-1") for given, value in scope["headers"] if given == name), "")
+
+
+def has_alfresco_format(path: str) -> bool:
+    """Check whether the responses to failed requests at a path have Alfresco's format."""
+    return path == ALFRESCO or path.startswith(f"{ALFRESCO}/")
+
+
+def accesses_store(path: str) -> bool:
+    """Check whether the routes at a path read or change the store, so that checks and limits apply."""
+    return path.startswith(("/api/", f"{ALFRESCO}/"))
+
+
+def is_log_in(scope: Scope) -> bool:
+    """Check whether a request is a log-in, which needs no key."""
+    return (scope["method"], scope["path"]) == ("POST", TICKETS)
+
+
+def is_upload(scope: Scope) -> bool:
+    """Check whether a request uploads documents."""
+    return (scope["method"], scope["path"]) == ("POST", DOCUMENTS)
+
+
+def may_contain_text(scope: Scope) -> bool:
+    """Check whether the body of a request may contain a whole text or file."""
+    return scope["method"] == "POST" and scope["path"] in _OF_TEXTS
+
+
+Example: TypeAlias = dict[str, Any] | None
+
+
+class TypedModel(BaseModel):
+    """Base model that refuses values of the wrong JSON type."""
+
+    #: Whether a number or a truth value may be a text, as in a query string.
+    is_text: ClassVar[bool] = False
+    #: Example request for a store with the contracts of examples/; None if the properties have examples.
+    example: ClassVar[Example] = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
+        require_json_type(cls.model_fields[str(info.field_name)].annotation, value, takes_texts=cls.is_text)
+        return value
 
 
 class Json(JSONResponse):

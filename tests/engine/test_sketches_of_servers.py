@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.engine.stored_fingerprints import (
+from whorl.engine.server_engine import (
     StoredSketch,
     decode_sketches,
     encode_sketch,
