@@ -57,6 +57,14 @@ def test_no_quotations(text: str) -> None:
     assert quotes(text) == []
 
 
+def test_quotation_marks_in_a_footnote_behind_a_link() -> None:
+    """
+    Quotation marks in a footnote are no quotation, even after a link that the footnote contains.
+    """
+    footnote = '[^1]: [the lease](docs/lease.md "Lease"), called "the old lease" by the tenants'
+    assert quotes(f'"the rent".[^1]\n\n{footnote}\n') == [("the rent", footnote.removeprefix("[^1]: "))]
+
+
 @pytest.mark.parametrize(
     ("text", "source"),
     [

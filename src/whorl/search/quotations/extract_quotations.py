@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from html import unescape
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from whorl.errors import ParameterError, shorten_repr
@@ -170,10 +170,12 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     targets = ((link.end(1), link.end()) for link in timely(LINK.finditer(text)))
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks), *targets])
     starts = [start for start, _ in names]
+    # A link can be inside a footnote, so compare with the last end of all names that begin before a position.
+    ends = list(accumulate((end for _, end in names), max))
 
     def is_in_name(position: int) -> bool:
         number = bisect_right(starts, position) - 1
-        return number >= 0 and position < names[number][1]
+        return number >= 0 and position < ends[number]
 
     found += [Quotation(quote, place) for quote, place in _find_between_marks(text) if not is_in_name(place[0])]
     kept: list[Quotation] = []
