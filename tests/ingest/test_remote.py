@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -112,6 +113,20 @@ def test_a_server_that_fails(server: str, kind: str) -> None:
     assert f"http://{server}/{kind}/a.jsonl?page=1" in problem
     assert "s3cr3t" not in problem
     assert "s1gn4ture" not in problem
+
+
+@pytest.mark.process
+def test_a_host_that_cannot_be_reached(server: str) -> None:
+    """
+    The message says that there is no connection, not that there is no file.
+    """
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{unused.getsockname()[1]}"
+    assert "no such file" in read(f"http://{server}/404/a.txt")[1][0]
+    documents, (problem,) = read(f"http://{host}/a.txt")
+    assert documents == []
+    assert problem.startswith(f"http://{host}/a.txt: this address cannot be reached: Cannot connect to host")
 
 
 @pytest.mark.process

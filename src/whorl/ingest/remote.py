@@ -153,11 +153,22 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
             # For fsspec, a web page is also a folder of its links, so first check whether it is a file.
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
+            if not listed:
+                _require_reachable(system, path)
         return {
             _path_inside(name, base): RemoteFile(system, name, word, about.get("size") or 0)
             for name, about in listed.items()
             if about.get("type", "file") == "file"
         }
+
+
+def _require_reachable(system: Any, path: str) -> None:
+    """Raise OSError if a host cannot be reached: `isfile` and `find` of fsspec then return False and nothing."""
+    try:
+        system.info(path)
+    except FileNotFoundError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
 
 
 def fixed_parts(parts: Iterable[str], wildcards: str = PATTERN) -> list[str]:
