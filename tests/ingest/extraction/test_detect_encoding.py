@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from whorl.errors import DocumentError
@@ -205,3 +207,16 @@ def test_letters_far_behind_ascii_text(language: str, encoding: str, ascii_lines
     assert decode(long.encode(encoding)) == long
     one_line = long.replace("\n", " ")
     assert decode(one_line.encode(encoding)) == one_line
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1251"])
+def test_decoding_takes_little_more_memory_than_the_text(encoding: str) -> None:
+    raw = ("Арендатор платит за квартиру вперёд.\n" * 50_000).encode(encoding)
+    tracemalloc.start()
+    try:
+        text = decode(raw)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Each of the text's characters takes two bytes.
+    assert peak < 2 * len(text) + 10 * len(raw)

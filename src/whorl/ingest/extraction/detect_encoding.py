@@ -38,7 +38,8 @@ _MOST_MIXED = 0.25
 #: detection often confuses these encodings with usual ones.
 _FEWEST_HIGH_BYTES = 3
 _HIGH_BYTE = re.compile(b"[\x80-\xff]")
-_OUTSIDE_ASCII, _INVALID = re.compile("[^\0-\x7f]"), re.compile("[\udc80-\udcff]")
+#: Number of bytes that are decoded at once to count their characters, so that the count takes little memory.
+_DECODED_AT_ONCE = 1 << 20
 #: Declaration of a page's encoding, which the first 1,024 bytes contain according to the HTML standard.
 _DECLARATION = re.compile(rb"""<(?:meta\s[^>]*charset|\?xml\s[^>]*encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARING_BYTES = 1024
@@ -84,9 +85,15 @@ def is_mostly_utf_8(raw: bytes) -> bool:
 
 
 def _is_mostly_valid(raw: bytes, encoding: str) -> bool:
-    # Invalid bytes become lone surrogates. (U+FFFD can also be in a valid text.)
-    text = codecs.getincrementaldecoder(encoding)("surrogateescape").decode(raw)
-    return 2 * len(_INVALID.findall(text)) <= len(_OUTSIDE_ASCII.findall(text))
+    # Invalid bytes become lone surrogates, which UTF-8 leaves out. (U+FFFD can also be in a valid text.)
+    decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+    outside_ascii = invalid = 0
+    for start in range(0, len(raw) or 1, _DECODED_AT_ONCE):
+        text = decoder.decode(raw[start : start + _DECODED_AT_ONCE])
+        if not text.isascii():
+            outside_ascii += len(text) - len(text.encode("ascii", "ignore"))
+            invalid += len(text) - len(text.encode("utf-8", "ignore").decode())
+    return 2 * invalid <= outside_ascii
 
 
 def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
@@ -162,7 +169,7 @@ def _lines_outside_ascii(raw: bytes) -> Iterator[bytes]:
     Only the former show the encoding, and much ASCII text would outweigh them. Some ASCII words show the language.
     """
     lines = [b"", *raw.splitlines(), b""]
-    for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
+    for before, line, after in zip(lines, islice(lines, 1, None), islice(lines, 2, None), strict=False):
         if first := _HIGH_BYTE.search(line):
             yield line[max(0, first.start() - _CONTEXT_BYTES) :]
         elif not (before.isascii() and after.isascii()):
