@@ -290,10 +290,11 @@ def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tup
         for at, passage in enumerate(source.passages, start=1)
     ]
     edges = sorted({0, len(attribution.content), *(edge for *_, place in places for edge in place)})
+    position = {edge: number for number, edge in enumerate(edges)}
     owners = np.full(len(edges) - 1, -1)
     # Earlier passages replace later ones.
-    for at, (*_, place) in reversed([*enumerate(places)]):
-        owners[slice(*np.searchsorted(edges, place))] = at
+    for at, (*_, (start, end)) in reversed([*enumerate(places)]):
+        owners[position[start] : position[end]] = at
     for owner, ranges in groupby(range(len(owners)), owners.tolist().__getitem__):
         numbers = [*ranges]
         yield edges[numbers[0]], edges[numbers[-1] + 1], None if owner < 0 else places[owner][:2]

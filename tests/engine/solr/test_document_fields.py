@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,12 +14,17 @@ from whorl import Document, Order, open_store
 from whorl.engine import server_engine
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.protocol import MatchCount
+from whorl.engine.solr import document_fields
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.document_fields import find_used_names
+from whorl.engine.solr.field_definitions import PASSAGES, SKETCH
 from whorl.engine.solr.inspect_collection import Schema, names_in_use
 from whorl.errors import EngineResponseError, FieldError, ParameterError
+from whorl.fingerprint.fingerprint_texts import Outputs, TextHashes, hash_texts
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import PropertyValue
 from whorl.query.plan.nodes import Between, BoundPlan, Kind, MatchAll
 from whorl.store import Store
@@ -271,3 +278,30 @@ def test_numbers_are_returned_as_numbers(client: SolrClient) -> None:
     assert {name: dict(document.properties) for name, document in stored.items()} == {
         name: {field: (value,) for field, value in properties.items()} for name, properties in given.items()
     }
+
+
+def test_only_wanted_fingerprints_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Texts are not hashed for sketches that are not wanted, and not read if no fingerprint is wanted.
+    """
+    computed = list[Outputs]()
+
+    def observed(texts: Sequence[str], scheme: Scheme, outputs: Outputs, *, workers: int) -> Iterator[TextHashes]:
+        computed.append(outputs)
+        return hash_texts(texts, scheme, outputs, workers=workers)
+
+    def fields(*, has_sketches: bool, passages: PassageScheme | None, with_sketches: bool) -> set[str]:
+        schema = SimpleNamespace(has_sketches=has_sketches, passage_scheme=passages)
+        collection: Any = SimpleNamespace(schema=schema, scheme=Scheme(), names=None)
+        (made,) = document_fields.fingerprint_fields(
+            ["one two three four five six"], collection, with_sketches=with_sketches
+        )
+        return {*made}
+
+    monkeypatch.setattr(document_fields, "hash_texts", observed)
+    assert fields(has_sketches=False, passages=None, with_sketches=True) == set()
+    assert computed == []
+    assert fields(has_sketches=True, passages=PassageScheme(), with_sketches=False) == {PASSAGES}
+    assert computed == [Outputs.WORDS]
+    assert SKETCH in fields(has_sketches=True, passages=None, with_sketches=True)
+    assert computed == [Outputs.WORDS, Outputs.HASHES]

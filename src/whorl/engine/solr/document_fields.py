@@ -231,23 +231,34 @@ def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Js
 
 
 def fingerprint_fields(
-    texts: Sequence[str], collection: SolrCollection, *, with_tokens: bool = False, are_returned: bool = True
+    texts: Sequence[str],
+    collection: SolrCollection,
+    *,
+    with_tokens: bool = False,
+    with_sketches: bool = True,
+    are_returned: bool = True,
 ) -> Iterator[Json]:
     """For each text, yield the fingerprint fields that the collection has; None for a field without a value.
 
     Args:
         with_tokens: Include the MinHash tokens.
+        with_sketches: Include the sketches.
         are_returned: Whether Solr returns the texts exactly as given.
     """
     schema, scheme, names = collection.schema, collection.scheme, collection.names
+    with_sketches = with_sketches and schema.has_sketches
     outputs = Outputs.MINIMA if with_tokens else Outputs(0)
-    outputs |= Outputs.HASHES if schema.has_sketches else Outputs(0)
+    outputs |= Outputs.HASHES if with_sketches else Outputs(0)
     outputs |= Outputs.WORDS if schema.passage_scheme else Outputs(0)
+    if not outputs:
+        # Without this, the texts would be split into words.
+        yield from ({} for _ in texts)
+        return
     for text, hashed in zip(texts, hash_texts(texts, scheme, outputs, workers=1), strict=True):
         fields: Json = {}
         if with_tokens:
             fields[names.minhash] = list(signature_of(hashed.minima, scheme, names.token_encoding).tokens)
-        if schema.has_sketches:
+        if with_sketches:
             fields |= sketch_fields(hashed.sketch(SketchScheme()), scheme, text if are_returned else None)
         if schema.passage_scheme:
             fields[PASSAGES] = passage_terms(text, hashed.words, scheme, schema.passage_scheme)

@@ -12,10 +12,9 @@ these kinds, so each update contains their values.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import repeat
 from typing import Any
 
 from whorl.arrays_and_batches import batches
@@ -503,11 +502,9 @@ class SolrLabels(ServerLabels):
 
     def _unreadable_fields(self, documents: list[Json], collection: SolrCollection) -> Iterator[Json]:
         """For each document, yield the fields that Solr cannot read and would lose in an atomic update."""
-        made: Iterable[Json] = repeat({})
-        if collection.schema.passage_scheme:
-            texts = [whole_text(document.get(collection.content or "")) for document in documents]
-            made = ({PASSAGES: fields[PASSAGES]} for fields in fingerprint_fields(texts, collection))
-        for sketch, passages in zip(read_sketches(self._client, collection, documents), made, strict=False):
+        texts = [whole_text(document.get(collection.content or "")) for document in documents]
+        made = fingerprint_fields(texts, collection, with_sketches=False)
+        for sketch, passages in zip(read_sketches(self._client, collection, documents), made, strict=True):
             # Leave out the encoded sketch, because Solr stores and keeps it.
             yield passages if sketch is None else searched_sketch_fields(sketch, collection.scheme) | passages
 
