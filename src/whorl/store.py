@@ -45,7 +45,7 @@ from whorl.query.unparse import quote, unparse
 from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
-from whorl.search.similar.fetch_query_sources import SOURCE, Sources, require_source
+from whorl.search.similar.fetch_query_sources import SOURCE, QuerySources, require_source
 from whorl.search.similar.options import SimilarOptions, make_criteria
 from whorl.settings.settings import Settings
 
@@ -176,7 +176,7 @@ class Store:
             from whorl.search.boilerplate import boilerplate_detector
 
             detector = boilerplate_detector(self.engine, options.common_above, options.boilerplate, ignore_common=True)
-        sources = Sources(self.engine, source, self.references)
+        sources = QuerySources(self.engine, source, self.references)
         reader = self._reader(defaults or QueryDefaults(strict=options.afts == "strict"), sources.texts)
         return PreparedQuery(reader, sources, query, options.filter or (), metric if is_calibrated else None, detector)
 
@@ -257,7 +257,7 @@ class Store:
         texts = None if source is None else {reference: source}
         require_reference(reference)
         self._require_named(reference, source)
-        sources = Sources(self.engine, texts, self.references, caches_sketches=caches_sketches)
+        sources = QuerySources(self.engine, texts, self.references, caches_sketches=caches_sketches)
         common = boilerplate_detector(
             self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
         )
@@ -483,12 +483,12 @@ class Store:
         """Return the signature of the document that a reference names; None if it has no signature."""
         require_reference(reference)
         wanted = {reference: True}
-        return Sources(self.engine, references=self.references).signatures(wanted).get(reference)
+        return QuerySources(self.engine, references=self.references).signatures(wanted).get(reference)
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of the document that a reference names; None if there is no such document or text."""
         require_reference(reference)
-        return Sources(self.engine, references=self.references).fetch_stored_texts([reference]).get(reference)
+        return QuerySources(self.engine, references=self.references).fetch_stored_texts([reference]).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the stored texts of documents. The keys are the references.
@@ -497,7 +497,7 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: A document has no stored text.
         """
-        return Sources(self.engine, references=self.references).fetch_whole_texts(references)
+        return QuerySources(self.engine, references=self.references).fetch_whole_texts(references)
 
     def compare(
         self,
@@ -523,7 +523,7 @@ class Store:
         from whorl.search.boilerplate import Comparer, detector_for_comparison
 
         options = operation_of(CompareOperation, options, keywords)
-        texts, scheme = Sources(self.engine, source, self.references).fetch_whole_texts([a, b]), self.engine.scheme
+        texts, scheme = QuerySources(self.engine, source, self.references).fetch_whole_texts([a, b]), self.engine.scheme
         common = detector_for_comparison(self.engine, options.common_above, options.boilerplate)
         of_a, of_b = rejoin_pair(words_of(texts[a], scheme), words_of(texts[b], scheme))
         return Comparer(of_a, scheme, common).compare(of_b)

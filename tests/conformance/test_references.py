@@ -11,7 +11,7 @@ import pytest
 from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.shared.open_store_and_documents import file_documents, file_text
 from whorl.ingest.files import Problems
-from whorl.ingest.rows.protocol import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 from whorl.search.similar.compare_hit_texts import compare_with_documents
 
 TEXT = " ".join(f"heron{number}" for number in range(30))

@@ -18,7 +18,7 @@ from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import Keep
 from whorl.errors import ParameterError
-from whorl.ingest.rows.protocol import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 from whorl.model import Document
 
 

@@ -36,7 +36,7 @@ from whorl.duplicates.write_copies_of_files import (
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import FoundFile
 from whorl.ingest.rows.arrow import ParquetFormat
-from whorl.ingest.rows.protocol import Added, Decide, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.row_format import Added, Decide, RowColumns, RowFormat, UnreadRowsError
 
 WORDS = [f"w{at}" for at in range(60)]
 PAGE, OTHER = " ".join(WORDS), " ".join(reversed(WORDS))

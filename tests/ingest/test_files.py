@@ -23,7 +23,7 @@ from whorl import Document, open_store
 from whorl.cli.render.terminal import problem_lines
 from whorl.errors import ParameterError
 from whorl.ingest.files import FoundFile, Problem, Problems, documents_in, files_under, find_files
-from whorl.ingest.rows.protocol import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
 

@@ -62,7 +62,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     from whorl.cli.shared.open_store_and_documents import table_notes
     from whorl.hamming.simhash import DEFAULT_SCHEME, full_scheme_name, simhashes_of
     from whorl.ingest.files import Problem, Problems, documents_in, find_files, skip_known
-    from whorl.ingest.rows.protocol import RowColumns
+    from whorl.ingest.rows.row_format import RowColumns
 
     columns = RowColumns.from_names(options.text_column, options.id_column, properties=frozenset())
     scheme = full_scheme_name(options.scheme) if options.scheme else DEFAULT_SCHEME

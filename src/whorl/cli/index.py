@@ -15,7 +15,7 @@ from whorl.cli.shared.open_store_and_documents import file_documents, file_text,
 from whorl.errors import WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, find_files
-from whorl.ingest.rows.protocol import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation

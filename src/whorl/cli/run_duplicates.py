@@ -41,7 +41,7 @@ from whorl.duplicates.write_copies_of_files import (
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.files import Problem, Problems
-from whorl.ingest.rows.protocol import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 from whorl.operations import DuplicatesOperation
 from whorl.output.duplicates import (
     ClusterPreview,

@@ -28,7 +28,7 @@ from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on
-from whorl.ingest.rows.protocol import column_paths, find_text, has_column
+from whorl.ingest.rows.row_format import column_paths, find_text, has_column
 from whorl.model import Document
 
 #: Names of the methods that convert a column to a list: `to_pylist` in pyarrow, `to_list` in pandas and polars.

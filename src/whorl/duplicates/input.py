@@ -23,7 +23,7 @@ from whorl.ingest.files import (
     spans_in,
 )
 from whorl.ingest.redact_addresses import public_address
-from whorl.ingest.rows.protocol import File, FileSpan, RowColumns, column_paths, has_column
+from whorl.ingest.rows.row_format import File, FileSpan, RowColumns, column_paths, has_column
 from whorl.model import RESERVED_FIELDS, Document
 
 _LISTED_COLUMNS, _LISTED_FILES = 20, 3

@@ -23,7 +23,7 @@ from whorl.ingest.extraction.detect_encoding import decode
 from whorl.ingest.extraction.file_formats import format_of as format_of_file
 from whorl.ingest.files import FoundFile, Problem, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of, is_columnar
-from whorl.ingest.rows.protocol import (
+from whorl.ingest.rows.row_format import (
     Added,
     Row,
     RowFormat,

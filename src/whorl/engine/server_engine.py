@@ -609,7 +609,7 @@ class ServerEngine(Engine):
         held: dict[str, list[int]] = {document_id: [] for document_id in among}
 
         def look_up(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> None:
-            """Add the documents with any of the passage hashes; if `ids` is given, only documents with these ids."""
+            """Add to `held` the documents that have any of the passage hashes; `ids` restricts the look-up to these."""
             require_time()
             must: list[BoundNode] = [PassageHashes("the text", scheme, tuple(numbers))]
             if ids is not None:

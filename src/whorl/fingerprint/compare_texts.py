@@ -339,8 +339,8 @@ class ShingleIndex:
         shared_a, numbers = shared_a[order], numbers[order]
         require_time()
         searched = shared_a
-        # Skip shared runs of fewer than `min_words` words. But with `common`, keep them: boilerplate is also extended
-        # inside short passages.
+        # Skip shared runs of fewer than `min_words` words, which no passage contains. With `common`, keep them: shared
+        # boilerplate can be shorter than a passage.
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
@@ -573,7 +573,7 @@ def _match_unique_shingles(
 
 
 def _nearest(candidates: Sequence[int], expected: int) -> Sequence[int]:
-    """Return the `CANDIDATES` positions nearest to the expected position, nearest first, then the first position."""
+    """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first position of all."""
     if len(candidates) == 1:
         return candidates
     middle = bisect_left(candidates, expected)

@@ -72,7 +72,7 @@ class _Costs:
         return best
 
     @cache  # noqa: B019
-    def longest_run(self, bits: int, distance: int) -> int:
+    def largest_pairwise_run(self, bits: int, distance: int) -> int:
         """Return the largest number of codes for which comparing all pairs is fastest.
 
         The codes may differ in `bits` bits; `distance` is the maximum distance of a pair.
@@ -150,7 +150,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
         earlier = [masks[block] for block in range(chosen[-1]) if block not in chosen]
         must = np.concatenate((differing, np.array(earlier, np.uint64)))
         order_by(codes[:count], lead, scratch)
-        longest = costs.longest_run(bits - lead.bit_count(), distance)
+        longest = costs.largest_pairwise_run(bits - lead.bit_count(), distance)
         long: list[tuple[int, int]] = []
         for done, pairs in _pairs_in_runs(codes, lead, must, distance, longest, long):
             if pairs.size:

@@ -27,7 +27,7 @@ from whorl.ingest.extraction.detect_encoding import decode
 from whorl.ingest.extraction.file_formats import format_of
 from whorl.ingest.redact_addresses import public_address
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
-from whorl.ingest.rows.protocol import (
+from whorl.ingest.rows.row_format import (
     File,
     FileSpan,
     NestedColumnError,

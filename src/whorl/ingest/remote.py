@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from whorl.errors import ParameterError, WhorlError
 from whorl.ingest.redact_addresses import public_address, public_text
-from whorl.ingest.rows.protocol import ReadableStream
+from whorl.ingest.rows.row_format import ReadableStream
 
 #: Characters that turn an address or a path into a pattern.
 PATTERN = "*?["

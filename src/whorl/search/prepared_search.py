@@ -43,7 +43,7 @@ from whorl.query.plan.planner import QueryDefaults, bind, describe, resolve
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
-from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.fetch_query_sources import QuerySources
 
 # These modules are imported when needed, so that searches start faster.
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class QueryReader:
         """Return one query as a plan for the engine; its FINGERPRINTs refer to documents of the store."""
         require_text("a query", query, "join several with AND")
         plan, warnings = self.filter(query)
-        bound = bind(plan, Sources(self._engine, references=self._documents).signatures(references(plan)))
+        bound = bind(plan, QuerySources(self._engine, references=self._documents).signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def fields_by_kind(self, field: str) -> FieldsByKind | None:
@@ -254,7 +254,7 @@ class PreparedQuery:
     def __init__(
         self,
         reader: QueryReader,
-        sources: Sources,
+        sources: QuerySources,
         query: str,
         filters: Iterable[Filter],
         metric: Metric | str | None,
@@ -486,7 +486,7 @@ def highlight_hits(
 
 
 def measure(
-    sources: Sources, reference: str, ids: Collection[str], counts: Mapping[str, int] = MappingProxyType({})
+    sources: QuerySources, reference: str, ids: Collection[str], counts: Mapping[str, int] = MappingProxyType({})
 ) -> Mapping[str, Measured]:
     """Return each document's overlap with a source, by id; omit documents without a fingerprint.
 

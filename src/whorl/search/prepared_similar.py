@@ -12,7 +12,7 @@ from whorl.request_context import trace
 from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.prepared_search import QueryReader
 from whorl.search.similar.compare_hit_texts import compare_without_common
-from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.fetch_query_sources import QuerySources
 from whorl.search.similar.find_similar import ChangedSourceError, candidate_plan, find_similar, make_search_ignoring
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import Similar, SimilarPlan
@@ -24,7 +24,7 @@ class PreparedSimilar:
     def __init__(
         self,
         reader: QueryReader,
-        sources: Sources,
+        sources: QuerySources,
         reference: str,
         criteria: SimilarCriteria,
         only: str | None,

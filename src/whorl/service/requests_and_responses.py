@@ -1,4 +1,4 @@
-"""Requests and responses of all routes: paths, base model of bodies, JSON with its types, and responses to errors."""
+"""Shared by all routes: paths, the base model of request bodies, JSON responses, and responses to errors."""
 
 from __future__ import annotations
 

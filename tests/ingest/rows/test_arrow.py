@@ -16,7 +16,7 @@ from tests.sampling import thorough
 from whorl.errors import DocumentError
 from whorl.ingest.rows.arrow import ArrowFormat, ParquetFormat, _count_nested_values
 from whorl.ingest.rows.compression import open_compressed
-from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError
+from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 
 SCHEMA = pa.schema(
     [

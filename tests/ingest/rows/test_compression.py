@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from whorl.ingest.rows.compression import CompressedFormat, open_compressed, packing_of
-from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError
+from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 from whorl.ingest.rows.text_rows import JsonLinesFormat
 
 TEXT = b"".join(b"%d\n" % (at * at) for at in range(100_000))

@@ -22,7 +22,7 @@ from whorl import Document
 from whorl.errors import DocumentError
 from whorl.ingest.files import Problem, documents_in, file_text
 from whorl.ingest.rows.detect_row_format import detect, format_of
-from whorl.ingest.rows.protocol import Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.row_format import Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.ingest.rows.text_rows import JsonLinesFormat
 
 # Compressed and columnar files are read in another process.

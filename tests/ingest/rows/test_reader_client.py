@@ -15,8 +15,8 @@ from tests.ingest.rows.test_warc import archive
 from whorl.ingest import file_limits
 from whorl.ingest.extraction import FileLimits
 from whorl.ingest.rows import reader_client
-from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError
 from whorl.ingest.rows.reader_client import ConfinedFormat
+from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="sends signals")]
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.ingest.rows.test_detect_row_format import MADE
 from whorl.ingest.files import file_text
-from whorl.ingest.rows.protocol import RowColumns
 from whorl.ingest.rows.reader_client import ConfinedFormat
+from whorl.ingest.rows.row_format import RowColumns
 
 pytestmark = pytest.mark.process
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from whorl import Document
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest import file_limits
-from whorl.ingest.rows.protocol import Added, Decide, Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.row_format import Added, Decide, Row, RowColumns, UnreadRowsError
 from whorl.ingest.rows.text_rows import JsonArrayFormat, JsonLinesFormat, TableFormat, json_document
 
 

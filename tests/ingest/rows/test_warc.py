@@ -12,7 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from whorl.errors import DocumentError
-from whorl.ingest.rows.protocol import Row, RowColumns, UnreadRowsError
+from whorl.ingest.rows.row_format import Row, RowColumns, UnreadRowsError
 from whorl.ingest.rows.warc import WarcFormat
 
 

@@ -19,7 +19,7 @@ from whorl.output.json_conversion import values
 from whorl.search.boilerplate import detector_of_texts
 from whorl.search.similar import compare_hit_texts
 from whorl.search.similar.compare_hit_texts import compare_without_common
-from whorl.search.similar.fetch_query_sources import Source
+from whorl.search.similar.fetch_query_sources import QuerySource
 from whorl.search.similar.results import Similar
 
 CHANCE = random.Random(61)
@@ -71,10 +71,10 @@ def test_hits_that_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -
     """
     scheme = store.engine.scheme
     detector = detector_of_texts([], scheme)
-    residuals, warnings = compare_without_common(store.engine, Source("gone", "gone"), ["one"], detector)
+    residuals, warnings = compare_without_common(store.engine, QuerySource("gone", "gone"), ["one"], detector)
     assert residuals == {}
     assert warnings == ("'gone' has no stored text, so its common text cannot be left out",)
-    source = Source("one", "one")
+    source = QuerySource("one", "one")
     residuals, warnings = compare_without_common(store.engine, source, ["two", "gone"], detector)
     assert list(residuals) == ["two"]
     assert warnings == ("1 of the hits were not read, so their shares without common text are unknown",)

@@ -14,7 +14,7 @@ from whorl.fingerprint.fingerprint_texts import sign, text_sketch
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.model import Document
-from whorl.search.similar.fetch_query_sources import Source, Sources
+from whorl.search.similar.fetch_query_sources import QuerySource, QuerySources
 
 ONE, OTHER = "one two three four five six seven", "two three four five six seven eight"
 
@@ -82,10 +82,10 @@ def test_a_given_text_hides_a_document(engine: Watched) -> None:
     """
     A given text hides a document of the same name; an unknown name is an error.
     """
-    sources = Sources(engine, {"b": ONE})
-    assert sources.source("a") == Source("a", "a")
-    assert sources.source("7") == Source("7", "a")
-    assert sources.source("b") == Source("b", text=ONE)
+    sources = QuerySources(engine, {"b": ONE})
+    assert sources.source("a") == QuerySource("a", "a")
+    assert sources.source("7") == QuerySource("7", "a")
+    assert sources.source("b") == QuerySource("b", text=ONE)
     for _ in range(2):
         with pytest.raises(UnknownDocumentError, match="the store has no document 'gone'"):
             sources.source("gone")
@@ -97,7 +97,7 @@ def test_signatures_are_asked_for_once(engine: Watched) -> None:
     """
     Two names of one document cause one call; unknown names are not looked up again.
     """
-    sources = Sources(engine, {"given": OTHER})
+    sources = QuerySources(engine, {"given": OTHER})
     for _ in range(2):
         signatures = sources.signatures({"a": False, "7": False, "given": False, "gone": False})
         assert signatures == {"a": sign(ONE, engine.scheme), "7": sign(ONE, engine.scheme), "given": engine.sign(OTHER)}
@@ -110,7 +110,7 @@ def test_the_order_of_tokens_may_matter_later(engine: Watched) -> None:
     """
     A signature fetched without order is fetched again if the order is needed, once; never the other way round.
     """
-    sources = Sources(engine, {})
+    sources = QuerySources(engine, {})
     for in_order in (False, True, True, False):
         assert sources.signatures({"a": in_order})["a"] == sign(ONE, engine.scheme)
     assert engine.requests == {"resolve a": 1, "signature of a": 1, "ordered signature of a": 1}
@@ -124,19 +124,19 @@ def test_sketches_of_documents_and_texts(engine: Watched) -> None:
     """
     scheme = engine.sketch_scheme
     assert scheme is not None
-    sources = Sources(engine, {"given": ONE})
+    sources = QuerySources(engine, {"given": ONE})
     for _ in range(2):
         assert sources.sketch(sources.source("given"), scheme) == sources.sketch(sources.source("a"), scheme)
     assert sources.sketch(sources.source("a"), scheme) == text_sketch(ONE, engine.scheme, scheme)
     assert engine.requests["sketch of a"] == 1
-    assert sources.sketch(Source("vanished", "vanished"), scheme) is None
+    assert sources.sketch(QuerySource("vanished", "vanished"), scheme) is None
 
 
 def test_a_document_without_a_fingerprint(engine: Watched) -> None:
     """
     A document deleted in the meantime has no signature; a too short document has an empty one.
     """
-    sources = Sources(engine, {})
+    sources = QuerySources(engine, {})
     assert len(sources.signature(sources.source("short"))) == 0
     with pytest.raises(ParameterError, match="document 'vanished' has no fingerprint"):
-        sources.signature(Source("vanished", "vanished"))
+        sources.signature(QuerySource("vanished", "vanished"))

@@ -12,7 +12,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
-from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.fetch_query_sources import QuerySources
 from whorl.search.similar.find_similar import MinHashSearch, make_search, verify
 from whorl.search.similar.options import SimilarCriteria
 
@@ -35,7 +35,7 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
 def search(engine: Watched, monkeypatch: pytest.MonkeyPatch) -> MinHashSearch:
     """The search for the text "whole"."""
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    made = make_search(Sources(engine, {}), "whole", SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
+    made = make_search(QuerySources(engine, {}), "whole", SimilarCriteria(Metric.JACCARD, Fraction(1, 2)))
     assert isinstance(made, MinHashSearch)
     return made
 
@@ -80,7 +80,7 @@ def test_a_text_without_shingles_asks_nothing(engine: Watched, monkeypatch: pyte
     A source without shingles finds nothing, and makes no request.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    made = make_search(Sources(engine, {"given": "one two"}), "given", SimilarCriteria())
+    made = make_search(QuerySources(engine, {"given": "one two"}), "given", SimilarCriteria())
     assert made.candidate_query() is None
     assert not verify(made).hits
     assert "candidates" not in engine.requests

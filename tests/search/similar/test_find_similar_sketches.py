@@ -21,7 +21,7 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme, sketch_of_distin
 from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens, Words
-from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.fetch_query_sources import QuerySources
 from whorl.search.similar.find_similar import (
     MOST_OF_FIRST_QUERY,
     MOST_VERIFIED,
@@ -54,7 +54,7 @@ def engine(folder: Path) -> Iterator[EmbeddedEngine]:
 
 
 def search(engine: EmbeddedEngine, reference: str, question: SimilarCriteria) -> SketchSearch:
-    made = make_search(Sources(engine, {"given": "one two"}), reference, question)
+    made = make_search(QuerySources(engine, {"given": "one two"}), reference, question)
     assert isinstance(made, SketchSearch)
     return made
 
@@ -111,7 +111,7 @@ def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:
     A source without shingles makes no look-up, nor does one too large to be contained in any document.
     """
     assert search(engine, "given", SimilarCriteria()).candidate_query() is None
-    huge = Sources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
+    huge = QuerySources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
     made = make_search(huge, "huge", SimilarCriteria(Metric.A_IN_B, Fraction(1, 2)))
     assert made.candidate_query() is None
     assert not verify(made).hits
@@ -208,7 +208,7 @@ def test_short_sources_are_looked_up_as_phrases(tmp_path: Path) -> None:
 
         def run_search(reference: str, percent: int) -> tuple[list[str], SketchSearch]:
             criteria = SimilarCriteria(Metric.A_IN_B, Fraction(percent, 100))
-            made = make_search(Sources(engine, given), reference, criteria)
+            made = make_search(QuerySources(engine, given), reference, criteria)
             assert isinstance(made, SketchSearch)
             return sorted(similar.hit.id for similar in verify(made).hits), made
 

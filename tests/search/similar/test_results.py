@@ -19,7 +19,7 @@ from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric, Shares
 from whorl.fingerprint.statistics.overlap_estimates import estimate, estimate_overlaps
 from whorl.model import Document, Hit
 from whorl.search.prepared_search import measure
-from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.fetch_query_sources import QuerySources
 from whorl.search.similar.results import RankedHits, SimilarHit, Verified, exact_estimate, score_hit, sort_hits
 
 
@@ -171,7 +171,7 @@ def test_shares_are_those_of_the_shingles(engine: EmbeddedEngine) -> None:
     With complete sketches the shares are exact, for a document and for a given text; a source shares everything with
     itself.
     """
-    sources = Sources(engine, {"given": TEXTS["half"]})
+    sources = QuerySources(engine, {"given": TEXTS["half"]})
     for source, text in (("half", TEXTS["half"]), ("given", TEXTS["half"])):
         measured = measure(sources, source, ["whole", "half", "far", "short", "gone"])
         assert list(measured) == ["whole", "half", "far"]
@@ -190,7 +190,7 @@ def test_tokens_tell_roughly(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyP
     Without sketches, the shares have wide intervals that contain the true shares.
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
-    measured = measure(Sources(engine, {}), "half", ["whole", "half", "far"])
+    measured = measure(QuerySources(engine, {}), "half", ["whole", "half", "far"])
     for name, measurement in measured.items():
         assert measurement.estimate is not None
         truth = true_shares(TEXTS["half"], TEXTS[name])
@@ -210,7 +210,7 @@ def test_tokens_of_other_schemes_tell_too_little(tmp_path: Path, monkeypatch: py
     """
     monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
     with store(tmp_path / "other", Scheme(bucket_count=16, hash_set_size=2)) as engine:
-        measured = measure(Sources(engine, {}), "half", ["whole", "half"])
+        measured = measure(QuerySources(engine, {}), "half", ["whole", "half"])
     assert [similar.estimate for similar in measured.values()] == [None, None]
     assert measured["half"].shared_tokens == measured["half"].source_tokens
 
@@ -220,4 +220,4 @@ def test_nothing_to_measure(engine: EmbeddedEngine, source: str, ids: list[str])
     """
     An unknown or too short source, and deleted hits, have no measurements.
     """
-    assert measure(Sources(engine, {}), source, ids) == {}
+    assert measure(QuerySources(engine, {}), source, ids) == {}

@@ -20,7 +20,7 @@ from whorl.operations import Columns
 # Importing these modules takes longer than comparing two files, so they are imported when needed.
 if TYPE_CHECKING:
     from whorl.ingest.files import OnProblem
-    from whorl.ingest.rows.protocol import File, RowColumns
+    from whorl.ingest.rows.row_format import File, RowColumns
     from whorl.model import Document
     from whorl.search.document_references import ResolvedReference
     from whorl.store import Store
@@ -100,7 +100,7 @@ def open_store_or_files(scope: SearchScope) -> Iterator[tuple[Store, int | None]
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
     from whorl.cli.render.terminal import progress_bar
     from whorl.ingest.files import Problem, Problems, find_files
-    from whorl.ingest.rows.protocol import RowColumns
+    from whorl.ingest.rows.row_format import RowColumns
     from whorl.store import open_store
 
     with TemporaryDirectory(prefix="whorl-") as made, open_store(Path(made) / "store", passages=True) as store:

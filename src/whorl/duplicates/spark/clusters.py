@@ -92,7 +92,7 @@ def member_by_member(clusters: DataFrame) -> DataFrame:
 
 
 def nest_members(clusters: DataFrame) -> DataFrame:
-    """Return the clusters of `with_shares` with their members as one list of structs, without `stays`."""
+    """Return the clusters of `with_shares` with a column `members`: a list of structs without the field `stays`."""
     return clusters.select("cluster", "documents", _zip_members(clusters.drop("stays")).alias("members"))
 
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from whorl.duplicates.spark.arrow_blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import file_text
-from whorl.ingest.rows.protocol import RowColumns, column_paths, find_text, has_column
+from whorl.ingest.rows.row_format import RowColumns, column_paths, find_text, has_column
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
@@ -48,7 +48,7 @@ _LOCAL = "^file:(//)?"
 class ColumnNames:
     """Names of the input's columns or JSON fields. `rank` is the column that the retention policy ranks by.
 
-    A nested field is named by its path, as in `whorl.ingest.rows.protocol.find_value`.
+    A nested field is named by its path, as in `whorl.ingest.rows.row_format.find_value`.
     """
 
     id: str = "id"

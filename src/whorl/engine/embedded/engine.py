@@ -23,8 +23,8 @@ from typing import Literal, Self, TypeAlias, TypeVar
 import numpy as np
 
 from whorl.arrays_and_batches import chunks
+from whorl.engine.embedded.cluster_labels import EmbeddedLabels
 from whorl.engine.embedded.database import SKETCH_SCHEME, RecordDatabase, StoreOptions
-from whorl.engine.embedded.labels import EmbeddedLabels
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens

@@ -183,7 +183,7 @@ class OpenSearchEngine(ServerEngine):
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
 
     def _documents_if_index(self, ids: Collection[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return documents, keyed by id; return {} if the index does not exist, because `index` creates it."""
+        """Return documents, keyed by id; return {} if the index does not exist yet. The method `index` creates it."""
         try:
             return self._client.documents(list(ids), source, stored)
         except EngineResponseError as error:

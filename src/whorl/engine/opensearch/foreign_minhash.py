@@ -31,7 +31,7 @@ _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and truncated tokens, keyed by the length of a token in UTF-16 units.
 _ENCODINGS = {8: TokenEncoding.UNITS_8, 4: TokenEncoding.UNITS_4}
-#: Number of words in a short sample text. It is small, so that each shingle makes a token.
+#: Number of words in a short sample text. Few shingles hardly ever fall into the same bucket, so each makes a token.
 _PROBE_WORDS = 12
 
 

@@ -259,8 +259,8 @@ def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. Each prefix selects the values of one field and type. The script takes the first prefix for which the
-#: document has values, and returns the smallest or largest of these values. Doc values are sorted by their encoding.
+#: Sort script. A doc value begins with a prefix for its field and type. The script takes the first given prefix that
+#: the document has, and returns the first or last value with this prefix: encodings are ordered like the values.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;

@@ -58,7 +58,7 @@ _MASKS = np.array(
 )
 
 
-class Work(NamedTuple):
+class WorkingMemory(NamedTuple):
     """Working memory of the loops in `word_loops` and `cjk_word_loops`, allocated once per kernel.
 
     A unit is a UTF-16 code unit. Python code or the dictionary splits slow segments into words.
@@ -112,7 +112,7 @@ class Kernel:
         self._slow_words = _slow_words(scheme.profile)
         self._window = WINDOW
         units = 2 * self._window + tokenizer.BUFFER_UNITS
-        self._work = Work(
+        self._work = WorkingMemory(
             words=np.zeros(2 * units + PADDING, np.uint16),
             starts=np.empty(units + 1, np.int32),
             firsts=np.empty(units + 1, np.int32),

@@ -279,8 +279,8 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
         bounds: Start of each text, and end of the last.
         is_whole: Whether `units` has the whole last text. If not, only complete buffers of the last text are read.
         layout: `unicode_tables.LoopTables`.
-        work: `kernel.Work`. The loop writes `words`, `starts`, `firsts` and `slow`. Each row of `slow` describes a
-            segment that the tables alone cannot split into words:
+        work: `kernel.WorkingMemory`. The loop writes `words`, `starts`, `firsts` and `slow`. Each row of `slow`
+            describes a segment that the tables alone cannot split into words:
 
             - number of words before the segment
             - index of its first unit

@@ -278,7 +278,8 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
     buckets[~is_token | np.isin(buckets, _buckets_between(0, _LARGEST_SHORT_UNIT, count))] = -1
-    # Prefer longer tokens: a shorter token is more likely to lack a zero in its first unit.
+    # If several tokens seem to belong to one bucket, take the longest. A token that lost the leading zeros of its first
+    # unit is shorter, and seems to belong to another bucket.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
     is_best = words[order[first]][np.searchsorted(taken, buckets)] == words

@@ -337,10 +337,10 @@ def _choices(
     value: Callable[[int], tuple[int, int]],
     is_final: int,
 ) -> dict[int, int]:
-    """Return the position of the child of each unit of a branch node.
+    """Return the children of a branch node: a dict of their positions, keyed by unit.
 
-    `jump` and `value` decode the number at a position, and return it and the position after it. `is_final` is the bit
-    of a value that ends a word.
+    `jump` and `value` decode the number at a position, and return the number and the next position. `is_final` is the
+    bit of a value that marks the end of a word.
     """
     choices: dict[int, int] = {}
     if lead == 0:

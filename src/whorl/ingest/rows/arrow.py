@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import ExpansionLimit
-from whorl.ingest.rows.protocol import (
+from whorl.ingest.rows.row_format import (
     GROUP_BYTES,
     ROWS_AT_ONCE,
     Added,

@@ -15,7 +15,7 @@ from typing import IO, Any
 import zstandard
 
 from whorl.ingest.file_limits import file_limits
-from whorl.ingest.rows.protocol import (
+from whorl.ingest.rows.row_format import (
     Added,
     Decide,
     FileSpan,

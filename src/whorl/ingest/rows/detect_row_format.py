@@ -14,8 +14,8 @@ from typing import IO
 from whorl.errors import DocumentError
 from whorl.ingest.file_limits import limit_memory
 from whorl.ingest.rows.compression import CompressedFormat, open_compressed, packing_of
-from whorl.ingest.rows.protocol import Extract, File, RowColumns, RowFormat, UnreadRowsError
 from whorl.ingest.rows.reader_client import ConfinedFormat
+from whorl.ingest.rows.row_format import Extract, File, RowColumns, RowFormat, UnreadRowsError
 from whorl.ingest.rows.text_rows import (
     JsonArrayFormat,
     JsonLinesFormat,

@@ -18,7 +18,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.confined_process import ConfinedProcess, time_limit
 from whorl.ingest.file_limits import file_limits
-from whorl.ingest.rows.protocol import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.row_format import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
 
 #: Interval between two checks whether the request has ended, in seconds.

@@ -20,8 +20,8 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.confined_process import connect_to_parent, limit_processor_time
 from whorl.ingest.file_limits import limit_memory, use_file_limits
 from whorl.ingest.rows.detect_row_format import detect
-from whorl.ingest.rows.protocol import ReadableStream, Row, RowFormat, UnreadRowsError, portions
 from whorl.ingest.rows.reader_client import ReadRequest
+from whorl.ingest.rows.row_format import ReadableStream, Row, RowFormat, UnreadRowsError, portions
 
 _BUFFER = 1 << 18
 #: pyarrow uses malloc and one thread, so that its address space is no larger than the memory that it needs.

@@ -17,7 +17,7 @@ import orjson
 from whorl.errors import DocumentError, invalid_byte
 from whorl.ingest.extraction.detect_encoding import EXAMINED_BYTES, encoding_of_mark, is_mostly_utf_8, probable_encoding
 from whorl.ingest.file_limits import file_limits
-from whorl.ingest.rows.protocol import (
+from whorl.ingest.rows.row_format import (
     CELL_BYTES,
     MOST_BYTES,
     Added,

@@ -20,7 +20,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_encoding import decode, is_mostly_utf_8
 from whorl.ingest.redact_addresses import public_address
 from whorl.ingest.rows.compression import ExpansionLimit, UnpackedStream
-from whorl.ingest.rows.protocol import (
+from whorl.ingest.rows.row_format import (
     MOST_BYTES,
     Added,
     Decide,

@@ -38,7 +38,7 @@ from whorl.request_context import report_progress, require_time, trace
 from whorl.search.attribution.candidate_reader import Candidate
 from whorl.search.attribution.cover import NO_RANGES, Numbers, ranges_by_owner
 from whorl.search.attribution.results import Promise
-from whorl.search.similar.fetch_query_sources import Sources
+from whorl.search.similar.fetch_query_sources import QuerySources
 from whorl.search.similar.find_similar import candidate_plan, make_search
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import SimilarCriteria
@@ -132,7 +132,7 @@ def find_candidates(
         require_time()
         report_progress("looking for candidates", done, len(places))
         part = text[of_text.spans[start, 0] : of_text.spans[end + size - 2, 1]]
-        search = make_search(Sources(engine, {_WINDOW: part}), _WINDOW, criteria)
+        search = make_search(QuerySources(engine, {_WINDOW: part}), _WINDOW, criteria)
         plan = candidate_plan(search, others)
         if isinstance(plan.root, Nothing):
             # Skip a window without tokens to look up: all documents are too short, or its text alone, without the words

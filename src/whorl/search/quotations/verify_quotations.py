@@ -771,7 +771,7 @@ def _clauses_of_all_spellings(
 
 
 def _other_spellings(words: Sequence[str], at: int, profile: str) -> Iterator[str]:
-    """Yield the phrases that an index may have for a broken, joined or emphasised word, except the usual phrase."""
+    """Yield the phrases for a word that a document hyphenates, emphasises or joins to a neighbour."""
     word, before, after = words[at], words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
     emphasised = [text for marks in ("_", "__") for text in (marks + word, word + marks, marks + word + marks)]
     cuts = () if any(map(str.isdigit, word)) else range(1, min(len(word), 40))

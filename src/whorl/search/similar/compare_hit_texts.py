@@ -14,7 +14,7 @@ from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
-from whorl.search.similar.fetch_query_sources import Source, text_of
+from whorl.search.similar.fetch_query_sources import QuerySource, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, order_of, score_hit, sort_hits
 
@@ -31,7 +31,7 @@ _LEAST_AT_ONCE = 5
 class TextVerifier:
     """Verifies hits exactly, by their texts, within the limits of one search."""
 
-    def __init__(self, engine: Engine, source: Source, criteria: SimilarCriteria) -> None:
+    def __init__(self, engine: Engine, source: QuerySource, criteria: SimilarCriteria) -> None:
         self._engine, self._source, self._criteria = engine, source, criteria
         self._read, self._characters = 0, 0
         self._own: npt.NDArray[np.uint64] | None = None
@@ -148,7 +148,7 @@ MOST_PAGE_CHARACTERS = 20_000_000
 
 
 def compare_without_common(
-    engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector
+    engine: Engine, source: QuerySource, ids: Sequence[str], detector: BoilerplateDetector
 ) -> tuple[dict[str, ResidualOverlap | None], tuple[str, ...]]:
     """Compare a source with documents, without their common text; return the overlaps by id, and warnings."""
     own = text_of(engine, source)

@@ -18,7 +18,7 @@ from whorl.search.document_references import References
 SOURCE = "source"
 
 
-class Source(NamedTuple):
+class QuerySource(NamedTuple):
     """The source of a search: a document of the store (`document_id`), or a text given with the query."""
 
     name: str
@@ -29,7 +29,7 @@ class Source(NamedTuple):
         return no_fingerprint_message(self.name, scheme, is_text=self.text is not None)
 
 
-class Sources:
+class QuerySources:
     """The sources of a query, with signatures, sketches and texts, each of them fetched only once.
 
     Args:
@@ -83,14 +83,14 @@ class Sources:
         texts = self.engine.texts(list(ids.values()))
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
-    def source(self, reference: str, *, with_sketch: bool = False) -> Source:
+    def source(self, reference: str, *, with_sketch: bool = False) -> QuerySource:
         """Return the source that a reference names: a given text or, if no text has this name, a document.
 
         Raise UnknownDocumentError if the reference names neither. If `with_sketch` is true, fetch a document's sketch
         together with its id.
         """
         if reference in self.texts:
-            return Source(reference, text=self.texts[reference])
+            return QuerySource(reference, text=self.texts[reference])
         if with_sketch and reference not in self._ids:
             sketched = self.engine.resolve_sketches([reference])
             if reference in sketched:
@@ -100,7 +100,7 @@ class Sources:
         document_id = self._resolve_references([reference])[reference]
         if document_id is None:
             raise self.unknown_document_error(reference)
-        return Source(reference, document_id)
+        return QuerySource(reference, document_id)
 
     def find_cached_sketch(self, reference: str) -> CachedSketch | None:
         is_cached = self.caches_sketches and reference not in self.texts
@@ -137,7 +137,7 @@ class Sources:
         self._in_order.update(name for name in missing if missing[name])
         return {name: signature for name in wanted if (signature := self._signatures.get(name)) is not None}
 
-    def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
+    def sketch(self, source: QuerySource, scheme: SketchScheme) -> Sketch | None:
         if source.name not in self._sketches:
             if source.document_id is None:
                 sketch: Sketch | None = fingerprint_texts.text_sketch(source.text or "", self.engine.scheme, scheme)
@@ -146,7 +146,7 @@ class Sources:
             self._sketches[source.name] = sketch
         return self._sketches[source.name]
 
-    def signature(self, source: Source) -> Signature:
+    def signature(self, source: QuerySource) -> Signature:
         signature = self.signatures({source.name: False}).get(source.name)
         if signature is None:
             raise ParameterError(source.no_fingerprint_message(self.engine.scheme))
@@ -168,7 +168,7 @@ def require_source(name: str, text: object) -> None:
     require_text(f"the source {name!r}", text, "of a file, write Path(name).read_text()")
 
 
-def text_of(engine: Engine, source: Source) -> str | None:
+def text_of(engine: Engine, source: QuerySource) -> str | None:
     if source.document_id is None:
         return source.text
     return engine.texts([source.document_id]).get(source.document_id)

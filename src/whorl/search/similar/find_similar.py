@@ -52,7 +52,7 @@ from whorl.query.plan.planner import unknown_document_message
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar.compare_hit_texts import TextVerifier, compare_with_documents
-from whorl.search.similar.fetch_query_sources import Source, Sources, text_of
+from whorl.search.similar.fetch_query_sources import QuerySource, QuerySources, text_of
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import DEFAULT_RECALL, SimilarCriteria
 from whorl.search.similar.results import (
@@ -95,7 +95,7 @@ class SketchSearch:
     def __init__(
         self,
         engine: Engine,
-        source: Source,
+        source: QuerySource,
         sketch: Sketch,
         criteria: SimilarCriteria,
         budget: int = BUDGET_OF_TWO_PHASES,
@@ -243,7 +243,7 @@ class MinHashSearch:
     """
 
     def __init__(
-        self, engine: Engine, source: Source, signature: Signature, size: int | None, criteria: SimilarCriteria
+        self, engine: Engine, source: QuerySource, signature: Signature, size: int | None, criteria: SimilarCriteria
     ) -> None:
         self.engine, self.source, self.criteria, self._signature = engine, source, criteria, signature
         self._size, self.most_verified = size, MOST_MINHASH_VERIFIED
@@ -299,7 +299,7 @@ class ResidualSearch:
     """
 
     def __init__(
-        self, engine: Engine, source: Source, criteria: SimilarCriteria, detector: BoilerplateDetector
+        self, engine: Engine, source: QuerySource, criteria: SimilarCriteria, detector: BoilerplateDetector
     ) -> None:
         scheme = engine.sketch_scheme
         if scheme is None:
@@ -373,7 +373,7 @@ class ChangedSourceError(Exception):
 SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
 
 
-def make_search(sources: Sources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
+def make_search(sources: QuerySources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
     """Return the search of a source: by sketches, or by MinHash tokens in a store without sketches.
 
     Raise UnknownDocumentError if the reference names no document or text; ParameterError if it names a document without
@@ -381,7 +381,7 @@ def make_search(sources: Sources, reference: str, criteria: SimilarCriteria) -> 
     """
     engine, scheme = sources.engine, sources.engine.sketch_scheme
     if scheme is not None and (cached_sketch := sources.find_cached_sketch(reference)):
-        search = SketchSearch(engine, Source(reference, cached_sketch.document_id), cached_sketch.sketch, criteria)
+        search = SketchSearch(engine, QuerySource(reference, cached_sketch.document_id), cached_sketch.sketch, criteria)
         search.cached_sketch = cached_sketch
         # Use the cached sketch only if the engine must look up candidates: its response then also shows whether the
         # sketch is current.
@@ -401,7 +401,7 @@ def make_search(sources: Sources, reference: str, criteria: SimilarCriteria) -> 
 
 
 def make_search_ignoring(
-    ignored: BoilerplateDetector | None, sources: Sources, reference: str, criteria: SimilarCriteria
+    ignored: BoilerplateDetector | None, sources: QuerySources, reference: str, criteria: SimilarCriteria
 ) -> SimilarSearch:
     """Return the search for one source; it ignores the common text that `ignored` detects, if given."""
     if ignored is None:
@@ -506,7 +506,7 @@ class CalibratedFingerprints:
     verified all of its candidates.
     """
 
-    def __init__(self, sources: Sources, metric: Metric | str, ignored: BoilerplateDetector | None) -> None:
+    def __init__(self, sources: QuerySources, metric: Metric | str, ignored: BoilerplateDetector | None) -> None:
         self._sources, self._metric, self._ignored = sources, metric_named(metric, SIMILAR_METRICS), ignored
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
         self._verified: dict[SimilarSearch, Verified] = {}

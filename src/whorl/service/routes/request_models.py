@@ -1,4 +1,4 @@
-"""Base models of the requests below /api/v1, and properties for the options of an operation."""
+"""Base models of request bodies below /api/v1, and models made from the options of an operation."""
 
 from __future__ import annotations
 

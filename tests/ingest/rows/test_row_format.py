@@ -12,7 +12,7 @@ import pytest
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.rows.protocol import RowColumns, UnreadRowsError, portions
+from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError, portions
 
 
 def test_rows_before_an_error_are_yielded_first() -> None:
