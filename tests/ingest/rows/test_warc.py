@@ -7,11 +7,14 @@ import io
 import zlib
 from collections.abc import Sequence
 from pathlib import PurePath
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from whorl.errors import DocumentError
+from whorl.ingest.rows import warc
 from whorl.ingest.rows.row_format import Row, RowColumns, UnreadRowsError
 from whorl.ingest.rows.warc import WarcFormat
 
@@ -201,3 +204,28 @@ def test_unusual_bodies(head: str, body: bytes) -> None:
     (row,) = read(response(f"Content-Type: text/plain\r\n{head}", body), is_packed=False)
     assert isinstance(row.values, dict)
     assert row.values["text"] == ".txt two members"
+
+
+def test_many_members_are_read_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    An unpacker copies what follows its member, so it gets only a few bytes at once.
+    """
+    pieces = list[int]()
+
+    class Unpacker:
+        def __init__(self, window: int) -> None:
+            self._own = zlib.decompressobj(window)
+
+        def decompress(self, piece: bytes, most: int) -> bytes:
+            pieces.append(len(piece))
+            return self._own.decompress(piece, most)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._own, name)
+
+    monkeypatch.setattr(warc, "zlib", SimpleNamespace(decompressobj=Unpacker, error=zlib.error))
+    body = gzip.compress(b"first ") + gzip.compress(b"") * 5_000 + gzip.compress(b"last")
+    (row,) = read(response("Content-Type: text/plain\r\nContent-Encoding: gzip", body), is_packed=False)
+    assert not isinstance(row.values, DocumentError)
+    assert row.values["text"] == ".txt first last"
+    assert max(pieces) < len(body) // 10

@@ -47,6 +47,8 @@ _RAW_DEFLATE = -15
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, _RAW_DEFLATE)}
 _CHUNK_HEADER = re.compile(rb"[0-9a-fA-F]+[^\n]*\r\n")
 _GZIP = b"\x1f\x8b"
+#: Number of bytes of a packed body that are unpacked at once.
+_PACKED_AT_ONCE = 1 << 13
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
 
@@ -199,19 +201,22 @@ def _unpack_body(body: bytes, packing: str) -> bytes:
 
 def _unpack(body: bytes, window: int) -> bytes:
     """Unpack all gzip members of a body, or its deflate stream; raise zlib.error if it is packed otherwise."""
-    unpacked, left = b"", body
-    while left:
+    unpacked, start, is_next = bytearray(), 0, bool(body)
+    while is_next:
         unpacker = zlib.decompressobj(window)
-        unpacked += unpacker.decompress(left, MOST_BYTES + 1 - len(unpacked))
-        if len(unpacked) > MOST_BYTES:
-            raise DocumentError(f"this response unpacks to more than {MOST_BYTES:,} bytes")
+        # An unpacker copies the bytes after its member, so read few bytes at once: there may be many small members.
+        while not unpacker.eof and (piece := body[start : start + _PACKED_AT_ONCE]):
+            unpacked += unpacker.decompress(piece, MOST_BYTES + 1 - len(unpacked))
+            if len(unpacked) > MOST_BYTES:
+                raise DocumentError(f"this response unpacks to more than {MOST_BYTES:,} bytes")
+            start += len(piece) - len(unpacker.unused_data)
         if not unpacker.eof:
             if window == _RAW_DEFLATE:
                 # It has no header, so other bytes can look like its beginning.
                 raise zlib.error
             raise DocumentError("this response is cut: its compressed page has no end")
-        left = unpacker.unused_data if unpacker.unused_data.startswith(_GZIP) else b""
-    return unpacked
+        is_next = body.startswith(_GZIP, start)
+    return bytes(unpacked)
 
 
 def _all_of(stream: Any) -> bytes:
