@@ -67,7 +67,7 @@ def untried_version_warning(server: str, tried: str, remedy: str) -> Finding:
 
 
 def unsplit_names_note(field: str, remedy: str) -> Finding:
-    """Report that a field of document names does not split words at `_` and `.`."""
+    """Report that the field of document names is not split into words at `_` and `.`."""
     message = f"the words of {field} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find"
     return note("whole-names", message, remedy)
 

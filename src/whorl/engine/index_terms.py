@@ -119,7 +119,8 @@ def property_words(
 ) -> Iterator[list[tuple[str, JoinedWords]]]:
     """For each document, yield a list of pairs: a field, and the words of one text in this field.
 
-    The texts are the document's name and the values of its properties. A repeated value takes its positions, too.
+    The texts are the document's name and the values of its properties. A repeated value is yielded each time, because
+    each occurrence has its own positions in the field.
     """
 
     def texts(document: Document) -> Iterator[tuple[str, str]]:

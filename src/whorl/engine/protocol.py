@@ -332,8 +332,8 @@ class Engine(Protocol):
     def delete(self, ids: Collection[str], *, matching: BoundPlan | None = None) -> int:
         """Delete documents immediately; return the number of deleted documents.
 
-        With `matching`, delete only documents that this plan matches. A document that another client changes between
-        this check and the deletion stays.
+        With `matching`, delete only documents that this plan matches. If another client changes a document between
+        this check and the deletion, do not delete it.
         """
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
@@ -351,7 +351,7 @@ class Engine(Protocol):
         return True
 
     def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the MinHash signatures of documents, keyed by id; a text shorter than a shingle has an empty one.
+        """Return the MinHash signatures of documents, keyed by id. For a text shorter than a shingle, it is empty.
 
         `needs_order` maps each id to True if the order of the document's tokens matters.
         """
@@ -478,7 +478,8 @@ class Engine(Protocol):
     def gaps(self, by: LookUp) -> tuple[str, ...]:
         """Return warnings about documents that a search misses, each with a remedy.
 
-        The counts may be a few seconds old. Without sketches, "sketches" gives the same warnings as "tokens".
+        The counts may be a few seconds old. In a store without sketches, "sketches" gives the same warnings as
+        "tokens".
         """
         return ()
 

@@ -488,8 +488,8 @@ class SharedCommit:
                     self._succeeded = self._begun
                 except EngineError as error:
                     self._error = error
-                # Any other exception, such as KeyboardInterrupt, skips the next line, so that the next thread commits
-                # again.
+                # This line counts the commit as ended. Another exception, such as KeyboardInterrupt, skips it, so that
+                # the next thread commits again.
                 self._ended = self._begun
             if self._succeeded < wanted:
                 raise self._error
@@ -654,7 +654,7 @@ def explain_refusals(plan: BoundPlan) -> Iterator[None]:
 
 
 def _expanding_clauses(plan: BoundPlan) -> Iterator[str]:
-    """Yield the parts of a plan that become a clause for each word: patterns of phrases, and similar words."""
+    """Yield the parts of a plan that become one clause per matching word: patterns in phrases, and fuzzy words."""
     for leaf in leaves(plan.root):
         match leaf:
             case InOrder(words=patterns) if len(patterns) > 1:

@@ -1,8 +1,9 @@
 """Reads and writes the SQLite database of an embedded store: the documents, and a journal of changes.
 
 The database is the source of truth. One transaction writes documents and their journal entries. The journal lists the
-changes that the index may lack. Every blob ends with a checksum of its content and its label. The label names the part
-of the document, and the document's number and id. So a flipped bit, or a blob in a wrong row, raises an error.
+changes that the index may lack. Every blob ends with a checksum of its content and of a label. For example, the label
+of a document's blob consists of the blob's column, and the document's number and id. So a flipped bit, or a blob in a
+wrong row, raises an error.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from whorl.query.plan.fields_and_values import infer_kind
 from whorl.query.plan.nodes import Kind
 from whorl.request_context import timely
 
-#: Version of the tables below and of their hashes. Increase it with every change.
+#: Version of the tables below and of the hashes in them. Increase it with every change.
 FORMAT = "10"
 #: Format that `previous_store` reads for upgrades: the tables are the same, but apostrophes in texts were not folded.
 PREVIOUS_FORMAT = "9"
@@ -167,7 +168,8 @@ class RecordDatabase:
         self._absolute_path = path.absolute()
         self._identity: tuple[int, int] | None = None
         self._texts = TextCodec(self._dictionary)
-        # The fields, and the ids of some documents (keyed by number), each with the last change at the time of reading.
+        # Cached fields, and cached ids of documents, keyed by number. Each cache also has the number of the last change
+        # that it contains.
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._ids: tuple[int, dict[int, str]] = (-1, {})
         # For each field, the change in the number of documents that have it, in the current transaction.
@@ -394,7 +396,8 @@ class RecordDatabase:
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of existing documents, keyed by id.
 
-        Subtract these documents from the document counts of their fields.
+        Also subtract these documents from the document counts of their fields, because the caller replaces or deletes
+        them.
         """
         numbers = {}
         for chunk in batches(ids, _CHUNK):
@@ -663,7 +666,7 @@ _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
 )
 #: Total size in bytes of the texts on which the dictionary is trained.
 TRAINING_BYTES = 2 << 20
-#: Maximum number of characters that the dictionary's training uses of each text.
+#: Maximum number of characters that the dictionary's training uses from each text.
 _TRAINING_CHARACTERS_PER_TEXT = 1 << 14
 #: Size of the dictionary in bytes.
 _DICTIONARY = 112_640

@@ -133,8 +133,9 @@ class EmbeddedEngine(Engine):
         self._process, self._is_open = os.getpid(), True
         self._writing, self._adopting = threading.RLock(), threading.Lock()
         self._writers = WriterRegister()
-        # An index, the last journal number for which it was complete, and the time of the last failed write.
+        # The index that was last found complete, and the number of the last journal entry at that moment.
         self._complete_at: tuple[StoreIndex, int] | None = None
+        # Time of the last failed write of the index.
         self._failed_at: float | None = None
         # Number of the last journal entry in the index when this engine last made documents searchable.
         self._finished_at = -1
@@ -346,7 +347,7 @@ class EmbeddedEngine(Engine):
             writer.replace([Change(number, document_id, None) for number, document_id in deleted.items()])
 
         with self._writers.register_thread():
-            # If the search finds a damaged index, `_write` rebuilds it, and nothing is deleted yet.
+            # If the search finds a damaged index, `_write` rebuilds it and deletes nothing, so try again.
             while deleted is None:
                 self._write(remove)
         self.refresh()

@@ -403,7 +403,7 @@ class StoredCandidates(Candidates):
         return compared.tolist(), overlaps.select(compared)
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
-        """Return a mask of the candidates that the index can compare exactly."""
+        """Return a mask of the candidates that the index can compare exactly with the source."""
         # If the source repeats a hash, the index cannot compare it: the index counts the hash once, but a sketch counts
         # every repetition.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():

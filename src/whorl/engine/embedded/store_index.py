@@ -132,7 +132,10 @@ class StoreIndexWriter:
         self.pending = self.pending_characters = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Start merging token segments in a background thread; then do the same as `TextIndexWriter.close`."""
+        """Start merging token segments in a background thread, and close the text index.
+
+        Return the result of `TextIndexWriter.close`.
+        """
         with index_errors(self._folder):
             self._token_index.finish()
         return self._text_writer.close()

@@ -142,8 +142,8 @@ MOST_LOOK_UPS = 100
 MOST_STATES = 8192
 #: Maximum number of terms that a query may compare one by one, if tantivy cannot build automata for its clauses.
 MOST_TERMS = 100_000
-#: A range with only a long lower bound is compared with the terms one by one if they are at most this number, because
-#: this is faster than several automata.
+#: If a field has at most this number of terms, a range with only a long lower bound is compared with each term. This is
+#: faster than several automata.
 _FEW_TERMS = 10_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
@@ -250,7 +250,7 @@ class PlanTranslator:
             case Words(text=text, slop=slop):
                 words = self._words(text)
                 if not words:
-                    # A query that a user types has words, but a quotation may consist of signs, such as "= + =".
+                    # A quotation can consist of signs only, such as "= + =". It has no words, so it matches nothing.
                     return Query.empty_query()
                 has_slop = slop > 0 and len(words) > 1
                 is_match = (lambda values: is_sloppy_phrase(values, words, slop)) if has_slop else None
@@ -388,17 +388,20 @@ class PlanTranslator:
     def _above(
         self, reader: IndexReader, field_and_prefix: tuple[str, str], low: str, fits: Fits, test: Between
     ) -> Query:
-        """Return a query for the terms that are not below `low`, in any number."""
+        """Return a query for the terms above `low`, and for `low` itself if the range includes it.
+
+        The query may match any number of terms.
+        """
         field, prefix = field_and_prefix
         expressions, beginning = split_range_above(low, is_included=test.includes_low)
-        # The last expression is for strings that begin with the whole bound.
+        # A short bound gives at most two expressions: for greater strings, and for strings that begin with the bound.
         if len(expressions) > 2 and len(reader.terms(field, prefix, _FEW_TERMS)) <= _FEW_TERMS:
             expressions, beginning = [], ""
         start = pattern_expression((prefix,))
         try:
             queries = [Query.regex_query(SCHEMA, field, start + expression) for expression in expressions]
         except ValueError:
-            # The prefix takes too many states.
+            # tantivy rejects the expressions, because the terms' prefix takes too many states. So compare the terms.
             queries, beginning = [], ""
         if beginning is not None:
             queries.append(self._terms_query(reader, field, prefix, beginning, fits, describe_test(test)))

@@ -48,7 +48,7 @@ _TEMPORARY_STATUSES = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
 #: Part of a cluster's message about too many values in facets. This error is not temporary, although its status is 503.
 TOO_MANY_BUCKETS = "too many buckets"
-#: Number of documents per read request. It is small, because some requests include whole texts.
+#: Number of documents per read request. It is small, because some responses include whole texts.
 _READ_AT_ONCE = 500
 #: Options of a request for term vectors: return only the terms.
 _ONLY_TERMS = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)

@@ -146,7 +146,7 @@ class OpenSearchEngine(ServerEngine):
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
 
     def _safe_actions(self, documents: Sequence[Document]) -> Iterator[Json]:
-        """Yield the bulk action for each document that makes the cluster refuse to replace a different text.
+        """For each document, yield a bulk action that stores it, but cannot replace a different text.
 
         A new document is created. A document with the same text is replaced, unless another client has changed it
         since. Raise DocumentError if a document already has a different text.
@@ -247,8 +247,8 @@ class OpenSearchEngine(ServerEngine):
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Look up all possible meanings of the references in one request. Two references may share a meaning, so
-            # list the references that need the order of tokens last.
+            # Look up all possible meanings of the references in one request. If two references share a meaning, the
+            # later one decides whether the order of tokens matters, so put the references that need the order last.
             keys = {reference: [key for _, key in self._meanings(reference)] for reference in needs_order}
             last = sorted(needs_order, key=needs_order.__getitem__)
             signatures = self._foreign.signatures({key: needs_order[name] for name in last for key in keys[name]})

@@ -31,7 +31,8 @@ _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and truncated tokens, keyed by the length of a token in UTF-16 units.
 _ENCODINGS = {8: TokenEncoding.UNITS_8, 4: TokenEncoding.UNITS_4}
-#: Number of words in a short sample text. Few shingles hardly ever fall into the same bucket, so each makes a token.
+#: Number of words in a short sample text. With so few shingles, two hardly ever fall into the same bucket, so each
+#: shingle makes a token.
 _PROBE_WORDS = 12
 
 

@@ -259,8 +259,9 @@ def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. A doc value begins with a prefix for its field and type. The script takes the first given prefix that
-#: the document has, and returns the first or last value with this prefix: encodings are ordered like the values.
+#: Sort script. Each doc value begins with a prefix for its field and type. The script takes the first of the given
+#: prefixes with a value in the document, and returns the smallest or largest value with this prefix. This is the first
+#: or last of them, because doc values are sorted, and the encodings sort like the values.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;

@@ -150,9 +150,10 @@ class SolrClient:
         return SimpleNamespace(status_code=200, content=content)
 
     def delete(self, versions: Mapping[str, int | None]) -> None:
-        """Delete documents, keyed by id; a commit makes this visible.
+        """Delete documents; searches find them until the next commit.
 
-        If a document has another version than the given one, Solr ends the request there, with the status 409.
+        `versions` maps each document's id to its expected version, or to None if any version may be deleted. If a
+        document has another version, Solr responds with the status 409, and ignores the rest of the request.
         """
         # Only this form of the command can have versions: a JSON object with a member "delete" for each document.
         members = (
@@ -268,7 +269,7 @@ class SolrClient:
         return SchemaError(f"{self.url} has no field {field}; 'whorl solr init {self.url}' adds it{alternative}")
 
     def malformed_response(self, reason: str, other_cause: str = "") -> EngineResponseError:
-        """Return the error for a response that does not look like Solr's; `other_cause` is the end of its message."""
+        """Return the error for a response that does not look like Solr's; its message ends with `other_cause`."""
         message = f"{self.url} answers, but not as a Solr does ({reason:.200}); is this a Solr's address?{other_cause}"
         return EngineResponseError(message, status=200, detail=reason)
 

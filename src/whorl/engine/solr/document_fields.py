@@ -251,7 +251,7 @@ def fingerprint_fields(
     outputs |= Outputs.HASHES if with_sketches else Outputs(0)
     outputs |= Outputs.WORDS if schema.passage_scheme else Outputs(0)
     if not outputs:
-        # Without this, the texts would be split into words.
+        # No field needs the words of the texts, so do not split the texts.
         yield from ({} for _ in texts)
         return
     for text, hashed in zip(texts, hash_texts(texts, scheme, outputs, workers=1), strict=True):

@@ -202,10 +202,11 @@ class SolrEngine(ServerEngine):
             raise
 
     def _required_versions(self, documents: Mapping[str, Document]) -> Iterator[Json]:
-        """Yield the field for each document that makes Solr refuse to replace a different text (`_version_`).
+        """For each document, yield the field `_version_`, so that Solr refuses to replace a different text.
 
-        A new document must not exist, and a document with the same text must not have changed since. Without the field
-        in the schema, Solr does not check this. Raise DocumentError if a document already has a different text.
+        With it, Solr stores a new document only if its id does not exist yet, and replaces a document with the same
+        text only if it has not changed since. If the schema lacks the field, Solr does not check this. Raise
+        DocumentError if a document already has a different text.
         """
         content = self.collection.content
         stored = self._documents(documents, [*filter(None, [content]), VERSION], latest=True)
@@ -649,7 +650,8 @@ class SolrEngine(ServerEngine):
                 hint = suggestion(name, collection.schema.fields)
                 raise DocumentError(f"{problem}{hint}; add the field, or a dynamic one, to its schema")
             typed = [as_typed(name, value, collection) for value in values]
-            # pysolr drops an empty text, but not a list with one. Fields of numbers or dates could not read it.
+            # pysolr leaves out an empty text, but sends a list that contains one. Send this list only to a text field,
+            # because a field of numbers or dates could not read an empty text.
             is_empty_text = typed == [""] and collection.schema.is_text(name)
             fields[name] = typed[0] if len(typed) == 1 and not is_empty_text else typed
         called = {"name": names.name or "name"}

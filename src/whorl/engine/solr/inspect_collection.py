@@ -124,8 +124,8 @@ class Schema:
     def word_field(self, content: str) -> str | None:
         """Return the field with the indexed words of a text field; None if no field has them.
 
-        This is the text field itself, or the destination of a copyField for its whole text. A field that keeps words is
-        preferred, then the text field itself, then the field with the fewest sources.
+        This is the text field itself, or the destination of a copyField for its whole text. Prefer a field whose
+        analysis does not alter words, then the text field itself, then the field with the fewest sources.
         """
         copies = [copy for copy in self.copies if copy[1] not in self.cut_copies]
         copied = (destination for source, destination in copies if fnmatch.fnmatchcase(content, source))

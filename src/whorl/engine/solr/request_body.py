@@ -198,7 +198,10 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def unmarked_sketches(scheme: str) -> Json:
-    """Return the query for documents with a non-empty sketch without `SAMPLE_MARK`; older versions did not store it."""
+    """Return the query for documents with a non-empty sketch but without `SAMPLE_MARK`.
+
+    Older versions of whorl did not store this token.
+    """
     marked = {"term": {"f": SAMPLE, "query": SAMPLE_MARK}}
     return {"bool": {"filter": _filled_sketches(scheme), "must_not": [marked]}}
 
@@ -405,7 +408,10 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
 
 
 def _is_name(field: str, marks: str) -> bool:
-    """Check whether a text is a field in Solr's function syntax: a Java identifier, with `marks` inside."""
+    """Check whether Solr's function syntax accepts a field name.
+
+    It must be a Java identifier, but may also contain the characters in `marks`, except at the beginning.
+    """
     return field[:1] not in marks and re.sub(f"[{marks}]", "_", field).isidentifier()
 
 
@@ -488,7 +494,8 @@ def clause(test: Test, names: SolrFields) -> Json:
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case Between(field=field, kind=kind):
             low, high, includes_low, includes_high = test.low, test.high, test.includes_low, test.includes_high
-            # Solr cannot read an empty text as an end. Only the empty text is below "\0".
+            # Solr cannot read an empty text as a bound of a range, so replace it by "\0" or an open bound. Only the
+            # empty text is below "\0".
             if low == "":
                 low, includes_low = (None if includes_low else "\0"), True
             if high == "":
@@ -549,8 +556,8 @@ def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Jso
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits) if has_fuzzy_parser:
             options = {"f": field, "maxEdits": str(edits), "maxExpansions": str(_MOST_EXPANSIONS)}
-            # Lucene stops silently when it has as many words as clauses are allowed. With one more clause, it refuses.
-            # A term of a noncharacter is in no document.
+            # If a word has more similar words than a query may have clauses, Lucene silently ignores the rest. Add one
+            # clause, so that Lucene reports an error instead. It matches nothing: no document has this noncharacter.
             no_term = {"term": {"f": field, "query": "\uffff"}}
             return {"bool": {"should": [{"fuzzy": {**options, "query": word}}, no_term]}}
         case FuzzyWord(word=word, edits=edits):
@@ -680,7 +687,7 @@ def _read_date(raw: Any) -> int:
     return moment
 
 
-#: Functions that read a value in a facet; other values are texts.
+#: Functions that convert a facet's values, keyed by type. Values of other types are texts.
 _READERS: Mapping[Kind, Callable[[Any], Value]] = {
     Kind.INTEGER: int,
     Kind.FLOAT: float,

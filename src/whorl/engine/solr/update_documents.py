@@ -191,7 +191,8 @@ def _queries(collection: SolrCollection, *, repair: bool) -> list[dict[str, Any]
     name = collection.sketch_schemes
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.schema.passage_scheme:
-        # Leave out documents without a sketch or its tokens, because the other queries match them.
+        # Leave out documents without a sketch, or without the look-up tokens of their sketch. The two queries above
+        # match these documents.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
@@ -295,9 +296,10 @@ def names_of(copied: CopiedFields) -> list[str]:
 
 
 def uncopied_values(copied: CopiedFields, documents: Sequence[Json], key: str) -> dict[str, str]:
-    """Map the id of each document with a value in `copied` that is not a copy to the reason not to update it.
+    """Find documents that an atomic update would damage; return the reasons for error messages, keyed by document id.
 
-    In an atomic update, Solr fills a copyField destination from its sources alone, and so loses other values.
+    These documents have values in a copyField destination (`copied`) that are not copies. In an atomic update, Solr
+    fills the destination from its sources alone, and so loses the other values.
     """
     unsafe = {}
     for document in documents:
