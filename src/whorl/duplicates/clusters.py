@@ -67,9 +67,9 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: Bools) -
 
     The function visits the documents in the given `order`, and keeps each document that is not a duplicate of a
     document already kept. A duplicate gets the label of the most similar document kept so far; ties go to the first.
-    Documents marked in `stays` come first in `order`, and are always kept. Only the first position of a document in
-    `order` counts. A duplicate of marked documents gets the
-    label of the most similar marked document, even if an unmarked document is more similar.
+    Documents marked in `stays` come first in `order`, and are always kept. A duplicate of marked documents gets the
+    label of the most similar marked document, even if an unmarked document is more similar. Only the first position of
+    a document in `order` counts.
     """
     order = order[np.sort(np.unique(order, return_index=True)[1])]
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])

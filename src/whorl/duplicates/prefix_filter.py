@@ -184,7 +184,7 @@ def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) 
 
 
 def _candidate_pairs(members: LevelMembers, smaller: Numbers, larger: Numbers) -> CandidatePairs:
-    """Return the distinct pairs of members, given by their numbers."""
+    """Convert pairs of member numbers to pairs of document indices, and drop repeated pairs."""
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | larger.astype(np.uint64))
     pairs = pairs[run_starts(pairs)]

@@ -269,8 +269,8 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> Numbers:
             position, source = int(windows[at] + begin), int(source_windows[at])
             if np.array_equal(stream.run(position, words), stream.run(source, words)):
                 ranges.append((position, source, words))
-            # Continue with the last window that begins inside the passage or directly after it. The windows before it
-            # contain no words outside the passage and this window.
+            # Continue with the last window that begins inside the passage or directly after it. Earlier windows can be
+            # skipped: each of their words is in the passage or in this window.
             at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
     return np.array(ranges, np.int64).reshape(-1, 3)
 

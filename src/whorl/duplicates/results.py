@@ -252,7 +252,8 @@ class Duplicates:
             shared, low, high = (column.tolist() for column in (batch.shared, batch.low, batch.high))
             for a, b, rows in self._expand_copies(batch, new=new):
                 known = self.members(np.unique(np.concatenate([a, b])).tolist())
-                # A copy of the second document can come before the first document.
+                # If a copy of the pair's second document comes before the copy of its first document, A and B are
+                # swapped.
                 is_swapped = self._firsts[a] != batch.a[rows]
                 columns = (a.tolist(), b.tolist(), rows.tolist(), is_swapped.tolist())
                 for one, other, row, swap in zip(*columns, strict=True):
@@ -269,7 +270,7 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield the pairs of all exact copies (see `ExactCopies.expand`); with `new`, only those of a new document."""
+        """Yield the pairs of all exact copies (see `ExactCopies.expand`); with `new`, only pairs of a new document."""
         for one, other, rows in self._copies.expand(pairs.a, pairs.b, _PAIRS_AT_ONCE):
             is_reported = self._is_new[one] | self._is_new[other] | (not new)
             yield one[is_reported], other[is_reported], rows[is_reported]
@@ -378,7 +379,7 @@ class Duplicates:
         return components.labels()[self._firsts]
 
     def _is_earlier(self, *, new: bool) -> Bools:
-        """Return a mask of the texts that earlier documents have; without `new`, an empty mask."""
+        """Return a mask of the texts that earlier documents have; without `new`, no text is marked."""
         return np.bincount(self._firsts, ~self._is_new & new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:

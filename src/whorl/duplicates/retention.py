@@ -181,7 +181,7 @@ def _first_of(value: Any) -> Any:
 
 
 def unknown_rank(keep: Keep, document_id: str, others: int) -> ParameterError:
-    """Return the error for a cluster of a document and `others` more without any rank."""
+    """Return the error for a cluster without any rank, which has the given document and `others` more documents."""
     return ParameterError(
         f"the {keep.by} of {document_id!r} and {others} more is unknown; name another column (--keep "
         f"{keep.by}:COLUMN), or keep the first or the longest"

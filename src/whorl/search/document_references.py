@@ -97,7 +97,10 @@ class References:
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
 
     def other_ids(self, references: Iterable[str]) -> dict[str, str]:
-        """Return a dict from paths, and names of one document, to the ids of the documents; omit all others."""
+        """Return a dict from paths and names (but not ids) to the ids of their documents.
+
+        Omit unknown references, and names that several documents have.
+        """
         return {name: ids[0] for name in references if len(ids := self._ids_by_path_or_name(name)) == 1}
 
     def _ids_by_path_or_name(self, name: str) -> list[str]:
@@ -124,7 +127,7 @@ class References:
         return {path: [hit.id for hit in found] for path, found in hits.items() if found}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return a dict from each reference to a document's id.
+        """Return a dict from each reference to the id of the document that it names.
 
         A reference that is the id of a document always names this document. In contrast, `ids` first reads a number as
         a DBID.

@@ -169,7 +169,7 @@ class QueryReader:
         return found or self._engine.fields(latest=True).resolve_names(named, self.names)
 
     def ignored_spellings(self, field: str) -> str:
-        """Return the fields that a query calls `field`, but a sort or facet by it ignores, as text for a warning."""
+        """List, for a warning, the fields that queries also call `field`, but that a sort or facet by it ignores."""
         return " or ".join(f"{name!r:.80}" for name in [*self.spellings(field)][1:])
 
     def sortable(self, key: Order) -> Order:
@@ -190,7 +190,10 @@ class QueryReader:
         return replace(key, engine_fields=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
 
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
-        """Yield a warning for each sort field with values of types, or under a name, that the sort does not compare."""
+        """Yield warnings about documents that come last although they have a value of the sort field.
+
+        The value has a type that the sort does not compare, or the document spells the field's name in another way.
+        """
         for key in keys:
             if not key.field:
                 continue
@@ -279,8 +282,8 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Numbers of shared tokens by id, from the scores of the last page; empty if its scores are not numbers of
-        #: shared tokens.
+        #: Number of tokens that each hit of the last page shares, by id, taken from its score; empty if the scores are
+        #: other numbers.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:

@@ -268,10 +268,10 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a block. Most rows hold documents. The other rows report problems of the input: a bad row of the input by
-#: its id and problem, or one of two numbers. `unlisted` is the number of bad rows that are not reported. If it is 0,
-#: the problem is a file with rows without a text, named in `problem_id`. `unread` is the number of values that the
-#: retention policy cannot read; `problem_id` then has the first value.
+#: Columns of a block. Most rows hold documents; the other rows report problems of the input. A row with neither
+#: `unlisted` nor `unread` reports one bad row of the input by its id and problem. `unlisted` is the number of bad rows
+#: that are not reported; if it is 0, `problem_id` names a file that has rows without a text. `unread` is the number of
+#: values that the retention policy cannot read; `problem_id` then has the first value.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long, unread long"
 
 

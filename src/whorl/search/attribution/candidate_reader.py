@@ -53,7 +53,7 @@ _SHINGLES_AT_ONCE = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """Documents that share the same words with the text, as far as these words are known.
+    """One or several documents that, as far as is known, share the same words with the searched text.
 
     Args:
         ids: Ids of the documents, ascending; only one if its text was read.

@@ -85,9 +85,10 @@ def cut_windows(shingles: int) -> list[tuple[int, int]]:
 
 
 def least_shared(window: int, min_words: int, shingle_size: int) -> int:
-    """Return the minimum number of shingles of a window that a candidate must share, 1 to a quarter of the window.
+    """Return the minimum number of shingles of a window that a candidate must share.
 
-    `window` is the number of shingles of the window, `min_words` the minimum length of a passage in words.
+    The number is at least 1, and at most a quarter of the window. `window` is the number of shingles of the window,
+    `min_words` the minimum length of a passage in words.
     """
     wanted = max(LEAST_SHARED, min_words - shingle_size + 1, math.ceil(_LEAST_PART * window))
     return min(wanted, math.ceil(_MOST_PART * window))
@@ -152,8 +153,8 @@ def find_candidates(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
             "most in common were. A query that excludes unwanted documents makes room for others"
         )
-    # The borders of windows may cut a passage. One window certainly contains as many shingles of the passage as two
-    # neighbouring windows have in common. If a candidate must share more, promise no length.
+    # Neighbouring windows overlap by a quarter of a window, so a passage of up to this length lies completely in one
+    # window. A longer passage may be cut. So if a candidate must share more shingles, promise no length.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
     ids = tuple(sorted(ranks, key=ranks.__getitem__))
@@ -183,8 +184,8 @@ class PassageCandidates:
     """Candidates found by passage hashes, in groups of documents with the same hashes of the text.
 
     `crowded_hashes` is the number of hashes of the text that more than `CROWDED_ABOVE` documents have. Only some of
-    these documents are candidates. `crowded_ranges` are the ranges of the text's words where the other documents may
-    share runs of `run_words` words or more.
+    these documents are candidates. `crowded_ranges` are the ranges of the text's words where the remaining documents
+    with these hashes may share runs of `run_words` words or more.
     """
 
     groups: tuple[Candidate, ...]
@@ -207,8 +208,8 @@ def find_passage_candidates(
     *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > CROWDED_ABOVE]
-    # A broken word cuts a run of `run_words` words, but at least half of the words stay together. This is enough if
-    # passages may be that short.
+    # A broken word cuts a run of `run_words` words in two, and the longer part has at least half of the words. If
+    # passages may be that short, this part is enough, and broken words need no attention.
     if broken and min_words > scheme.run_words // 2:
         # BROKEN_WORDS marks documents with broken words. Treat it like a crowded hash, which is looked up only in
         # documents that other hashes have found.
@@ -239,7 +240,8 @@ def find_passage_candidates(
     is_crowded = np.isin(in_order, np.array(crowded, np.uint64))
     crowded_ranges = ranges_of(mask_ranges(possible_words[is_crowded], len(of_text.words)))
     if min_words < scheme.run_words:
-        # A shorter passage extends less than a window beyond its first and its last hash.
+        # A passage of fewer than `run_words` words extends less than a window beyond its first and its last hash. So
+        # add this number of words on both sides of each hash.
         places, edge = np.arange(in_order.size), scheme.window - 1
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))

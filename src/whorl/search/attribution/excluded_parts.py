@@ -145,8 +145,8 @@ def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int
 def _find_mixed_mark(text: str, at: int, end: int, *, is_needed: bool) -> int:
     """Return the position of the next mark if it closes the mark at `at` in another notation; `end` otherwise.
 
-    After a digit, it can be the sign of inches, so it closes the quotation only if the paragraph has no other mark to
-    close it (`is_needed`).
+    After a digit, the next mark may be the sign of inches. Then it closes the quotation only if the paragraph has no
+    other mark that could close it (`is_needed`).
     """
     found = _NEXT_MARK.search(text, at + 1, end)
     if not found or found[0] not in _MIXED_MARKS[text[at]] or not _CLOSING_MARK.match(text, found.start()):

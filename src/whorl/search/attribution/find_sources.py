@@ -192,8 +192,8 @@ def _cover_text(
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    # All documents of a candidate have its words. So count the words of a candidate with several documents twice: they
-    # do not belong to one document only.
+    # All documents of a candidate share its words. So if it has several documents, count its words twice, because they
+    # are not in one document only.
     doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
     is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
@@ -227,14 +227,14 @@ def _cover_text(
 
 
 class _SourceChooser:
-    """Chooses sources by the words that candidates are known to share, and reads candidates to decide."""
+    """Chooses sources by the words that candidates are known to share, and reads candidates to learn these words."""
 
     def __init__(self, reader: CandidateReader) -> None:
         self._engine, self._reader, self._is_counted = reader.engine, reader, reader.is_counted
         self._text_words = reader.of_text.words
         #: Candidates; if several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        #: Number of words that a passage hash covers; 0 if `add_groups` may have removed ranges.
+        #: Number of words that a passage hash covers if each hash alone proves a passage; otherwise 0.
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
         #: these words only if its `may_share` is true.
@@ -243,8 +243,8 @@ class _SourceChooser:
     def add_groups(self, groups: Iterable[Candidate], proven_words: int) -> None:
         """Add groups of documents with the same passage hashes of the text.
 
-        `proven_words` is the number of words that a passage hash covers; 0 if a group's `cover` may have ranges that
-        are too short for a passage, which are then removed.
+        `proven_words` is the number of words that a passage hash covers if each hash alone proves a passage. Otherwise
+        it is 0, and ranges of a group's `cover` that are too short for a passage are removed.
         """
         self._proven_words = proven_words
         for group in groups:
@@ -259,7 +259,8 @@ class _SourceChooser:
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may contain the words in `possible`, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
-        # These documents share no passage hash, so the phrases of `_look_up_uncovered` would miss them.
+        # These documents share no passage hash. The phrases that `_look_up_uncovered` looks up could miss them, so set
+        # `may_share` here.
         self.candidates += [Candidate([own], NO_RANGES, possible, may_share=True) for own in ids if own not in known]
 
     def find_documents_in_gaps(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
@@ -278,8 +279,8 @@ class _SourceChooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # Search only around phrases that occur in a document. Only few phrases do, but each passage contains at least
-        # one of these.
+        # Each passage that a document shares contains a phrase that occurs in a document, and only few phrases do. So
+        # search only around these phrases.
         reached = {
             first
             for start in starts
@@ -384,8 +385,8 @@ class _SourceChooser:
         # Leave out candidates without passage hashes: the index of words or a search in windows has already found them.
         unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(concatenate_ranges(own.possible for own in unknown), is_open.size)
-        # If a limit on reading has been reached, a gap may have all words of a passage hash: documents with this hash
-        # are known candidates, but remain unread.
+        # Usually, no gap has all words of a shared passage hash, because a candidate with this hash has been read. This
+        # is not certain after a limit on reading has been reached.
         proven = self._proven_words if self._reader.left else 0
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):

@@ -126,8 +126,8 @@ _MOST_SOURCES = 20
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
-#: Tags of block elements. A text is also HTML if it has the opening and the closing tag of such an element, unless they
-#: are in Markdown code, or if it has quotation marks written as HTML character references.
+#: Tags of block elements. A text that does not match `_HTML` is still HTML if it has the opening and the closing tag of
+#: such an element, outside Markdown code, or if it has quotation marks written as HTML character references.
 _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )
@@ -145,7 +145,7 @@ _LINES = re.compile(
 )
 #: The label of a link to a footnote.
 _LINK_MARK = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*†‡])[\])]?")
-#: The line of a footnote, which may begin below its element's start.
+#: The first line of a footnote, and any blanks and line breaks between the start of its HTML element and this line.
 _FIRST_LINE = re.compile(r"\s{0,1000}(\S[^\n]{0,1000})")
 _UNSEEN = frozenset(("script", "style", "template", "title"))
 
@@ -170,7 +170,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     targets = ((link.end(1), link.end()) for link in timely(LINK.finditer(text)))
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks), *targets])
     starts = [start for start, _ in names]
-    # A link can be inside a footnote, so compare with the last end of all names that begin before a position.
+    # A footnote may contain a link and end after it. So for each range, take the largest end of all ranges up to it.
     ends = list(accumulate((end for _, end in names), max))
 
     def is_in_name(position: int) -> bool:
@@ -326,8 +326,8 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 def _has_stray_marks(text: str, start: int, end: int) -> bool:
     """Check whether a range begins with a straight mark that opens no quotation, such as the sign of inches.
 
-    Such a mark has a blank after it, and either a number before it or no blank before the last mark of the range: a
-    quotation has blanks inside both of its marks, or inside neither.
+    Such a mark has a blank after it. In addition, it follows a number, or the last mark of the range does not follow a
+    blank: the marks of a quotation both have a blank inside, or neither has one.
     """
     is_after_number = _NUMBER_BEFORE.search(text, max(0, start - 4), start) is not None
     has_blank = text[start] == '"' and text[start + 1 : start + 2].isspace()
@@ -348,7 +348,7 @@ def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
 
 
 def _without_last_sources(quotation: Quotation, notes: Mapping[str, str]) -> Quotation:
-    """Move the sources at the end of a block quote's own text to its sources, and remove enclosing quotation marks."""
+    """Cut the sources at the end of a block quote's text, and add them to its `sources`; remove enclosing marks."""
     quote, start = quotation.quote, len(quotation.quote)
     first = max(0, start - _LONGEST_LAST_SOURCE)
     for _ in range(_MOST_SOURCES):
@@ -367,8 +367,8 @@ def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bo
     """Check whether brackets, a link or raised digits at the end of a block quote name a source.
 
     Otherwise they belong to the quotation. Text in brackets names a source if it contains a file name. After the end of
-    a sentence, an identifier also names a source; and so does any text, if quotation marks enclose the whole quotation
-    before it.
+    a sentence, it also names a source if it is an identifier, or if quotation marks enclose the whole quotation before
+    it.
     """
     has_blank = last[0][0].isspace()
     is_after_end = _ENDED.search(before, max(0, len(before) - 1)) is not None

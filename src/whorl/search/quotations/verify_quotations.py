@@ -595,8 +595,8 @@ class _Verifier:
             intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
             ids, left = self._store.find(Bool(must=intact), seen, _READ_AT_ONCE)
             if left:
-                # Too many documents contain enough of the pairs, so also require pairs that no document read so far
-                # contains.
+                # Too many documents contain enough of the quotation's word pairs, so also require pairs that no
+                # document read so far contains.
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))
                 ids, left = self._store.find(clause, seen, most)

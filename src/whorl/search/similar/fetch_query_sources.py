@@ -128,8 +128,8 @@ class QuerySources:
         others = self._other_ids([name for name in unknown if name not in signed])
         for name in unknown:
             self._ids[name], self._signatures[name] = signed.get(name, (others.get(name), None))
-        # A reference that is another name of a document has its signature under the document's id. Two references may
-        # name the same document; the order then matters if it matters for one of them.
+        # If a reference is another name of a document, fetch the signature by the document's id. If several references
+        # name one document, the order matters if it matters for one of them.
         ids = {name: known for name in missing if name not in signed and (known := self._ids[name]) is not None}
         order_matters = {known: any(missing[name] for name in ids if ids[name] == known) for known in ids.values()}
         fetched = self.engine.signatures(order_matters) if order_matters else {}

@@ -289,7 +289,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
 def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Costs | None) -> tuple[Branch, ...]:
     """Return a branch for each size range, with the number of tokens that costs least.
 
-    The probabilities of all ranges are computed together: with separate calls of numpy, a plan takes twice to four
+    The probabilities of all ranges are computed together: with separate calls of numpy, a plan takes two to four
     times as long.
     """
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
