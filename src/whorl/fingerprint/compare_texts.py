@@ -16,9 +16,9 @@ A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one wo
 or breaks it too. But MinHash tokens and sketches treat both halves as separate words, as Lucene does.
 
 With the two rules, each shared shingle of A is in a passage, and passages contain only shared shingles. If only B
-repeats a part, the part is listed once. The time is linear in the length of the texts, whatever they contain: each rule
-continues after the passage that it has found, and a passage of rule 1 never extends back to the previous shingle of A
-that occurs once in B.
+repeats a part, the part is listed once. The time is linear in the length of the texts, whatever they contain. Each rule
+continues after the end of the passage that it has found. A passage of rule 1 never extends back to the previous shingle
+of A that occurs once in B: otherwise, the passage around that shingle would already contain this passage.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -323,8 +323,8 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.distinct
         a, b = self._index.runs, self._number_shingles(of_b.words)
         require_time()
-        # A may have many more shingles than B. So renumber the shingles from 0: first the shared shingles, then the
-        # other shingles of B.
+        # Renumber the shingles from 0: first the shared shingles, then the other shingles of B. A may have many more
+        # shingles than B; with the new numbers, tables of all shingle numbers stay small.
         is_known = b < known
         shared_numbers, ranks = np.unique(b[is_known], return_inverse=True)
         shared = shared_numbers.size
@@ -460,9 +460,9 @@ class RunIndex:
             nothing = np.empty(0, np.int64)
             self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
-        #: For each width of runs, ascending up to `size`: a distance, and the ascending keys of the runs of this width.
-        #: A run consists of two shorter runs at its start and its end, which may overlap; the distance is between their
-        #: starts. A key combines the numbers of the shorter runs, and the index of a key is the number of the run.
+        #: Each step numbers wider runs, up to `size` items. A run is covered by two equally long shorter runs, at its
+        #: start and at its end, which may overlap. Its key combines the numbers of these two runs, and its own number
+        #: is the index of the key. For each step: the distance between the starts of the two runs, and all keys.
         self._widths: list[tuple[int, _Numbers]] = []
         width, self.runs, self.distinct = 1, items, 0
         while width < size or not self._widths:
@@ -609,7 +609,8 @@ def _add_passages(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_wo
     words = a.size + size - 1
     edges = np.bincount(starts, minlength=words + 1) - np.bincount(starts + lengths + size - 1, minlength=words + 1)
     is_open = np.cumsum(edges[:-1]) == 0
-    # A run of `min_words` words has `least` shingles. Look for shared runs with a word that no long match covers.
+    # A run of `min_words` words has `least` shingles. Find the shared runs of this length that have a word outside all
+    # matches of at least this length.
     open_before = np.append(0, np.cumsum(is_open))
     is_missing = common_shingles(a <= b.max(initial=-1), least) & (open_before[min_words:] > open_before[:-min_words])
     if not is_missing.any():

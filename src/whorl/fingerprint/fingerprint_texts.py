@@ -95,16 +95,15 @@ def index_outputs(scheme: Scheme) -> Outputs:
 def index_numbers(
     texts: Sequence[str], fingerprints: Sequence[TextHashes], scheme: Scheme, sketch_scheme: SketchScheme
 ) -> tuple[list[_Row], list[_Row]]:
-    """Return a list of MinHash tokens (high halves) and a list of look-up numbers, with one array for each text.
+    """Return two lists with one array for each text: its MinHash tokens (high halves), and its look-up numbers.
 
-    The numbers of an array are ascending and distinct. `fingerprints` has the results that `index_outputs` selects for
-    each text.
+    Each array is ascending and distinct. `fingerprints` has the results that `index_outputs` selects for each text.
     """
     sizes = np.array([hashed.hashes.size for hashed in fingerprints], np.int64)
     hashes = np.concatenate([np.empty(0, np.uint64), *(hashed.hashes for hashed in fingerprints)])
     if scheme.fills_every_bucket:
         minima = _split(*distinct_minima(hashes, sizes, scheme.bucket_count))
-        # The hashes are not those of Lucene's tokens if apostrophes were folded.
+        # If folding changed a text, its shingle hashes differ from Lucene's, so compute its tokens from the text.
         folded = [position for position, text in enumerate(texts) if fold_apostrophes(text) != text]
         of_folded = signatures_of([texts[position] for position in folded], scheme, workers=1)
         for position, signature in zip(folded, of_folded, strict=True):
@@ -242,8 +241,9 @@ def hash_in_batches(
 ) -> Iterator[HashBatch]:
     """Yield the shingle hashes of each portion of texts.
 
-    Without `in_order`, these are the distinct high halves of the hashes of the texts with folded apostrophes,
-    ascending. With `in_order`, they are the high (0) or low (1) `half` of all hashes of the texts, in text order.
+    Without `in_order`, apostrophes are folded first, and the result has the high halves of each text's hashes,
+    ascending and distinct. With `in_order`, apostrophes are not folded, and the result has the high (0) or low (1)
+    `half` of all hashes, in text order.
 
     A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read ahead.
     """

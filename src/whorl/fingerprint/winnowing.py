@@ -95,7 +95,10 @@ class PassageScheme:
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Parse the name of a scheme, or its name before apostrophes were folded, which has the same parameters."""
+        """Parse the name of a scheme.
+
+        A name that begins with `passages1` is from before apostrophes were folded; its parameters mean the same.
+        """
         match = _NAME.fullmatch(name)
         if not match:
             raise ParameterError(f"there is no passage scheme {name!r:.80}; name one as {cls().name}")
@@ -147,9 +150,10 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and a half-open range of words for each hash, int64 array of
-        shape (n, 2). The range covers all windows with this smallest hash, and is empty if no window has this smallest
-        hash. A document that contains all words of a window keeps the window's smallest hash, unless only some of the
-        document's broken words are joined.
+        shape (n, 2). The range covers all windows whose smallest hash this is. It is empty if the hash is not the
+        smallest of any window. A document that contains all words of a window keeps the window's smallest hash. But the
+        document may lack this hash if it contains the words only when some of its broken words are joined and others
+        are not.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
         return np.empty(0, np.uint64), np.empty((0, 2), np.int64)

@@ -24,7 +24,7 @@ _FEWEST_RECENT, _RECENT_PART = 4096, 8
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number in the chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16
-#: Attributes of an index that its codes determine (`HammingIndex._rebuild`).
+#: Attributes that `HammingIndex._rebuild` computes from the codes. A pickled index contains the codes instead.
 _MADE_OF_CODES = frozenset({"_tables", "_recent", "_removed"})
 
 
@@ -58,7 +58,7 @@ class HammingIndex:
         self._rebuild(sort_distinct([as_codes(codes)]))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Pickle the codes instead of the tables, which have memoryviews, and are larger.
+        # Tables cannot be pickled, because they have memoryviews, and are larger than the codes. So pickle the codes.
         attributes = {name: value for name, value in vars(self).items() if name not in _MADE_OF_CODES}
         return {**attributes, "codes": self.codes()}
 

@@ -201,7 +201,7 @@ class Tables:
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:
-        # Uniformly distributed codes are compared with a fraction of the buckets.
+        # Expected number of codes to compare with a query, if the codes are spread evenly over the buckets.
         comparisons = self._size * len(self.layout.lows) * len(self._flips) / (self._last + 1)
         compiled = loops_if_worth_loading(queries.size * (_PLAIN_QUERY + _PLAIN_CODE * comparisons) * 1e-9)
         if compiled is None:

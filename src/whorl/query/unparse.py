@@ -32,7 +32,7 @@ _PLAIN_FIELD = re.compile(
 # Words that the parser would read as operators: and, or, not, even if an apostrophe or an exclamation mark follows.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that needs no backslash: at the start of a word, and later in a word.
+# ASCII punctuation that needs no backslash: `_SAFE_FIRST` at the start of a word, and `_SAFE_NEXT` later in a word.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
 # Punctuation that needs a backslash if it is repeated: the parser would read two dots as a range, and two slashes after
@@ -315,7 +315,7 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
 
 
 def _percent(fraction: Decimal) -> str:
-    # The parser reads a number up to 1 as a fraction. So write a percentage as a fraction if it is at most 1.
+    # The parser reads a number up to 1 as a fraction, so write up to 1 % as a fraction.
     is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
     value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
     return write_number(value, "an overlap or probability", most=100)

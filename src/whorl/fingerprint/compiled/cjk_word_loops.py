@@ -45,7 +45,11 @@ def make_caches() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
 
 @inlined
 def _number(trie: Any, place: int, lead: int, two: int, three: int) -> Any:
-    """Decode a number of one to three units that starts with `lead`; return the number and the position after it."""
+    """Decode a number of one to three units whose first unit is `lead`; return the number and the position after it.
+
+    `place` is the position after the first unit. `two` and `three` are the smallest first units of numbers of two and
+    of three units.
+    """
     if lead < two:
         return lead, place
     if lead < three:

@@ -12,8 +12,8 @@ from typing import Any
 from whorl.fingerprint.compiled.jit import cached, inlined, int64, loop
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Sums omit terms below this fraction of the first term. A sum has fewer than 2**41 terms, so these terms do not
-#: matter.
+#: A sum omits terms below this fraction of the first term. It has fewer than 2**41 terms, so the omitted terms are
+#: negligible.
 _LEAST_TERM = 1e-30
 
 
@@ -57,10 +57,10 @@ def likeliest(
 
 @loop
 def _first_possible(total: int, takes_overlap: int, drawn: int, seen: int, start: int, end: int, tail: float) -> Any:
-    """Return the first possible number of shared shingles from `start` towards `end`, or `end`.
+    """Return the first possible number of shared shingles from `start` towards `end`, or `end` if none is.
 
-    From the smallest number up, a number is possible if P(shared hashes >= seen) > `tail`, and from the largest number
-    down, if P(shared hashes <= seen) > `tail`.
+    If `start` is the smallest number, a number is possible if P(shared hashes >= seen) > `tail`. If `start` is the
+    largest number, it is possible if P(shared hashes <= seen) > `tail`.
     """
     step = 1 if start <= end else -1
     first, last = 0, abs(end - start)

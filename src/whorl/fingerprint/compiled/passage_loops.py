@@ -86,7 +86,8 @@ def _group(numbers: Any, first: Any, places: Any) -> None:
     for at in range(numbers.size):
         places[first[numbers[at]]] = at
         first[numbers[at]] += 1
-    # Each start has moved to the end of its range, which is the start of the next range.
+    # The loop above has moved each start to the end of its range, which is the start of the next range. So move all
+    # elements to the next index.
     for number in range(first.size - 1, 0, -1):
         first[number] = first[number - 1]
     first[0] = 0
@@ -143,9 +144,10 @@ def _find_nearest(
 
 @loop
 def _longest(a: Any, at: int, b: Any, places: Any, low: int, high: int, expected: int, candidates: int) -> Any:
-    """Return the longest passage of `b` that begins like `a` at `at`, as its position in `b` and its length.
+    """Return the position in `b` with the longest run of items that agrees with `a` from `at` on, and the run's length.
 
-    Try the first position in `b`, and the `candidates` positions that are nearest to `expected`.
+    `places[low:high]` has the positions in `b` to choose from. Try the `candidates` positions nearest to `expected`,
+    and the first position.
     """
     after, end = low, high
     while after < end:

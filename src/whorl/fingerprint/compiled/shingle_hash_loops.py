@@ -21,7 +21,8 @@ LANES = 8
 #: longer shingles, which are hashed one by one.
 LENGTH_CLASSES = 128
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: First of the last slots, which no class fills: the numbers of slots are rounded up in all classes but the last.
+#: First of the last LANES slots, which belong to no length class. The arrays have LANES extra slots for each class, but
+#: the last class does not use its extra slots.
 _SPARE = _HASHES - LANES
 #: If a sort takes more moves per number than this on average, heap sort replaces insertion sort. Only crafted input
 #: reaches this limit.

@@ -25,8 +25,8 @@ CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
-#: Bits of a segment from `word_loops.scan` that needs nothing but the dictionary: it belongs to state machine 1
-#: (Chinese and Japanese), has the flag DIVIDED but not SLOW, and is a word as a whole.
+#: The bits that `word_loops.scan` writes for a segment that only the dictionary must divide: the segment belongs to
+#: state machine 1 (Chinese and Japanese), has the flag DIVIDED but not SLOW, and is a word as a whole.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 #: Bit masks of an entry of `LoopTables.engines`. ENGINE: number of the unit's dictionary engine. NEEDS_DICTIONARY: the
 #: unit needs a dictionary. RARE: the compiled loop leaves the unit to the Python code.
@@ -48,8 +48,8 @@ class LoopTables(NamedTuple):
         joins: Ascending int64 array of `code point << 8 | script`, as in WordBreakTables.
         begins: int64 array of shape (2,): start state of each machine.
         soft_ends: uint64 array of shape (64,), for the two units after a word. Element i is a bit mask: if the first
-            unit has category i, and the second unit has a category in the mask, the word certainly ends. Bit 62 is for
-            a first unit that is the last of its script run or buffer.
+            unit has category i, and the second unit has a category in the mask, the word certainly ends. Bit 62 stands
+            for the end of the script run or buffer, instead of a second unit.
         engines: uint8 array of shape (65536,): dictionary engine of each unit, with the flags NEEDS_DICTIONARY
             (according to state machine 1) and RARE.
         trie: uint16 array: ICU's dictionary of Chinese and Japanese.

@@ -38,7 +38,8 @@ from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, lucene_hashes, murmur_pieces, pieces
 from whorl.fingerprint.statistics.metric import require_fraction
 
-#: Smallest and largest length of Alfresco's tokens: eight units of four digits each, though some units are shorter.
+#: Smallest and largest number of digits in Alfresco's tokens. A token has eight units of one to four digits, and
+#: practically always at least 20 digits in total.
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
@@ -374,8 +375,8 @@ def _sort_by_units(
     """Sort tokens by their units, for a scheme with several hash functions or several tokens per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # Two of a token's four units are the number of the hash function. If the other two are lost, several tokens may
-        # look equal.
+        # Two of a token's four units are the number of the hash function. If the index lost the other two units,
+        # several tokens of a hash function may look equal, so their number is unknown.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -425,9 +426,10 @@ def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dic
 
 
 def _possible_buckets(token: str, bucket_count: int) -> list[int]:
-    """Return the buckets that a token may be of, the likeliest first.
+    """Return the buckets that a token may belong to, the likeliest first.
 
-    There are several if a UTF-16 unit of the token was a lone surrogate, or if leading zeros are missing.
+    A token has several possible buckets if one of its UTF-16 units was a lone surrogate, or if leading zeros are
+    missing.
     """
     if ALFRESCO_TOKEN.fullmatch(token):
         if len(token) == ALFRESCO_LENGTHS[1]:

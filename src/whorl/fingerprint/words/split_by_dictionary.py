@@ -361,7 +361,11 @@ def _choices(
 
 
 def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) -> tuple[int, int]:
-    """Decode a number of one to three 16-bit units, starting with `lead`; return it and the position after it."""
+    """Decode a number of one to three 16-bit units whose first unit is `lead`; return it and the position after it.
+
+    `place` is the position after the first unit. `two` and `three` are the smallest first units of numbers of two and
+    of three units.
+    """
     if lead < two:
         return lead, place
     if lead < three:
@@ -390,7 +394,11 @@ def _bytes_value(data: Sequence[int], place: int) -> tuple[int, int]:
 
 
 def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]) -> tuple[int, int]:
-    """Decode a number of one to five bytes, starting with `lead`; return it and the position after it."""
+    """Decode a number of one to five bytes whose first byte is `lead`; return it and the position after it.
+
+    `place` is the position after the first byte. `one` is the first byte of the number 0. `limits` has the smallest
+    first bytes of numbers of two, three, and four or more bytes.
+    """
     two, three, four = limits
     if lead < two:
         return lead - one, place

@@ -386,7 +386,9 @@ def fold_apostrophes(text: str) -> str:
 
 
 def apostrophe_spellings(text: str, marks: str = f"'{TYPOGRAPHIC_APOSTROPHES}") -> Iterator[str]:
-    """Yield a text with folded apostrophes once with each mark in their place; a text without any only once.
+    """Yield copies of a text, each with all of its straight apostrophes replaced by one of the marks.
+
+    Yield a text without straight apostrophes only once.
 
     >>> [*apostrophe_spellings("l'été", "'’")], [*apostrophe_spellings("été")]
     (["l'été", 'l’été'], ['été'])

@@ -263,7 +263,8 @@ def _local_name(typed: str) -> Iterator[str]:
 
 #: Maximum length in characters of a whole value that is indexed in full. Indexes limit the length of values.
 LONGEST_WHOLE = 1000
-#: A text longer than `LONGEST_WHOLE` is indexed as this number of its first characters, and a digest of the whole text.
+#: Number of characters at the beginning of a text longer than `LONGEST_WHOLE` that are indexed, with a digest of the
+#: whole text.
 _BEGINNING = 200
 #: Noncharacters that replace the hexadecimal digits of a digest.
 _NONCHARACTERS = "".join(map(chr, range(0xFDD0, 0xFDE0)))
@@ -307,9 +308,10 @@ def encode_keyword(text: str) -> str:
 
 
 def encode_digest(text: str) -> str:
-    """Return a digest of a text for an index term, in letters that no pattern has.
+    """Return a digest of a text for an index term, written with noncharacters, which patterns do not contain.
 
-    So the letters of a pattern match only the beginning of a shortened text, and a final * its digest.
+    So the literal characters of a pattern match only the beginning of a shortened text. A `*` at the end of the pattern
+    also matches the digest.
     """
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest().translate(_DIGEST_LETTERS)
 

@@ -46,7 +46,7 @@ class Words:
 
     `slop` is the maximum total number of moves; a move shifts one word by one position. So swapping two words takes two
     moves. If `any_apostrophe`, `text` has folded words with one blank between them, and their apostrophes match
-    apostrophes of all kinds (on a server, of one kind in a phrase).
+    apostrophes of all kinds. On a server, a phrase in a document then matches only if it has one kind of apostrophe.
     """
 
     text: str
@@ -56,9 +56,10 @@ class Words:
     any_apostrophe: bool = False
 
     def spellings(self) -> list[Words]:
-        """Return a clause for each kind of apostrophe, for a server; they match no phrase that mixes two kinds.
+        """Return a clause for each kind of apostrophe, for a server.
 
-        Patterns would match these, too, but a query for a short text would have more clauses than a server takes.
+        The clauses do not match a phrase that mixes two kinds. Patterns would match it, but then even the query for a
+        short text would have more clauses than a server allows.
         """
         return [replace(self, text=text, any_apostrophe=False) for text in apostrophe_spellings(self.text)]
 
@@ -98,7 +99,7 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class WildcardValue:
-    """Documents with a whole text value in a field that matches a pattern."""
+    """Documents that have, in a field, a whole text value that matches a pattern."""
 
     field: str
     pattern: Pattern
@@ -129,7 +130,7 @@ class Exists:
 
 #: Clauses that search for words of a text.
 WordClause: TypeAlias = Words | InOrder | FuzzyWord
-#: A clause that selects documents and scores its weight: any clause except a FINGERPRINT.
+#: A clause that adds its weight to the score of each document that it matches: any clause except a FINGERPRINT.
 Test: TypeAlias = WordClause | Equal | WildcardValue | Between | Exists
 
 
@@ -202,7 +203,7 @@ class SketchTokens:
     """Documents in a size range with at least `min_should_match` tokens of a sketch.
 
     The score is the number of matching tokens. A size is a number of distinct shingles; `largest_size` is None if there
-    is no limit. `is_whole` is True if the tokens are all hashes of the source, each once.
+    is no limit. `is_whole` is True if the tokens have every hash of the source, each once.
     """
 
     reference: str

@@ -333,7 +333,7 @@ class _Resolver:
         return self._combine_tests([*tests, *self._other_form_tests(clause, fields)], weight)
 
     def _path_clauses(self, clause: ast.Leaf) -> list[ast.Leaf]:
-        """Return exact clauses for a path from the root, one for each of its patterns; return others unchanged."""
+        """Return an exact clause for each pattern of a path from the root; return any other clause unchanged."""
         match clause:
             case ast.Term(text=text) | ast.Phrase(text=text):
                 pattern: Pattern = (text,)
@@ -354,9 +354,9 @@ class _Resolver:
         ]
 
     def _other_form_tests(self, clause: ast.Leaf, fields: list[FieldsByKind]) -> list[_FieldTest]:
-        """Return additional tests: for the other form of a qualified name, and for node references.
+        """Return additional tests for a value that is also indexed in another form.
 
-        An id that is a node reference is also searched in the field LID.
+        A qualified name is also searched in its other form, and an id that is a node reference in the field LID.
         """
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
@@ -732,8 +732,8 @@ def bind(
     `signatures` has the signatures of documents and of given texts, keyed by reference. A document without a signature
     is unknown; `unknown` returns the error for it. `texts` has the references of the texts given with the query.
 
-    Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with only an id matches any shared token, an overlap
-    sets a minimum number of shared tokens, and a probability makes bands without a minimum.
+    Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with only an id matches documents that share
+    any token. An overlap sets a minimum number of shared tokens. A probability makes bands, without a minimum.
     """
     warnings: list[str] = []
 
