@@ -63,8 +63,8 @@ def clause_fields(name: str | None) -> tuple[str, ...]:
 def engine_fields_by_name(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, str]]:
     """Map each field name and each type of its values to a field of the engine, in the format of `Fields.known`.
 
-    `kinds` contains a pair for each property and each type of its values. The result applies to an index that whorl
-    fills; there, the field of the engine has the same name.
+    `kinds` contains a pair for each property and each type of its values. The result is only for an index that whorl
+    fills, because in such an index, the field of the engine has the name of the property.
     """
     by_name: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
     for name, kind in [("name", Kind.KEYWORD), *kinds]:
@@ -264,9 +264,9 @@ def range_expression(low: str | None, high: str | None, *, includes_low: bool, i
 def split_range_above(low: str, *, is_included: bool) -> tuple[list[str], str | None]:
     """Return regular expressions for the strings above `low`, and for `low` itself if `is_included`.
 
-    tantivy refuses an expression with more than 1,000 states. So each expression is for the strings that differ from
-    `low` at some positions only. If `low` is too long, also return a prefix of it: strings with this prefix are not
-    matched, and must be compared with `low`.
+    tantivy refuses an expression with more than 1,000 states. So each expression matches only strings whose first
+    difference from `low` is at certain positions. If `low` is too long, also return a prefix of it. The expressions
+    match no string with this prefix, so the caller must compare these strings with `low`.
 
     >>> split_range_above("b", is_included=False)
     (['(?:[c-\U0010ffff])(?s:.)*', 'b(?s:.)(?s:.)*'], None)

@@ -98,7 +98,7 @@ class Record(NamedTuple):
     """Stored data of a document.
 
     `content` is the sketch of a long text, or None for a short text, whose sketch is computed on demand. In a store
-    without texts, `content` has the passage hashes.
+    without texts, `content` is instead the passage hashes of the text.
     """
 
     document: Document

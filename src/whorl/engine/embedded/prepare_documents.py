@@ -45,9 +45,9 @@ _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
-    A store without texts keeps only their passage hashes. Only FINGERPRINT queries use MinHash tokens. If `minhash` is
-    "short", the index has only the upper bits of each MinHash token: as many bits as a look-up hash has. In a short
-    text, most of these shortened tokens equal a look-up hash of the document, and the two share one posting.
+    A store without texts keeps only the texts' passage hashes. Only FINGERPRINT queries use MinHash tokens. If
+    `minhash` is "short", the index has only the upper bits of each MinHash token: as many bits as a look-up hash has.
+    In a short text, most of these shortened tokens equal a look-up hash of the document, and the two share one posting.
     """
 
     scheme: Scheme

@@ -611,7 +611,7 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
 
     def fits(least: int) -> bool:
         """Check whether each word has a position with a shift from `least` to `least + slop`."""
-        # A repeated word needs a later position, so take the first free position for each word.
+        # A word that occurs twice in the phrase needs two positions, so take the first free one for each occurrence.
         taken = dict.fromkeys(positions_of, 0)
         for number, word in enumerate(wanted):
             word_positions = positions_of[word]

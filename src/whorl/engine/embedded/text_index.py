@@ -412,7 +412,10 @@ _END_BYTES = 8
 
 
 class PartReader:
-    """Opens one part of the index, and verifies each segment file once, which tantivy offers only to Rust programs."""
+    """Opens one part of the index, and verifies each segment file once.
+
+    tantivy can also verify its files, but only Rust programs can call this check.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -179,7 +179,7 @@ class SolrClient:
     def aliased_collections(self) -> list[str]:
         """Return the collections of this client's alias; an empty list if the URL names a collection or a core.
 
-        The list is also empty if Solr does not answer this question, for example for lack of a right.
+        The list is also empty if Solr does not answer this question, for example because the user lacks the right.
         """
         with suppress(EngineResponseError):
             names = sorted(self._administer("CLUSTERSTATUS", "collection")["cluster"]["collections"])

@@ -78,9 +78,9 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
 
 
 def find_partial_properties(client: SolrClient, schema: Schema, used: Collection[str] | None) -> frozenset[str]:
-    """Return the properties in text fields whose whole values only some documents have.
+    """Return the properties in text fields for which some documents lack the whole (not tokenized) values.
 
-    Other programs have written the other documents. Text fields of whorl's own types, and properties without a field in
+    Other programs have written these documents. Text fields of whorl's own types, and properties without a field in
     the schema, are left out, because only whorl writes them.
     """
     typed: dict[str, list[str]] = {}
@@ -251,7 +251,7 @@ def fingerprint_fields(
     outputs |= Outputs.HASHES if with_sketches else Outputs(0)
     outputs |= Outputs.WORDS if schema.passage_scheme else Outputs(0)
     if not outputs:
-        # No field needs the words of the texts, so do not split the texts.
+        # No field is requested, so do not split the texts into words.
         yield from ({} for _ in texts)
         return
     for text, hashed in zip(texts, hash_texts(texts, scheme, outputs, workers=1), strict=True):

@@ -638,7 +638,7 @@ class SolrEngine(ServerEngine):
         names, text_field = collection.names, self._configured.content
         if collection.schema.describe(text_field) is None:
             raise self._client.missing_field(f"{text_field!r} for the text", ", or name another in whorl.toml")
-        # pysolr leaves out empty texts, which Solr would treat as missing.
+        # pysolr leaves out an empty text, so Solr then stores no text for the document.
         fields: dict[str, Any] = {names.key: document.id, text_field: document.text}
         if names.name and document.name:
             fields[names.name] = document.name

@@ -546,7 +546,8 @@ def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Jso
             # Do not use {!field}: for a text without words, it returns null, which is an error in a clause.
             return {"lucene": {"df": field, "query": f'"{_encode_characters(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=((WildcardCharacter.ANY,),)):
-            # Solr reads a * without a field as all documents, so ask for any word.
+            # Solr reads a * without an explicit field as a query for all documents. So use an empty prefix, which
+            # matches any word.
             return {"prefix": {"f": field, "query": ""}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
