@@ -303,7 +303,7 @@ class _Server(MCPServer[Any]):
                 raise ToolError(_mistakes(error.__cause__)) from error
             raise
         if isinstance(result, mcp_types.CallToolResult) and result.structured_content is not None:
-            # The SDK's own copy of the text is indented and exceeds `max_characters`, so write the copy here.
+            # The SDK would indent the JSON, so that it would exceed `max_characters`. So write it here.
             text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
             result.content = [mcp_types.TextContent(type="text", text=text)]
         return result
@@ -353,7 +353,7 @@ def _parse_error(error: Exception) -> mcp_types.JSONRPCError:
         first = error.errors()[0]
         line, reason = str(first["input"]), first["msg"]
     try:
-        # Python's parser accepts half a surrogate pair ("\ud800"), but the protocol's own parser refuses it.
+        # Python's parser reads an id even if the SDK's parser has refused half of a surrogate pair ("\ud800").
         message = json.loads(line)
     except (ValueError, RecursionError):
         message = None

@@ -321,7 +321,7 @@ class DocumentCount(int):
 
     #: False if there may be more, because the index lacks documents.
     is_exact: bool
-    #: Number of documents that the index lacks, with the reason.
+    #: Warnings about the number of documents that the index lacks, with the reason.
     warnings: tuple[str, ...]
 
     def __new__(cls, number: int, warnings: tuple[str, ...] = ()) -> Self:

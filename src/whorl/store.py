@@ -320,7 +320,7 @@ class Store:
     def _excluded(self, query: str) -> BoundPlan:
         """Return the plan of the documents to exclude.
 
-        It has a warning if the query matches none: it may contain a misspelt name, or be an id, not a query.
+        If the query matches no document, the plan has a warning: the query may contain a misspelt name, or be an id.
         """
         plan = self._bound(query)
         if self.engine.search(plan, start=0, rows=0).total:
@@ -371,7 +371,7 @@ class Store:
     def _require_named(
         self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"
     ) -> None:
-        """Raise ParameterError, with the message "give" and `one`, if neither a text nor a document is given.
+        """Raise ParameterError if neither a text nor a document is given; the message is "give", followed by `one`.
 
         The default reference `SOURCE` is a document only if the store has a document with this id.
         """
@@ -436,7 +436,7 @@ class Store:
     def _count_in_current_index(self, query: str) -> tuple[int, int]:
         """Count the documents that a query matches, and all documents; raise StoreError if this is not possible.
 
-        Another process can write at any time, so count again if the index lacks documents after all.
+        Another process may write during the counts. If the index then lacks documents, count again.
         """
         for _ in range(_COUNTS):
             require_current_index(self.engine, "the documents to delete")
@@ -448,7 +448,7 @@ class Store:
         raise StoreError("another process is writing, so the documents to delete cannot be counted; try again")
 
     def _matching(self, plan: BoundPlan) -> Iterator[list[str]]:
-        """Yield, in batches, the ids of the documents that a plan of a filter matches, in their order.
+        """Yield the ids of the documents that the plan of a filter matches, in ascending order, in batches.
 
         Each id is yielded once, even if the store changes in between.
         """
@@ -460,7 +460,7 @@ class Store:
             following = BoundPlan(Bool(must=(plan.root, self._bound(ids_after(hits[-1].id)).root)))
 
     def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> DocumentCount:
-        """Delete documents by their ids or by a query, or only count them, as `count` does; return their number.
+        """Delete documents by their ids or by a query; return their number. With `options.dry_run`, only count them.
 
         Unlike in `delete`, `ids` must be ids, not names or paths: a remote client may delete an id that no longer
         exists, and a document that has this id as its name must stay.

@@ -33,8 +33,9 @@ from whorl.query.unparse import quote
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: Number of words that the demo's letter quotes from each document, and the first and the last lines of the letter.
+#: Number of words that the demo's letter quotes from each document.
 _WORDS_QUOTED = 60
+#: First and last line of the letter.
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
 #: Maximum number of texts of one kind. More texts would only slow down the demo.
 _MOST_OF_A_KIND = 600

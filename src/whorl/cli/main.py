@@ -165,7 +165,7 @@ def _print_error(error: WhorlError) -> NoReturn:
     from whorl.ingest.redact_addresses import public_text
     from whorl.output.formatting import printable
 
-    # A query error marks a position in the query, so do not shorten it.
+    # A query error marks a position in the query. Removing a part of the text would move the position.
     message = str(error) if isinstance(error, QueryError) else public_text(str(error))
     code = 2 if isinstance(error, QueryError | ParameterError) else 1
     try:

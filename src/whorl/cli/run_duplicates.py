@@ -65,10 +65,10 @@ from whorl.request_context import report_progress, reporting
 _EXIT_CODE = 128 + signal.SIGTERM
 #: Largest share of unreadable documents at which the command still succeeds.
 _MOST_LOST = 0.01
-#: Text of the note that counts the unread documents at the end of a run.
+#: Words that follow the number of unread documents in the note at the end of a run.
 _UNREADABLE = "could not be read as they are"
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
-#: Suffixes of output files with a table as text.
+#: Suffixes of output files that get a table as text.
 _TABLES = ("", ".txt", ".log", ".out")
 #: A `-` as output file is standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
@@ -140,13 +140,13 @@ class DuplicatesCommand(DuplicatesOperation):
         return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
 
     def without_existing_files(self) -> DuplicatesCommand:
-        """Return the command without its delete list and output file if they exist, so that it keeps both files."""
+        """Return a copy of the command that writes no delete list, or no output, if that file exists already."""
         output = os.devnull if self.file is not None and self.file.is_file() else self.output
         delete_list = None if self.delete_file is not None and self.delete_file.is_file() else self.delete_list
         return replace(self, output=output, delete_list=delete_list)
 
     def keep_files_if_nothing_read(self, reader: InputReader) -> DuplicatesCommand:
-        """Return the command that writes the results; it keeps existing files if no document in PATHs could be read."""
+        """Return this command; if no document in PATHs could be read, return a copy that keeps existing files."""
         return self if reader.count_in_paths or not self.paths else self.without_existing_files()
 
     def require_consistent(self) -> None:

@@ -27,7 +27,8 @@ from whorl.output.formatting import percent, plural, title_of
 
 #: Threshold of the search for the nearest document if there is no hit: a tenth of a percent.
 _LOWEST = "0.001"
-#: From here on, the threshold of a suggested command is a percentage; 1 would mean 100 %.
+#: From this share on, a suggested command has its threshold in percent. Below, the threshold is a fraction, because
+#: `--threshold 1` means 100 %.
 _TWO_PERCENT = 0.02
 #: Options that have no effect with `--plan stock`.
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")

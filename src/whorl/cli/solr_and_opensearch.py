@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Function that runs a backfill, and calls its argument with the progress.
 Backfill: TypeAlias = "Callable[[Callable[[BackfillReport], None]], BackfillReport]"
-#: Options of `up`.
+#: Options of the commands `up`, which start a local server.
 FOLDER = click.option(
     "--dir",
     "folder",
@@ -40,7 +40,7 @@ FOLDER = click.option(
     help="Where documents are kept. [default: data folder]",
 )
 HEAP = click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
-#: Options of `init` for the fields of a collection or index.
+#: Options of the commands `init` for the fields of a collection or index.
 CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")
 PASSAGES = operation_option(IndexOperation, "passages")
@@ -323,7 +323,7 @@ def watch(run: Backfill, url: str, *, doing: str, given: str, textless: str) -> 
     """Run a backfill with a progress bar, print its result and return it.
 
     In messages, `doing` names the work ("making sketches"), `given` its result for a document ("a sketch"), and
-    `textless` the reason why a document was left alone.
+    `textless` the reason why a document was not changed.
     """
     from whorl.cli.render.terminal import progress_bar
     from whorl.engine.backfill_loop import BackfillReport

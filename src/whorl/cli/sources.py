@@ -91,7 +91,7 @@ def sources(
 
 
 def _without_promise(attribution: Attribution, lost: int) -> Attribution:
-    """Return the result with a warning about unreadable documents, and without a promise."""
+    """Return the result with a warning about unreadable documents, and without its promise of the recall."""
     warning = f"{plural(lost, 'document')} could not be read, so nothing is promised; they may be sources, too"
     return replace(
         attribution,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import ReaderPool
     from whorl.model import Document
 
-#: Any setting of the size limit permits a file of up to this size in bytes, so it is read without loading the settings.
+#: A file of up to this size in bytes is read without loading the settings: the size limit cannot be set any lower.
 _SMALL_BYTES = 1_000_000
 #: Maximum number of row problems (see `Problems`) to store; further row problems are only counted.
 _ROW_PROBLEMS_KEPT = 100
@@ -83,7 +83,7 @@ class Problems(Collection[Problem]):
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
         self._kept: list[Problem] = []
-        #: Positions of the repeatable problems in `_kept`.
+        #: Positions of the repeatable problems in `_kept`, keyed by `where` and `reason`.
         self._repeatable: dict[tuple[str, str], int] = {}
         self._count = self._rows_kept = 0
         #: Number of lost documents. A file that has lost an unknown number counts as one.

@@ -163,7 +163,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
 
 
 def _require_reachable(system: Any, path: str) -> None:
-    """Raise OSError if a host cannot be reached: `isfile` and `find` of fsspec then return False and nothing."""
+    """Raise OSError if a host cannot be reached, because fsspec's `isfile` and `find` then raise no error."""
     try:
         system.info(path)
     except FileNotFoundError as error:

@@ -92,7 +92,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             # If documents in a batch share an id, only the last one is stored.
             last = {document.id: document for document in group}
             digests = {} if again else engine.digests(last)
-            # A digest does not cover cluster labels. So also send unchanged documents that have labels, and `_store`
+            # A digest does not cover cluster labels. So send documents with labels even if they are unchanged: `_store`
             # refuses them.
             sent = [
                 document
@@ -118,7 +118,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
         if done.stored or sent:
             with suppress(WhorlError):
                 engine.refresh()
-                # With `again`, an equal document may come from an earlier run, so do not count it.
+                # With `again`, an equal document in the store may be from an earlier run, so do not count it.
                 stored_digests = {} if again else engine.digests([document.id for document in sent])
                 count = sum(document.has_digest(stored_digests.get(document.id)) for document in sent)
                 trace().stored += count
@@ -178,9 +178,9 @@ def _require_bounded_folding(document: Document) -> None:
 def _groups(documents: Iterator[Document], most: int, *, replaces: bool) -> Iterator[list[Document]]:
     """Yield the documents in batches of `most`, or fewer if they are long.
 
-    Unless documents replace others, end a batch before an id that is in it with a different text. So the first text is
-    stored, and the engine refuses the second. Unlike `arrays_and_batches.chunks`, this function reads no document
-    ahead, because the sender of the next document may wait until this batch is stored.
+    Unless documents replace others, end a batch before a document if the batch has its id with a different text. So the
+    first text is stored, and the engine refuses the second. Unlike `arrays_and_batches.chunks`, this function reads no
+    document ahead, because the sender of the next document may wait until this batch is stored.
     """
     group, characters, texts = list[Document](), 0, dict[str, str]()
     for document in documents:

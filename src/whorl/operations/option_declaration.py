@@ -43,7 +43,7 @@ Rows: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_ROWS)]
 Start: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_START)]
 
 
-#: Default of an option; with this type, mypy compares other defaults with the type of the field.
+#: None as default of an option. With the type Any, mypy accepts it for all fields, and still checks other defaults.
 _NONE: Any = None
 
 
@@ -111,7 +111,7 @@ def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
-#: Reasons why an operation lacks the paging options, keyed by front end: the operation returns its whole result.
+#: Reason why an operation lacks the paging options in some front ends (the keys): it returns its whole result.
 ALL_RETURNED = only("cli", "mcp", because="returns all of them")
 
 
@@ -137,7 +137,7 @@ def operation_of(operation: type[_Operation], options: _Operation | None, keywor
     return made
 
 
-#: Options that accept other values in Python. The code that reads them checks the values.
+#: Options that accept values of more types in Python. The code that reads them checks the values.
 _WIDER_IN_PYTHON = ("filter", "sort", "metric")
 
 
@@ -205,6 +205,6 @@ def _option_field(declared: Field[Any], hint: Any) -> OptionField:
     kind, bounds = get_args(hint) if get_origin(hint) is Annotated else (hint, Bounds())
     is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if is_optional:
-        # The type of a percentage is itself a union.
+        # Remove only None: the type of a percentage is itself a union.
         kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
     return OptionField(declared.name, kind, is_optional, declared.default, bounds, **declared.metadata["option"])

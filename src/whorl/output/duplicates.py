@@ -43,8 +43,7 @@ _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
 #: Columns for passages: documents, and half-open ranges of characters in them.
 _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
-#: Columns with the shares without common text (boilerplate). They come last, and only if the options define common
-#: text.
+#: Columns with the shares without common text (boilerplate), written only if the options define common text.
 _RESIDUAL_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 #: In JSON: maximum number of passages per version, the longest first, and maximum number of characters per passage.
 _PASSAGES, _CHARACTERS = 10, 300
@@ -331,8 +330,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # For each part of the item, compare two shares: of the part in the document, and of the document in the
-            # part. Leave out parts with a larger second share; if no part is left, show the first.
+            # Leave out the parts of the item that contain the document instead of being in it. If no part is left, show
+            # the first.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:

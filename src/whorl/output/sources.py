@@ -292,7 +292,7 @@ def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tup
     edges = sorted({0, len(attribution.content), *(edge for *_, place in places for edge in place)})
     position = {edge: number for number, edge in enumerate(edges)}
     owners = np.full(len(edges) - 1, -1)
-    # Earlier passages replace later ones.
+    # Go backwards, so that earlier passages replace later ones.
     for at, (*_, (start, end)) in reversed([*enumerate(places)]):
         owners[position[start] : position[end]] = at
     for owner, ranges in groupby(range(len(owners)), owners.tolist().__getitem__):

@@ -240,7 +240,7 @@ def _describe_failures(path: str, about: _Json) -> None:
     if path == "/readyz":
         statuses |= {409, 502, 503}
     if path == f"{TICKETS}/-me-":
-        # The request has a key or a password, but no ticket.
+        # The request is authenticated by a key or a password, but has no ticket.
         statuses |= {400}
     name = "AlfrescoFailure" if has_alfresco_format(path) else "Failure"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}

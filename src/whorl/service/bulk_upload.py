@@ -210,7 +210,8 @@ class Upload:
     def _without_replacements(self, documents: Iterable[tuple[int, Document]]) -> Iterator[tuple[int, Document]]:
         """Yield the documents that would not replace a different text; record the others as refused.
 
-        The engine checks this again when it stores a batch, but then stores the documents of the batch one by one.
+        The engine checks this again when it stores a batch. But if it refuses one document, the whole batch is stored
+        document by document, which is slower.
         """
         documents = list(documents)
         stored = read_changed_texts(self.store.engine, [document for _, document in documents])

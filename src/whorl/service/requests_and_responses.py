@@ -96,9 +96,9 @@ Example: TypeAlias = dict[str, Any] | None
 class TypedModel(BaseModel):
     """Base model that refuses values of the wrong JSON type."""
 
-    #: Whether a number or a truth value may be a text, as in a query string.
+    #: Whether a number or a truth value may be written as text, as in a query string.
     is_text: ClassVar[bool] = False
-    #: Example request for a store with the contracts of examples/; None if the properties have examples.
+    #: Example request for a store with the contracts of examples/; None if the properties have their own examples.
     example: ClassVar[Example] = None
 
     @field_validator("*", mode="before")

@@ -480,7 +480,7 @@ def use_settings_file(path: str) -> None:
 
 
 def use_in_workers(settings: Settings, shared_folder: Path) -> None:
-    """Pass a shared folder to worker processes, and the settings that options of `whorl serve` can change."""
+    """Set the variables of worker processes: a shared folder, and settings that options of `whorl serve` can change."""
     host, port = settings.listen
     os.environ |= {
         _SHARED_FOLDER: str(shared_folder),

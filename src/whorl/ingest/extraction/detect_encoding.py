@@ -21,7 +21,7 @@ _MARKS = (
 )
 #: Number of bytes to examine for the encoding of a text without a byte order mark.
 EXAMINED_BYTES = 200_000
-#: Maximum number of lines to examine, and of ASCII bytes in a line before its first byte above 127.
+#: Maximum number of lines to examine, and maximum number of ASCII bytes to examine in a line before a byte above 127.
 _EXAMINED_LINES, _CONTEXT_BYTES = 10_000, 1000
 #: Maximum length of a text that is examined whole, in bytes: its ASCII words show the language, and so the encoding.
 _SHORT_BYTES = 1000
@@ -30,7 +30,7 @@ _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
 #: Groups of Greek, Cyrillic, Hebrew or Arabic letters.
 _OTHER_LETTERS = re.compile("[\u0370-\u06ff]+")
-#: Pairs of such a letter and an adjacent Latin letter.
+#: A Latin letter next to a Greek, Cyrillic, Hebrew or Arabic letter.
 _MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
 #: Maximum ratio of matches of `_MIXED_LETTERS` to matches of `_OTHER_LETTERS` in a correctly decoded text.
 _MOST_MIXED = 0.25
@@ -79,13 +79,15 @@ def decode(raw: bytes, declared: str | None = None) -> str:
 def is_mostly_utf_8(raw: bytes) -> bool:
     """Check whether at most half of the characters outside ASCII are invalid in UTF-8.
 
-    An incomplete last character is ignored. Others can be invalid because they were cut, or come from another file.
+    An incomplete last character is ignored. A text in UTF-8 may have a few other invalid characters: they were cut, or
+    copied from a file in another encoding.
     """
     return _is_mostly_valid(raw, "utf-8")
 
 
 def _is_mostly_valid(raw: bytes, encoding: str) -> bool:
-    # Invalid bytes become lone surrogates, which UTF-8 leaves out. (U+FFFD can also be in a valid text.)
+    # Decode invalid bytes as lone surrogates, which `encode` then leaves out. U+FFFD would be ambiguous: it can also be
+    # in a valid text.
     decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
     outside_ascii = invalid = 0
     for start in range(0, len(raw) or 1, _DECODED_AT_ONCE):
@@ -166,7 +168,8 @@ def probable_encoding(raw: bytes) -> str | None:
 def _lines_outside_ascii(raw: bytes) -> Iterator[bytes]:
     """Yield the lines that have bytes above 127, and the lines before and after each.
 
-    Only the former show the encoding, and much ASCII text would outweigh them. Some ASCII words show the language.
+    Only bytes above 127 show the encoding, and much ASCII text would outweigh them. But a few ASCII words around them
+    show the language.
     """
     lines = [b"", *raw.splitlines(), b""]
     for before, line, after in zip(lines, islice(lines, 1, None), islice(lines, 2, None), strict=False):

@@ -58,7 +58,7 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
         text.add(html_text(decode(raw)))
 
 
-#: Elements that begin and end a line.
+#: Block elements of HTML. A new line begins before and after each.
 _BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "br", "button", "caption", "center", "dd", "details", "dialog",
     "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
@@ -114,8 +114,8 @@ def html_text(markup: str) -> str:
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
-#: Paragraphs that a mail program has wrapped, in a message with `format=flowed; delsp=yes`: before each line end, it
-#: has inserted a blank. Quoted lines are not included. A line of two hyphens and a blank begins a signature.
+#: Matches a wrapped paragraph in a message with `format=flowed; delsp=yes`: the sender's program has inserted a blank
+#: before each line end. Does not match quoted lines, nor the line of two hyphens and a blank that begins a signature.
 _FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
 _SOFT_BREAK = re.compile(r" \n ?")
 #: Types of text that mail programs show unchanged.
@@ -187,8 +187,7 @@ def _content(part: MIMEPart) -> str:
     return decode(payload, part.get_content_charset()).replace("\r\n", "\n")
 
 
-#: PDFium's marker for a hyphen that splits a word at the end of a line, and the line end. Without both, the word is
-#: whole again.
+#: PDFium's marker for a hyphen that splits a word at the end of a line, and the line end. Removing both joins the word.
 _HYPHEN_MARK = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 

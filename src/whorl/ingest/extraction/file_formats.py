@@ -38,7 +38,7 @@ FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
-#: The first file in an archive of these formats is called `mimetype`, and contains the type.
+#: Matches the start of an EPUB or OpenDocument archive: its first file is called `mimetype`, and contains the type.
 _OTHER_ARCHIVE = re.compile(rb"mimetypeapplication/(epub|vnd\.oasis\.opendocument)")
 _OTHER_ARCHIVES = {b"epub": "EPUB", b"vnd.oasis.opendocument": "OpenDocument"}
 _ZIP_HEADER = 200

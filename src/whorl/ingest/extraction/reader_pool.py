@@ -120,7 +120,7 @@ class _Watchdog:
 
     @contextlib.contextmanager
     def guard(self, end: Callable[[], None]) -> Iterator[None]:
-        """Watch the `with` block; call `end` if it takes too long."""
+        """Watch the `with` block; call `end` if it takes too long, or if the client has disconnected."""
         thread = threading.Thread(target=self._watch, args=(end,), daemon=True)
         thread.start()
         try:

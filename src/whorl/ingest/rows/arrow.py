@@ -34,7 +34,7 @@ _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str,
 #: Types of columns of strings, and the types of their bytes.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _ROW_GROUP_BYTES = 64_000_000
-#: A dictionary of up to this size, in bytes, keeps its unused values: programs may use the positions of categories.
+#: Keep unused values in a dictionary of up to this size, in bytes: programs may rely on the positions of its values.
 _SMALL_DICTIONARY_BYTES = 1 << 16
 _BUFFER = 1 << 20
 #: Number of bytes before the first message of an Arrow file, and Arrow's codecs by their numbers.
@@ -50,8 +50,8 @@ _MOST_SMALL_ROWS = 250_000
 
 
 #: A group of consecutive rows: number of rows before it in the file, and the rows. The rows are an Arrow stream,
-#: because a stream is sent to another process faster than objects. If a column is neither a primitive type nor plain
-#: text or bytes, the rows are objects instead, because values can take more memory than their buffers: for example, a
+#: because a stream is sent to another process faster than objects. But if a column is neither a primitive type nor
+#: plain text or bytes, the rows are objects, because its values can take more memory than the stream: for example, a
 #: dictionary-encoded column stores a repeated value once.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 

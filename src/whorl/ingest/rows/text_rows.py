@@ -548,12 +548,12 @@ class _Cells:
     def _is_read_as(self, row: str, expected: list[str]) -> bool:
         """Check whether a row without its line end is read as the expected cells, whatever rows follow."""
         lines = [*io.StringIO(f"{row}\n", newline="")]
-        # If a quotation mark is not closed, the reader continues with the next row.
+        # Add a second row: if a quotation mark is not closed, the reader continues with it, and the check fails.
         reader = csv.reader([*lines, f"{self.separator}\n"], delimiter=self.separator, strict=True)
         try:
             return next(reader) == expected and reader.line_num == len(lines)
         except csv.Error:
-            # When this module reads the table, it treats this line as a line without quoting (`_unquoted_rows`).
+            # This module can still read the row if it is a line of cells without quoting (`_unquoted_rows`).
             is_line = len(lines) == 1 == reader.line_num and self.separator == "\t" and len(expected) > 1
             return is_line and row.split("\t") == expected
 

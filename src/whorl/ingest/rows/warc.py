@@ -212,7 +212,7 @@ def _unpack(body: bytes, window: int) -> bytes:
             start += len(piece) - len(unpacker.unused_data)
         if not unpacker.eof:
             if window == _RAW_DEFLATE:
-                # It has no header, so other bytes can look like its beginning.
+                # Raw deflate has no header, so bytes in another format can look like the beginning of a stream.
                 raise zlib.error
             raise DocumentError("this response is cut: its compressed page has no end")
         is_next = body.startswith(_GZIP, start)

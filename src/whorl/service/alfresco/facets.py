@@ -43,7 +43,8 @@ from whorl.service.alfresco.request import (
 )
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
-#: Number of values to request for a pivot's outermost facet if the counts of integers and equal floats are merged.
+#: Minimum number of values to request for the outermost facet of a pivot, if the counts of integers and equal floats
+#: are merged.
 _MOST_OUTER_VALUES = 1_000
 _Answer = TypeVar("_Answer")
 
@@ -78,7 +79,7 @@ class FacetRequest(NamedTuple, Generic[_Answer]):
 
 
 class FacetRequests:
-    """Creates the facet requests, which count all hits of a query, and collects warnings."""
+    """Creates facet requests, and collects warnings. The facets count all hits of the query, not only one page."""
 
     def __init__(self, prepared: PreparedQuery) -> None:
         self._prepared = prepared
@@ -278,7 +279,7 @@ class Step(NamedTuple):
 
 
 def steps(facet: FacetRange) -> list[Step]:
-    """Return the steps of a range in order, then the requested ones of "before", "after" and "between".
+    """Return the steps of a range in order, then the steps "before", "after" and "between" if they are requested.
 
     "before" and "after" are open steps below and above the range; "between" is the whole range.
 

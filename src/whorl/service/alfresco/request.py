@@ -68,7 +68,7 @@ def _require_empty(value: Any) -> Any:
 
 
 def _require(is_valid: Callable[[Any], bool], message: str) -> AfterValidator:
-    """Return a validator that refuses other values; the message may show the value as `{!r}`."""
+    """Return a validator that refuses a value if `is_valid` is false; `{!r}` in the message stands for the value."""
 
     def check(value: Any) -> Any:
         if not is_valid(value):

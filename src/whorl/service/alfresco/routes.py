@@ -37,8 +37,8 @@ _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
 #: A number of bytes with at most 18 digits; `int` fails for thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
-#: Properties that an entry shows under keys of their own, not under `properties`. The values are the names that the
-#: property may have in a document.
+#: Properties that an entry shows outside `properties`. The values are the names that each property may have in a
+#: document, the preferred name first.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -215,7 +215,7 @@ NodeField: TypeAlias = Literal[NodeBasic, NodePart]
 
 
 def _split(names: Any) -> Any:
-    """Split comma-separated values of one or several parameters."""
+    """Split the comma-separated values of a parameter, which a request may repeat."""
     return [name for value in names for name in str(value).split(",") if name] if isinstance(names, list) else names
 
 

@@ -262,8 +262,8 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
 
 
-#: Minimum average speed of a client, in bytes per second. The permitted time without data is added to the time that a
-#: body may take at this speed.
+#: Minimum average speed of a client, in bytes per second. The time limit for a body is its time at this speed, plus the
+#: permitted time without data.
 LEAST_BYTES_A_SECOND = 1_000
 #: Maximum size in bytes of a log-in's body, and of a body that the route ignores.
 _FEW_BYTES = 4_096

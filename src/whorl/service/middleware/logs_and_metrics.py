@@ -151,7 +151,7 @@ class Metrics:
         self._waiting.set(self.waiting)
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count a request under its route's pattern: a count of each path would be a time series for each document."""
+        """Count a request by the pattern of its route. Counts by path would make a time series for each document."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:
