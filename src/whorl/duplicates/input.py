@@ -377,7 +377,7 @@ class InputDocuments:
             self._reader.note_bytes(left)
 
     def note(self, report: ReadReport) -> None:
-        """Record a report. Raise ParameterError if an unknown number of documents of a reference file was lost."""
+        """Record a report. Raise ParameterError if an unknown number of reference documents could not be read."""
         if self._is_reference:
             _require_no_loss(report.problems)
         self._reader.note(report)
@@ -431,7 +431,10 @@ def _find_reference(paths: Iterable[str], *, follow_links: bool) -> Iterator[Fou
 
 
 def _require_no_loss(problems: Problems) -> None:
-    """Raise ParameterError if a whole file of the reference was not read: its items would be missing without notice."""
+    """Raise ParameterError if an unknown number of reference documents could not be read, for example a whole file.
+
+    Without this check, the search would not compare them, and would not say so.
+    """
     for problem in problems:
         if problem.documents is None:
             raise ParameterError(f"--reference {problem}")

@@ -399,7 +399,7 @@ class Duplicates:
                 losses[begin : begin + len(portion)] = [-_rank(members[index], keep) for index in portion]
         if new:
             losses[~self._is_new[indices]] = -math.inf
-        # Documents with equal texts all get the best rank among them.
+        # A text with several copies gets the rank of its best copy, because only its first position in `firsts` counts.
         firsts = self._firsts[indices[np.argsort(losses, kind="stable")]]
         return labels_around_kept(self.documents, self._pairs, firsts, stays)[self._firsts]
 

@@ -163,7 +163,8 @@ def duplicates_in(
         duplicates.find_unread_values = lambda: [
             found for key, of_ids in unread.items() for found in UnreadValues.of_column(*key, of_ids.values())
         ]
-        # If no sketches are missing in the store, a document without a sketch has no text.
+        # If the engine reports no gaps, all texts of the store have sketches. Then a document without a sketch has no
+        # text.
         if without and options.common is None and engine.gaps("sketches"):
             duplicates.without_sketch = without
         else:

@@ -128,7 +128,7 @@ class CandidateReader:
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
         runs = self._hash_runs(self.of_text)
-        #: Start of each run of `run` words in the text, sorted by the hash of the run; and the sorted hashes.
+        #: Starts of the runs of `run` words in the text, sorted by the hashes of the runs. `_runs` has these hashes.
         self._run_places = np.argsort(runs, kind="stable")
         self._runs = runs[self._run_places]
 
@@ -263,10 +263,10 @@ class CandidateReader:
         return hashes_of_runs(word_hashes([join(words.words)]), self.run)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
-        """Remove the words between an end of a range and its nearest boilerplate, if they are at most `edge` words.
+        """Cut the words between each end of a range and the boilerplate nearest to it, if at most `edge` words.
 
-        The boilerplate detector may miss up to `edge` words at each end of boilerplate. The comparison word by word
-        also treats them as boilerplate.
+        The detector may miss up to `edge` words at each end of boilerplate, so these words are treated as boilerplate.
+        The comparison word by word does the same.
         """
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():

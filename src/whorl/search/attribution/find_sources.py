@@ -434,8 +434,8 @@ class _SourceChooser:
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
         """Choose the candidate that may share most uncovered words, and read its first document.
 
-        Clear the words that the document shares in `is_open`, and return whether any of these words was open. Add a
-        candidate for the other documents to `promising`.
+        In `is_open`, clear the words that the document shares; return whether any of them was open. Add a new candidate
+        with the other documents of the chosen candidate to `promising`.
         """
         if not self._reader.left:
             return False

@@ -191,7 +191,7 @@ class SketchSearch:
         if not positions:
             return RankedHits()
         # Copies of a text overlap equally with the source, so judge and estimate each overlap once. Different overlaps
-        # may have the same sort key. Equal overlaps are then not adjacent, which is slower, but correct.
+        # may have the same sort key. Then equal overlaps may not be adjacent, and some are judged several times.
         order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
         ordered = overlaps.select(order)
         starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)

@@ -69,7 +69,7 @@ class MinHashPlan:
 
 
 def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size: int | None = None) -> MinHashPlan:
-    """Return the plan of a search with stock MinHash tokens.
+    """Return the plan of a search by MinHash tokens.
 
     `source_size` is the number of the source's distinct shingles, if known.
     """

@@ -12,7 +12,7 @@ A wanted recall `p` allows the share 1 - p of misses. Two phases divide this sha
 look-ups of a branch reach the recall `p`, but not the recall of the first phase, the second phase of this branch drops
 only documents that cannot reach the threshold.
 
-More tokens give fewer unwanted candidates, but more look-ups. In an index of many segments look-ups are expensive, and
+More tokens give fewer unwanted candidates, but more look-ups. In an index of many segments, look-ups are expensive, and
 it is faster to look up few tokens and verify more candidates. Assume that D / s documents contain the share `s` of the
 source or more. Then the average number of documents with at least `c` of the `m` tokens is
 
@@ -294,7 +294,8 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     """
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # A branch has one min-should-match for all of its documents, so use the overlap of the smallest ones.
+    # A branch has one min-should-match for all of its documents. So use the overlap of the smallest documents, which
+    # need the fewest shared shingles.
     overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
     if is_open := costs is None and ends[-1] > len(size_ranges):
         nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
