@@ -64,6 +64,7 @@ def test_as_alfresco_reads_it(query: str, tree: Node) -> None:
 
 #: Queries that Alfresco refuses, and therefore also strict=True.
 REFUSED = [
+    ("\u200b\u180e", "^^", "the query is empty"),
     ("AND a", "^^^", "AND needs something to search for before it"),
     ("OR OR a", "   ^^", "OR needs something to search for after it"),
     ("NOT:x", "   ^", "Alfresco's grammar cannot go on with :"),

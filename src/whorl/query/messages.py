@@ -137,6 +137,11 @@ def bracket_error(char: str, here: Span) -> Mistake:
     return Mistake(f"this {char} is not part of a range", here, f"{_RANGE} {_AS_TEXT}")
 
 
+def empty_query_error(query: str) -> Mistake:
+    hint = 'Write a word, a "quoted phrase", FINGERPRINT:<id>, or * for all documents.'
+    return Mistake("the query is empty", Span(0, len(query)), hint)
+
+
 def unfinished_query_error(query: str, before: Sequence[Token]) -> Mistake:
     span, previous = Span(len(query), len(query)), before[-1]
     if mistake := _unfinished_part_error(query, len(query), before):

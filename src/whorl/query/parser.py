@@ -42,6 +42,7 @@ from whorl.query.messages import (
     FIELDS,
     Mistake,
     bad_character_error,
+    empty_query_error,
     misplaced_token_error,
     missing_space_error,
     span_of,
@@ -255,8 +256,7 @@ def _check_text(query: str, longest: int) -> None:
         hint = "Remove it." if half else f"Remove it, or write \\u{ord(bad[0]):04x}"
         raise Mistake(message, Span(*bad.span()), hint)
     if not query.strip():
-        hint = 'Write a word, a "quoted phrase", FINGERPRINT:<id>, or * for all documents.'
-        raise Mistake("the query is empty", Span(0, len(query)), hint)
+        raise empty_query_error(query)
 
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})

@@ -15,6 +15,7 @@ from whorl.query.literals import MAX_NUMBER_LENGTH, OPEN_ENDS, read_field, read_
 from whorl.query.messages import (
     Mistake,
     bracket_error,
+    empty_query_error,
     find_open_parentheses,
     misplaced_token_error,
     shorten,
@@ -140,6 +141,8 @@ def refused_token_error(query: str, got: Token, before: Sequence[Token]) -> Mist
 def early_end_error(query: str, before: Sequence[Token]) -> Mistake:
     """Return the error for a query that ends too early."""
     span = Span(len(query), len(query))
+    if not before:  # The query has only blanks such as U+200B, which are words elsewhere.
+        return empty_query_error(query)
     if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
         return _refused_test_error(query, span, before)
     if before[-1].type in ("NOT", "EXCLAMATION", "PLUS", "MINUS", "BAR"):
