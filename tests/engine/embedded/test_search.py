@@ -84,6 +84,11 @@ def test_fingerprints_with_words_are_counted_together(engine: EmbeddedEngine, mo
     assert {hit.id: hit.score for hit in page.hits} == {**scores, "7": 0.0}
     assert store.search(f"(copy OR quite) AND NOT ({fingerprints})").total == 1
     assert len(counted) == 2
+    all_of = fingerprints.replace(" OR ", " AND ")
+    assert store.search(f"word1 AND {all_of}").total == store.search(all_of).total
+    assert len(counted) == 3
+    assert store.search(f"(copy OR quite) AND NOT {fingerprints.replace(' OR ', ' AND NOT ')}").total == 1
+    assert len(counted) == 4
 
 
 @pytest.mark.parametrize(("start", "rows"), [(0, COUNT), (0, 4), (13, 4), (14, 3), (28, 9), (0, 0)])

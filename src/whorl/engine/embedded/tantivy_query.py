@@ -12,7 +12,6 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -102,12 +101,19 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
 
 
 def _group_tokens(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the optional clauses that look up only fingerprint tokens, so that one query lists their documents."""
-    token_parts = tuple(filter(has_only_tokens, plan.should))
-    if len(token_parts) < 2 or plan.min_should_match > 1:
-        return plan
-    others = (part for part in plan.should if not has_only_tokens(part))
-    return replace(plan, should=(*others, Bool(should=token_parts)))
+    """Combine the clauses that look up only fingerprint tokens, so that one query lists their documents."""
+
+    def group(parts: tuple[BoundNode, ...], *, all_match: bool) -> tuple[BoundNode, ...]:
+        tokens = tuple(filter(has_only_tokens, parts))
+        if len(tokens) < 2:
+            return parts
+        others = (part for part in parts if not has_only_tokens(part))
+        return (*others, Bool(must=tokens) if all_match else Bool(should=tokens))
+
+    # A group counts as one match even if several of its clauses match, so group no clauses if several must match.
+    should = group(plan.should, all_match=False) if plan.min_should_match <= 1 else plan.should
+    must, must_not = group(plan.must, all_match=True), group(plan.must_not, all_match=False)
+    return Bool(must, should, must_not, plan.min_should_match)
 
 
 def _constant_score(weight: float) -> float | None:
