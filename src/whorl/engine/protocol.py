@@ -351,7 +351,7 @@ class Engine(Protocol):
         return True
 
     def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the MinHash signatures of documents, keyed by id. For a text shorter than a shingle, it is empty.
+        """Return the MinHash signatures of documents, keyed by id; texts shorter than a shingle have empty ones.
 
         `needs_order` maps each id to True if the order of the document's tokens matters.
         """

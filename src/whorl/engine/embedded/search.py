@@ -177,8 +177,8 @@ class PlanRunner:
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [folded_phrase_query("content", phrase) for phrase in phrases]
-        # Most phrases occur in no document, so look up each phrase alone first. This takes less time than a query for
-        # many phrases.
+        # Most phrases occur in no document. So first check for each phrase alone whether it occurs, because this takes
+        # less time than a query for many phrases. Then search for the phrases that occur.
         known = compress(queries, self._index.text_index.are_known(queries))
         batched = map(any_of, batches(known, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(map(self._index.text_index.ids, batched)))

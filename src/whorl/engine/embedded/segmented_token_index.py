@@ -112,8 +112,8 @@ class TokenSnapshot:
 class TokenIndex:
     """Token index in one folder, for any number of reading threads and one writer at a time.
 
-    `make` creates the folder. The index of another store (`store_id`) is refused. The thread that merges large segments
-    calls `on_merged` at the end. `read_minhash` is passed to the snapshots.
+    `make` creates the folder. An index with another `store_id` is refused. The thread that merges large segments calls
+    `on_merged` at the end. `read_minhash` is passed to the snapshots.
     """
 
     def __init__(

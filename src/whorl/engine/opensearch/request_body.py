@@ -337,7 +337,7 @@ def clause(test: Test, profile: str) -> Json:
 
 
 def _value_field(field: str, kind: Kind) -> tuple[str, str]:
-    """Return the index field with a field's values of a type, and the prefix of these values there."""
+    """Return the index field that holds a field's values of one type, and the prefix that these values have in it."""
     return (ID, "") if field == "id" else (VALUES, value_prefix(field, kind))
 
 
