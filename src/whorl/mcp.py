@@ -63,8 +63,8 @@ _LONG_TEXT, _SHORT_TEXT = 1_000, 80
 #: Keys of strings that are texts. Property values are texts, too.
 _TEXTS = frozenset(("text", "quote", "document", "query"))
 _PROPERTIES = "properties"
-#: Number of characters reserved in a shortened answer for an empty `left_out`, and for `next_start` or `note`. Number
-#: of characters of an entry of `left_out` without its path.
+#: Numbers of characters that a shortened answer needs in addition: for an empty `left_out` with `next_start` or `note`,
+#: and for each entry of `left_out`, without its path.
 _ADDED, _ENTRY = 85, 11
 
 

@@ -40,7 +40,7 @@ RESERVED_PREFIX = "whorl_"
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
 #: Maximum length of an id. In some scripts, a longer id would exceed an engine's limit for terms.
 MAX_ID_LENGTH = 1000
-#: Number of letters of a digest that a server stores. A whole digest is nearly as long as a short text.
+#: Number of letters of a digest that a server stores: a whole digest would be nearly as long as a short text.
 DIGEST_LETTERS = 16
 #: Fields that the limits on properties do not count.
 _NOT_PROPERTIES = frozenset(("name", CLUSTER, IS_PRINCIPAL))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-#: Names of parameters with secret values, in lower case with hyphens.
+#: Matches the names of parameters with secret values. Names are in lower case, with hyphens instead of underscores.
 _SECRET = re.compile(
     r"x-(?:amz|goog|oss|tos|obs|cos|bce|ms)-.*"
     r"|sig|.*-sig|sign|.*signature|hmac|.*token[^a-z]*|bearer|jwt|sas|hdne[at]|hdnts|assertion|samlresponse"
@@ -15,8 +15,8 @@ _SECRET = re.compile(
     r"|.*secret.*|.*password|passwd|pwd|pw|pass|passphrase|otp"
     r"|session|.*sess(?:ion)?-?id|sid|ticket|.*-ticket"
 )
-#: Parameters that belong to a signature (CloudFront, Google, Azure). They are removed only together with a secret:
-#: without a signature they are harmless.
+#: Matches the names of parameters that belong to a signature (CloudFront, Google, Azure). These parameters are removed
+#: only together with a secret: without a signature they are harmless.
 _SIGNED_WITH = re.compile(
     r"expires|temp-url-(?:expires|prefix)|policy|s[etpvr]|ses|sip|ske|sk[stv]|skoid|sktid|spr|srt|ss|sdd|saoid|suoid|scid"
 )

@@ -14,8 +14,8 @@ from whorl.ingest.file_limits import file_limits
 from whorl.model import RESERVED_PREFIX, Document, Indexed, documents_only
 from whorl.request_context import trace
 
-#: Default number of documents per batch. Each commit takes long, so batches are large; but not larger, because an error
-#: loses the work of a whole batch.
+#: Default number of documents per batch. Each commit takes long, so small batches are slow. But an error loses the work
+#: of a whole batch, so a batch must not be too large.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000

@@ -132,7 +132,7 @@ def _attribute(cls: type[Any], name: str) -> Any:
 
 @lru_cache(None)
 def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that converts instances of a class. Like `dataclasses`, this compiles generated code."""
+    """Return a function that converts instances of a class; it is compiled from generated code, as in `dataclasses`."""
     lines, names = ["def write(result):", " answer = {}"], dict[str, Any]()
     for number, json_field in enumerate(json_fields(cls)):
         condition, value = _expression(cls, json_field.condition), _expression(cls, json_field.path)

@@ -27,7 +27,7 @@ from whorl.store import Store
 
 #: A line of an upload: its number, counted from 1, and its bytes. The bytes are None if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
-#: Approximate size of a part, in bytes and lines. Each part ends with a commit.
+#: Approximate maximum size of a part, in bytes and in lines. Each part ends with a commit.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000

@@ -154,7 +154,7 @@ class _Watchdog:
 
 
 class _BrokenWorkerError(Exception):
-    """The file has no text, and the worker process cannot be used for another file."""
+    """A worker process has not returned a text, and cannot be used for another file."""
 
 
 class _ReaderProcess(ConfinedProcess):

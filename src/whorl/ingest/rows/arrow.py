@@ -167,8 +167,8 @@ class _RowGroup:
         columns = batch.columns
         known = self._dictionaries
         new = [at for at in self._encoded if at not in known or not known[at].equals(columns[at].dictionary)]
-        # Different dictionaries of a column are merged. This changes the order of the values, which has a meaning in
-        # an ordered column, and adds values, so that short indices may overflow. In these cases, begin a new row group.
+        # A row group merges the different dictionaries of a column. This changes the order of the values, and adds
+        # values. So begin a new row group if the order has a meaning, or if short indices may overflow.
         kinds = [columns[at].type for at in new if at in known]
         if any(kind.ordered or kind.index_type.bit_width < 32 for kind in kinds):
             self.write()
@@ -435,8 +435,8 @@ def _filter(column: pa.Array, mask: pa.BooleanArray) -> pa.Array:
     try:
         return column.filter(mask)
     except pa.ArrowNotImplementedError:
-        # Arrow cannot filter some types, such as views of strings. Concatenated slices of views would each contain all
-        # bytes of the column, so build the new column from Python objects.
+        # Arrow cannot filter some types, such as `string_view`. Build the new column from Python objects, not from
+        # slices of the old one: each slice would keep all bytes of the old column.
         return pa.array(
             [value for value, is_kept in zip(column.to_pylist(), mask.to_pylist(), strict=True) if is_kept], column.type
         )

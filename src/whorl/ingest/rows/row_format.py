@@ -77,7 +77,7 @@ class FileSpan(NamedTuple):
 #: format.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
 #: Names and types of columns to add to rows. A column of type `int` contains ids of rows; if the rows' own ids are not
-#: integers, Parquet and Arrow files get texts instead.
+#: integers, Parquet and Arrow files get the ids as text.
 Added: TypeAlias = Mapping[str, type[str] | type[int] | type[bool] | type[float]]
 #: Function that returns the values of the added columns for each row of a group, or None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
