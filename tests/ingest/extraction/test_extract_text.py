@@ -170,6 +170,7 @@ def multipart(kind: str, *parts: str) -> str:
         ("Content-Type: multipart/mixed\n\nno boundary", "no boundary"),
         ("Content-Type: multipart/alternative; boundary=a\n\nnot there", "not there"),
         (multipart("mixed", "Content-Type: text/markdown\n\n*marked*", FOOTER), "*marked* footer"),
+        (multipart("mixed", f"{PLAIN} \0\0\0", PAGE), "plain \0\0\0 page"),
     ],
 )
 def test_parts_of_a_mail(body: str, expected: str) -> None:

@@ -184,7 +184,14 @@ def _count_letters(text: str) -> int:
 def _content(part: MIMEPart) -> str:
     payload = part.get_payload(decode=True)
     assert isinstance(payload, bytes)  # Only multipart messages have other payloads.
-    return decode(payload, part.get_content_charset()).replace("\r\n", "\n")
+    try:
+        text = decode(payload, part.get_content_charset())
+    except DocumentError:
+        # After a crash, a mail server may leave NUL characters in a mail.
+        if not payload.isascii():
+            raise
+        text = payload.decode("ascii")
+    return text.replace("\r\n", "\n")
 
 
 #: PDFium's marker for a hyphen that splits a word at the end of a line, and the line end. Removing both joins the word.
