@@ -325,7 +325,8 @@ class TextIndexWriter:
     def _put(self, change: Change) -> None:
         writer, document = self._writer(self._part), tantivy.Document()
         if self._part == _MAIN:
-            # The main part may still have an old version that only the small part marks as deleted.
+            # If the id of a new document is in the small part, a document with this id was deleted. The main part may
+            # still have that document, because only the small part marks it as deleted.
             if not change.is_new or change.id in self._changed:
                 writer.delete_documents_by_term("id", change.id)
         else:
