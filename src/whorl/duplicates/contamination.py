@@ -55,8 +55,8 @@ _COUNTED_AT_ONCE = 1 << 22
 _POSITIONS, _TRIED_AT_ONCE = 64, 1 << 20
 #: Maximum length of a displayed passage, in characters.
 _PASSAGE_CHARACTERS = 100
-#: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` The possessive quantifiers are
-#: several times faster.
+#: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers
+#: make the search several times faster.
 _NUMBERING = re.compile(r"\n[ \t]*+\(?+(?:[0-9]{1,3}+[.):]|[a-zA-Z][.)])(?=[ \t])")
 
 _BY_DEFAULT = DuplicatesOperation(reference_only=True)

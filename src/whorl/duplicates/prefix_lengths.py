@@ -19,7 +19,7 @@ from whorl.duplicates.sketch_arrays import Bools, Numbers, Sketches
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, level_for_count
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 
-#: Number of hashes per sketch in the first round at a threshold of 80 %. Lower thresholds need more hashes.
+#: Number of hashes per sketch in the first round, if the threshold is 50 % or more. Lower thresholds need more hashes.
 FIRST_AIM = 64
 #: Maximum number of pairs per hash. If a hash makes more pairs, its documents are compared in the next round.
 MOST_PAIRS = 20_000

@@ -172,7 +172,7 @@ def write_filtered(
                     writer.write(found, partial / found.relative_path)
                 except UnreadRowsError as error:
                     # The copy has the rows before the error. The reader may have found no error in this file, because
-                    # it does not read all columns. Then report the error here.
+                    # it does not read all columns. In that case, report the error here.
                     problem = Problem(str(found.file), str(error), None)
                     if all(known.where != problem.where for known in reader.problems):
                         reader.problems.append(problem)

@@ -227,7 +227,7 @@ def _large_star(edges: DataFrame) -> DataFrame:
 
 
 def _small_star(edges: DataFrame) -> DataFrame:
-    """Link each node and its smaller neighbours to the smallest of them. An edge leads to its smaller node."""
+    """Link each node and its smaller neighbours to the smallest of them. Edges lead to the smaller of two nodes."""
     smallest = edges.groupBy("node").agg(f.min("to").alias("smallest"))
     others = edges.join(smallest, "node").where(f.col("to") != f.col("smallest"))
     return (

@@ -32,8 +32,8 @@ INPUT_FORMATS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"
 _COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Suffixes of tables that only the local engine reads row by row.
 _TABLES = frozenset({".csv", ".tsv", ".tab", ".arrow", ".feather"})
-#: Column with the position of a row without an id, or the file of a row without a text; and the maximum number of
-#: characters of a line or text that a position quotes.
+#: Column that locates bad rows: it has the position of a row without an id, or the file of a row without a text. A
+#: position quotes at most `_SHOWN` characters of a line or text.
 _PLACE, _SHOWN = "whorl_place", 60
 #: Columns of a document, and the column of its position. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content", _PLACE)

@@ -279,8 +279,8 @@ class _SourceChooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # Each passage that a document shares contains a phrase that occurs in a document, and only few phrases do. So
-        # search only around these phrases.
+        # A document that shares a passage also has one of the phrases. Few phrases occur in any document, so search
+        # only around these.
         reached = {
             first
             for start in starts
@@ -385,8 +385,8 @@ class _SourceChooser:
         # Leave out candidates without passage hashes: the index of words or a search in windows has already found them.
         unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(concatenate_ranges(own.possible for own in unknown), is_open.size)
-        # Usually, no gap has all words of a shared passage hash, because a candidate with this hash has been read. This
-        # is not certain after a limit on reading has been reached.
+        # Usually, no gap has all words of a shared passage hash, because a candidate with this hash has been read.
+        # After a limit on reading has been reached, this is not certain.
         proven = self._proven_words if self._reader.left else 0
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):

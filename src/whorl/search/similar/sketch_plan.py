@@ -213,7 +213,8 @@ def make_plan(
     if not size_ranges:
         # The source is empty, or no document in the index is large enough to reach the threshold.
         return plan
-    # Branches depend only on the size of the source, so cache them by size.
+    # With given size ranges, branches depend only on the size of the source. So leave out its hashes: then sources of
+    # this size share the cached branches.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
     return replace(plan, branches=_branches(replace(plan, source=any_source), size_ranges, costs))
 
@@ -365,8 +366,8 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # If the look-ups miss more than the share of the first phase, the second phase must miss nothing. Its recall cannot
-    # be derived from the recall of this branch, which depends on the source's sketch.
+    # If the look-ups miss more than the share of the first phase, the second phase must miss nothing. It does not get
+    # the misses that remain, because its recall must not depend on the source's sketch, as the recall of a branch does.
     if second is not None and plan.recall <= recall < plan.first_recall:
         second = Fraction(1)
     smallest, largest, level, _ = size_range
