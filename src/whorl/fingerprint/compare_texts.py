@@ -249,7 +249,7 @@ class Comparison:
 
 
 def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:
-    """Compare two texts by all of their shingles.
+    """Compare all shingles of two texts.
 
     The passages, but not the counts, depend on the order of the texts (see the module docstring). Only the profile and
     the shingle size of the scheme matter.
@@ -269,7 +269,8 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
         return TextWords(words, spans)
     ends, starts = np.array(hyphens, np.int64).T
     seconds, is_start = find_sorted(spans[:, 0], starts)
-    # A soft hyphen belongs to the word before it, so this word may end after the start of the hyphen.
+    # The first half must end at the hyphen. A soft hyphen is part of the word before it, so that word may end after the
+    # start of the hyphen.
     is_between = is_start & (seconds > 0) & (spans[seconds - 1, 1] >= ends)
     return TextWords(words, spans, seconds[is_between] - 1)
 
@@ -324,7 +325,7 @@ class ShingleIndex:
         a, b = self._index.runs, self._number_shingles(of_b.words)
         require_time()
         # Renumber the shingles from 0: first the shared shingles, then the other shingles of B. A may have many more
-        # shingles than B; with the new numbers, tables of all shingle numbers stay small.
+        # shingles than B; after the renumbering, arrays with an element for each shingle number are small.
         is_known = b < known
         shared_numbers, ranks = np.unique(b[is_known], return_inverse=True)
         shared = shared_numbers.size
@@ -510,7 +511,7 @@ def _keys(items: _Numbers, step: int) -> _Numbers:
 
 
 def match_shingles(a: _Numbers, b: _Numbers, positions: _Numbers) -> _Numbers:
-    """Find the shared passages of two sequences of numbered shingles, by the rules of the module docstring.
+    """Find the shared passages of two sequences of numbered shingles, with the two rules of the module docstring.
 
     `positions` has the position in the text of each shingle of `a`, ascending. The result has shape (passages, 3):
     start in `a`, start in `b` and number of shingles of each passage, in the order of `a`.
@@ -573,12 +574,12 @@ def _match_unique_shingles(
 
 
 def _nearest(candidates: Sequence[int], expected: int) -> Sequence[int]:
-    """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first position of all."""
+    """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first candidate."""
     if len(candidates) == 1:
         return candidates
     middle = bisect_left(candidates, expected)
     neighbours = candidates[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
-    # The nearest positions may be at the end of B, where runs are cut short, so also try the first position.
+    # The nearest positions may be so close to the end of B that their runs are short. So also try the first position.
     return [*sorted(neighbours, key=lambda in_b: abs(in_b - expected))[:CANDIDATES], candidates[0]]
 
 

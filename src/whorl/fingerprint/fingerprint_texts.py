@@ -331,7 +331,7 @@ def _hash_in_loops(kernel: Kernel, texts: Sequence[str], outputs: Outputs) -> It
 
 
 class _TotalWork:
-    """Total work for the texts that this process has read: many small batches together also justify loading numba."""
+    """Total work of this process so far, in characters: many small batches together also justify loading numba."""
 
     seen = 0
 

@@ -1,4 +1,6 @@
-"""Finds 64-bit codes (SimHash fingerprints) that differ in few bits (a Hamming distance). docs/hamming.md has examples.
+"""Finds 64-bit codes (SimHash fingerprints) that differ in at most a given number of bits (a Hamming distance).
+
+docs/hamming.md has examples.
 
 HammingIndex    an updatable set of codes that finds the codes near a query
 find_pairs      returns all pairs of near codes

@@ -174,6 +174,6 @@ def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
     is_first[bounds] = True
     indices = np.flatnonzero(is_first)
     roots = np.sqrt(np.diff(indices))
-    # Compute the power 3/4 by square roots, which give the same result on all platforms.
+    # Compute the power 3/4 with square roots, which give the same result on all platforms.
     weights = np.rint(_VOTES * roots * np.sqrt(roots))
     return count_votes(hashes[indices[:-1]], np.diff(np.searchsorted(indices, bounds)), weights)

@@ -47,7 +47,7 @@ EVERYTHING = (ast.WildcardCharacter.ANY,)
 class Language(NamedTuple):
     """A grammar, with functions that read the values of its tokens and explain errors.
 
-    Most readers take the text of a token and its position in the query.
+    The functions that take a text and an int get the text of a token and its position in the query.
     """
 
     grammar: str

@@ -260,10 +260,11 @@ def _check_text(query: str, longest: int) -> None:
 
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
-# Each of these tokens makes one leaf of the tree. A token of `_JOINS` turns two leaves into one, so it subtracts one.
+# Each of these tokens makes one leaf of the tree. A token of `_JOINS` turns two leaves into one, so `TokenChecks`
+# subtracts it from the number of leaves.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
-# In Alfresco's grammar, a word consists of up to `_PIECES_OF_A_WORD` of these tokens. So the check here is loose;
-# later, the builder counts the leaves exactly.
+# In Alfresco's grammar, a word consists of up to `_PIECES_OF_A_WORD` of these tokens. So `TokenChecks` accepts some
+# queries with too many clauses; later, the builder counts the leaves exactly.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
 _PIECES_OF_A_WORD = 5
 _JOINS = frozenset({"DOTDOT", "NEAR"})

@@ -483,7 +483,7 @@ WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops, once started.
 _started: list[Popen[bytes]] = []
-#: Idle kernels by scheme. Creating a kernel takes longer than reading most texts.
+#: Idle kernels of each scheme. Creating a kernel takes longer than reading most texts.
 _idle: dict[Scheme, list[Kernel]] = {}
 #: Lock that a thread holds while it loads the loops, and the maximum time that a fork waits for the lock. In a child
 #: process forked during the loading, the lock would never be released.

@@ -71,7 +71,7 @@ class Metric(Enum):
     def as_jaccard(self, threshold: Fraction) -> Fraction | None:
         """Return the Jaccard similarity of two documents just at a threshold; None if it depends on their sizes.
 
-        It is also the smallest ratio of the sizes of two documents that reach the threshold.
+        This value is also the smallest ratio of the sizes of two documents that reach the threshold.
         """
         return threshold if self is Metric.JACCARD else None
 

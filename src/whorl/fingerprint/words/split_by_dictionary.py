@@ -1,7 +1,8 @@
 """Splits text in scripts without spaces (Thai, Chinese, Japanese) into words with dictionaries, as ICU4J does.
 
-Chinese and Japanese text is split at minimum cost. In Thai, Lao, Khmer and Burmese text, the next word is the longest
-word that two more words can follow. The dictionaries are ICU's files, compressed.
+Each Chinese or Japanese word has a cost, and the split with the lowest total cost is chosen. In Thai, Lao, Khmer and
+Burmese text, the next word is the longest word that two more words can follow. The dictionaries are ICU's files,
+compressed.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ class _ChunkPatterns:
 
 
 class _Chunks(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """Splits runs of text into folded words by one state machine.
+    """Splits runs of text into folded words with one state machine.
 
     The dictionary caches the folded words of each chunk and their positions in it: start, end, start, end, … The words
     of a chunk do not depend on other text.

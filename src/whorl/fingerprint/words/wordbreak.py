@@ -1,4 +1,4 @@
-"""Finds word boundaries by the break rules and Unicode tables of a Lucene release.
+"""Finds word boundaries with the break rules and Unicode tables of a Lucene release.
 
 ``tools/wordbreak/build_tables.py`` extracts the tables from the jars of Lucene and ICU4J. So a profile breaks text in
 exactly the same way as its release.
@@ -36,7 +36,7 @@ Segment = tuple[int, int, bool]
 
 
 class StateMachine:
-    """Divides text into segments by one compiled file of break rules, like ICU4J's RuleBasedBreakIterator.
+    """Divides text into segments with one compiled file of break rules, like ICU4J's RuleBasedBreakIterator.
 
     Attributes:
         categories: The character category of each code point.

@@ -121,7 +121,7 @@ class Fields:
         patterns: Maps the patterns of Solr's dynamic fields, such as `*_i`, to types, for engines that do not list the
             fields of documents.
         collection_names: Maps whorl's names of fields, such as `content`, to their names in the collection.
-        split_fields: The engine's fields whose words are also split at `_` and `.`, as by `split_name`.
+        split_fields: The engine's fields whose words are also split at `_` and `.`, as `split_name` does.
     """
 
     known: Mapping[str, FieldsByKind]
