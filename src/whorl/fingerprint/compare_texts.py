@@ -1,4 +1,4 @@
-"""Compares two texts exactly: counts their common shingles, and finds the passages that both contain.
+"""Compares two texts exactly: counts their common shingles, and finds the passages that both texts contain.
 
 Words and shingles are numbered, not hashed, so that no result depends on chance.
 

@@ -1,4 +1,4 @@
-"""Holds groups of codes, such as clusters, as arrays; suspends garbage collection while they become lists."""
+"""Holds groups of codes, such as clusters, as arrays; suspends garbage collection while they are converted to lists."""
 
 from __future__ import annotations
 

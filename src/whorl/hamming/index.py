@@ -68,7 +68,7 @@ class HammingIndex:
         self._rebuild(codes)
 
     def _rebuild(self, codes: Codes) -> None:
-        """Replace the tables by tables of these sorted distinct codes; clear the recent and removed codes."""
+        """Build the tables from sorted distinct codes; clear the recent and removed codes."""
         self._tables = Tables(codes, self._distance)
         self._recent = _Recent(self._tables.layout, max(_FEWEST_RECENT, codes.size // _RECENT_PART))
         self._removed: set[int] = set()

@@ -73,7 +73,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def largest_pairwise_run(self, bits: int, distance: int) -> int:
-        """Return the approximate number of codes up to which comparing all pairs is fastest, a power of two.
+        """Return the approximate maximum number of codes for which comparing all pairs is fastest: a power of two.
 
         The codes may differ in `bits` bits; `distance` is the maximum distance of a pair.
         """

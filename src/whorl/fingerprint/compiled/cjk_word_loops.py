@@ -77,14 +77,14 @@ def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
 
 
 @loop
-def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
-    """Advance by one unit in the trie, from a node or within a linear run that has `stretch` units left.
+def _advance(trie: Any, place: int, units_left: int, unit: int) -> Any:
+    """Advance by one unit in the trie, from a node or within a linear run that has `units_left` units left.
 
     Returns:
         Value of the word that ends after the unit, or -1; next position, or -1; and number of units left in a linear
         run.
     """
-    if not stretch:
+    if not units_left:
         lead = int64(get(trie, place))
         place += 1
         if lead >= 0x40:  # skip the value of the word that ends here, which the previous call returned
@@ -92,7 +92,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
             lead &= 0x3F
             place += 0 if high < 0x4040 else 1 if high < 0x7FC0 else 2
         if lead >= 0x30:
-            stretch = lead - 0x2F
+            units_left = lead - 0x2F
         else:
             if lead == 0:
                 lead = int64(get(trie, place))
@@ -100,13 +100,13 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
             place = _branch(trie, place, lead + 1, unit)
             if place < 0:
                 return -1, -1, 0
-    if stretch:
+    if units_left:
         if int64(get(trie, place)) != unit:
             return -1, -1, 0
         place += 1
-        stretch -= 1
-        if stretch:
-            return -1, place, stretch
+        units_left -= 1
+        if units_left:
+            return -1, place, units_left
     lead = int64(get(trie, place))
     if lead < 0x40:
         return -1, place, 0
@@ -124,7 +124,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 
 @inlined
-def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
+def _record_word(cost: Any, before: Any, start: int, length: int, value: int) -> None:
     """Record a word if a segmentation that ends with it is the cheapest found so far up to the word's end.
 
     The word begins at `start`, and its cost is `value`.
@@ -135,7 +135,7 @@ def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
 
 
 @inlined
-def _reach_by_words(
+def _record_words_at(
     units: Any, at: int, start: int, longest: int, trie: Any, known: Any, cost: Any, before: Any
 ) -> Any:
     """Record all dictionary words that begin at `start`; return whether the first unit alone is a word.
@@ -146,24 +146,24 @@ def _reach_by_words(
     ones, pairs = known
     first = int64(get(units, at))
     if ones[first, 1] == _UNKNOWN:
-        value, place, stretch = _advance(trie, 0, 0, first)
-        ones[first, 0], ones[first, 1], ones[first, 2] = value, place, stretch
-    single, place, stretch = int64(ones[first, 0]), int64(ones[first, 1]), int64(ones[first, 2])
-    _lower(cost, before, start, 1, single)
+        value, place, units_left = _advance(trie, 0, 0, first)
+        ones[first, 0], ones[first, 1], ones[first, 2] = value, place, units_left
+    single, place, units_left = int64(ones[first, 0]), int64(ones[first, 1]), int64(ones[first, 2])
+    _record_word(cost, before, start, 1, single)
     if place < 0 or longest < 2:
         return single >= 0
     second = int64(get(units, at + 1))
     pair = np.uint32(first << 16 | second)
     slot = int64(np.uint32(pair * np.uint32(0x9E3779B1)) >> np.uint32(32 - PAIR_BITS))
     if pairs[slot, 3] != np.int32(pair):
-        value, place, stretch = _advance(trie, place, stretch, second)
-        pairs[slot, 0], pairs[slot, 1], pairs[slot, 2], pairs[slot, 3] = value, place, stretch, np.int32(pair)
-    value, place, stretch = int64(pairs[slot, 0]), int64(pairs[slot, 1]), int64(pairs[slot, 2])
-    _lower(cost, before, start, 2, value)
+        value, place, units_left = _advance(trie, place, units_left, second)
+        pairs[slot, 0], pairs[slot, 1], pairs[slot, 2], pairs[slot, 3] = value, place, units_left, np.int32(pair)
+    value, place, units_left = int64(pairs[slot, 0]), int64(pairs[slot, 1]), int64(pairs[slot, 2])
+    _record_word(cost, before, start, 2, value)
     length = 3
     while place >= 0 and length <= longest:
-        value, place, stretch = _advance(trie, place, stretch, int64(get(units, at + length - 1)))
-        _lower(cost, before, start, length, value)
+        value, place, units_left = _advance(trie, place, units_left, int64(get(units, at + length - 1)))
+        _record_word(cost, before, start, length, value)
         length += 1
     return single >= 0
 
@@ -182,7 +182,7 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
         if cost[start] == _UNREACHED:
             continue
         longest = min(LONGEST_WORD, limit - start)
-        has_single = _reach_by_words(units, origin + start, start, longest, trie, known, cost, before)
+        has_single = _record_words_at(units, origin + start, start, longest, trie, known, cost, before)
         if not has_single and cost[start] + UNKNOWN_COST < cost[start + 1]:
             cost[start + 1] = cost[start] + UNKNOWN_COST
             before[start + 1] = start

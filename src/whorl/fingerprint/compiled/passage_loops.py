@@ -20,8 +20,8 @@ def number_runs(
 
     Args:
         known: Items of another sequence. Its runs are numbered already, and keep their numbers.
-        known_runs: The numbers of these runs, 0 to `distinct` - 1; new runs get the next numbers.
-        known_slots: Hash table of these runs, filled by an earlier call.
+        known_runs: Number of each run of `known`, 0 to `distinct` - 1; new runs get the next numbers.
+        known_slots: Hash table of the runs of `known`, filled by an earlier call.
         slots: Hash table to fill with the positions of distinct runs, -1 in empty slots; its size is a power of two
             above the number of runs.
         runs: The output.

@@ -60,7 +60,8 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Sketches with fewer hashes are compared together. Larger sketches are merged one by one, which is faster.
+#: Sketches with at most this number of hashes are compared together. Larger sketches are merged with the source's
+#: sketch one by one, which is faster for them.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 #: Names of the array attributes of `Overlaps`.

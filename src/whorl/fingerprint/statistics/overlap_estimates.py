@@ -257,7 +257,7 @@ def population_and_draws(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the population and the sample size of the distribution of each hit's shared hashes.
 
-    The module docstring explains the choice.
+    The module docstring explains the choice between the source's and the hit's distribution.
     """
     is_of_hit = (sizes < source_size) & metric.allows_smaller
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

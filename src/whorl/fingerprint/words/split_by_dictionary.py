@@ -276,23 +276,23 @@ class Trie:
         """
         words: list[tuple[int, int]] = []
         nodes, data = self.nodes, self.data
-        _, choices, place, stretch = nodes.get(0) or self._read(0)
+        _, choices, place, units_left = nodes.get(0) or self._read(0)
         for count in range(1, limit - start + 1):
             unit = units[start + count - 1]
-            if stretch:
+            if units_left:
                 if data[place] != unit:
                     return words, count
                 place += 1
-                stretch -= 1
+                units_left -= 1
             else:
                 place = choices.get(unit, -1)
                 if place < 0:
                     return words, count
-            if not stretch:
-                value, choices, begin, stretch = nodes.get(place) or self._read(place)
+            if not units_left:
+                value, choices, begin, units_left = nodes.get(place) or self._read(place)
                 if value is not None:
                     words.append((count, value))
-                    if not choices and not stretch:
+                    if not choices and not units_left:
                         return words, count
                 place = begin
         return words, limit - start

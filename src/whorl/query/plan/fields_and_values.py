@@ -157,7 +157,7 @@ class Fields:
     def resolve_names(self, typed: str, names: Mapping[str, str]) -> dict[str, FieldsByKind]:
         """Return each field that a query calls `typed`, keyed by its name in the store, the likeliest first.
 
-        These are several fields if documents spell the name of a property in several ways, such as `cm:title` and
+        The result has several fields if documents spell the name of a property in several ways, such as `cm:title` and
         `title`.
         """
         likeliest = next(filter(self.find, _possible_names(typed, names)), None)
@@ -191,7 +191,7 @@ def split_name(name: str) -> str:
 
 
 def expand_path(pattern: Pattern) -> list[Pattern]:
-    """Return the patterns of the paths that a path with `//` finds: `//` is any number of steps.
+    """Return the patterns of the paths that a path with `//` finds; `//` stands for any number of steps.
 
     >>> expand_path(("/app:company_home//cm:leases",))
     [('/app:company_home/cm:leases',), ('/app:company_home/', <WildcardCharacter.ANY: '*'>, '/cm:leases')]

@@ -332,7 +332,7 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
     return {clause.reference: clause.reference in in_order for clause in clauses}
 
 
-#: Names of clauses in the log; all others are "clauses".
+#: Names of clauses in the log; all other clauses are "clauses".
 _LOGGED: Mapping[type, str] = {
     MatchAll: "all",
     Nothing: "nothing",

@@ -266,8 +266,8 @@ def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 #: Maximum number of fields in the error for an unknown field.
 _LISTED_FIELDS = 10
-#: Maximum number of `//` in a path; each doubles the number of its patterns.
-_MOST_AXES = 4
+#: Maximum number of `//` in a path. Each `//` doubles the number of patterns to search.
+_MOST_DOUBLE_SLASHES = 4
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
 _DATE_PREFIX = re.compile(r"(\d{4}(?:-\d\d){0,2})-?", re.ASCII)
 
@@ -343,8 +343,8 @@ class _Resolver:
                 return [clause]
         if not text.startswith("/"):
             return [clause]
-        if (count := text.count("//")) > _MOST_AXES:
-            raise self._error(f"a path can have // {_MOST_AXES} times, got {count}", clause.span)
+        if (count := text.count("//")) > _MOST_DOUBLE_SLASHES:
+            raise self._error(f"a path can have // {_MOST_DOUBLE_SLASHES} times, got {count}", clause.span)
         exact, span = ast.Form.EXACT, clause.span
         return [
             ast.Wildcard(path, clause.field, exact, span=span)
