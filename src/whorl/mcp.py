@@ -281,7 +281,7 @@ _Properties = Annotated[
 _DEFAULT_CHARACTERS = 20_000
 #: Number of characters of a document's text that `document` returns by default.
 _BEGINNING = 5_000
-#: Maximum number of characters of an error message. A longer message repeats a long argument.
+#: Maximum number of characters of an error message. Only messages that repeat a long argument are longer.
 _ERROR_CHARACTERS = 2_000
 #: Maximum number of characters of an argument's or tool's name in a message, and maximum number of mistakes that a
 #: message lists for one call.

@@ -320,7 +320,7 @@ class Store:
     def _excluded(self, query: str) -> BoundPlan:
         """Return the plan of the documents to exclude.
 
-        If the query matches no document, the plan has a warning: the query may contain a misspelt name, or be an id.
+        If no document matches, the plan has a warning: the query may contain a misspelt name, or be only an id.
         """
         plan = self._bound(query)
         if self.engine.search(plan, start=0, rows=0).total:
@@ -425,7 +425,7 @@ class Store:
     def _require_documents(self, query: str) -> None:
         """Raise UnknownDocumentError if a FINGERPRINT of a query names no document.
 
-        Otherwise, NOT would match too many documents.
+        Otherwise, `NOT FINGERPRINT:…` with a misspelt name would match too many documents.
         """
         names = references(self._reader().filter(query)[0])
         known = self.references.ids(names)
@@ -560,7 +560,7 @@ class Store:
             self.engine.refresh()
             lag = self.engine.index_lag()
         plan = self._bound(query)
-        # Count outdated hits before the search: if the index catches up in between, the difference is a lower bound.
+        # Count outdated hits before the search: if the index catches up in between, the result is too small, not too large.
         outdated = self.engine.count_outdated(plan) if lag else 0
         total = self.engine.search(plan, start=0, rows=0).total
         return DocumentCount(max(0, total - outdated), (f"{lag}; this answer leaves them out",) if lag else ())

@@ -51,7 +51,7 @@ class RemoteFile:
         taken from the user's word.
         """
         own, *outer = self._word.split("::")
-        # A cache, such as `simplecache::`, has the paths of the file system whose files it keeps.
+        # Skip caches, such as `simplecache::`: their paths are the paths of the file system behind them.
         while "://" not in own and outer:
             own, *outer = outer
         own = own.rstrip("/")

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from whorl.output.compare_documents import Lines
 
-#: Number of characters of a passage that a page shows, and of the text before and after it.
+#: Maximum number of characters of a passage that a page shows, and of the text before it and after it.
 _LONGEST, _AROUND = 3_000, 160
 #: Characters that HTML does not permit, and lone surrogates, which UTF-8 does not permit.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")

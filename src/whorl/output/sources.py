@@ -33,7 +33,7 @@ from whorl.search.attribution.results import Attribution, Common, TextSource
 
 #: Columns of the CSV file, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
-#: Number of passages of a source that the report shows, the longest first.
+#: Maximum number of passages that the report shows for a source; the longest come first.
 MOST_SHOWN = 200
 #: Number of colours. If there are more sources, colours are repeated; the number next to a passage identifies its
 #: source.

@@ -168,7 +168,7 @@ def create_app(
     app.add_middleware(RequestLog, metrics=metrics, routes=routes)
     if settings.allowed_origins:
         # Add this middleware after the checks, so that it runs before them. Then error responses also have CORS
-        # headers, and pages of these origins can read them.
+        # headers, and pages of the allowed origins can read them.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
@@ -240,7 +240,7 @@ def _describe_failures(path: str, about: _Json) -> None:
     if path == "/readyz":
         statuses |= {409, 502, 503}
     if path == f"{TICKETS}/-me-":
-        # The request is authenticated by a key or a password, but has no ticket.
+        # If a request is authenticated by a key or a password, it may have no ticket, and fails with this status.
         statuses |= {400}
     name = "AlfrescoFailure" if has_alfresco_format(path) else "Failure"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}

@@ -31,7 +31,7 @@ from whorl.ingest.rows.row_format import (
 
 _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
-#: Types of columns of strings, and the types of their bytes.
+#: Types of string columns, each with the type for the same values as bytes.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _ROW_GROUP_BYTES = 64_000_000
 #: Keep unused values in a dictionary of up to this size, in bytes: programs may rely on the positions of its values.
@@ -241,7 +241,7 @@ class ArrowFormat(_ColumnarFormat):
             return None
         begin = opened.tell()
         try:
-            # The messages of a file are a stream after its first bytes.
+            # After its first bytes, a file has the same messages as a stream.
             opened.seek(begin if self._is_stream else begin + _FILE_HEAD_BYTES)
             messages = pa.ipc.MessageReader.open_stream(opened)
             while (message := messages.read_next_message()).type != "record batch":

@@ -220,7 +220,7 @@ def _missing(by_kind: dict[Kind, str]) -> MatchCount:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Merge the values of all types; an integer and an equal float become the integer."""
+    """Merge the values of all types. An integer and an equal float become one value, the integer."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:

@@ -192,7 +192,7 @@ def _with_prefix(name: str) -> str:
 
 
 _ME = f"{TICKETS}/-me-"
-#: The only query parameter that a search allows.
+#: Query parameter with a ticket. A search allows no other query parameters.
 _TICKET_PARAMETER = "alf_ticket"
 
 

@@ -94,7 +94,7 @@ def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             LOGGER: {"level": "INFO"},
-            # Errors in reading the answers of a server, which may be defects of whorl.
+            # This logger reports errors in reading a server's responses, which may be defects of whorl.
             "whorl.engine": {"level": "INFO"},
             # On a terminal, `run` prints the address, so log only the shutdown.
             "uvicorn.error": {"level": "WARNING" if is_terminal else "INFO"},
