@@ -560,7 +560,7 @@ class Store:
             self.engine.refresh()
             lag = self.engine.index_lag()
         plan = self._bound(query)
-        # Count outdated hits before the search: if the index catches up in between, the result is too small, not too large.
+        # Count outdated hits before the search: if the index catches up in between, the result is only too small.
         outdated = self.engine.count_outdated(plan) if lag else 0
         total = self.engine.search(plan, start=0, rows=0).total
         return DocumentCount(max(0, total - outdated), (f"{lag}; this answer leaves them out",) if lag else ())

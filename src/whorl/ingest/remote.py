@@ -51,7 +51,7 @@ class RemoteFile:
         taken from the user's word.
         """
         own, *outer = self._word.split("::")
-        # Skip caches, such as `simplecache::`: their paths are the paths of the file system behind them.
+        # Skip caches, such as `simplecache::`: a cached file has the same path as in its own file system.
         while "://" not in own and outer:
             own, *outer = outer
         own = own.rstrip("/")

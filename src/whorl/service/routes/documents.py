@@ -164,7 +164,7 @@ def documents_routes(
 ) -> APIRouter:
     """Return the routes; `reader` must stay open as long as the service runs.
 
-    `new_upload` gets the last three arguments of `Upload`.
+    The routes call `new_upload` with the last three arguments of `Upload`; the caller has set the others.
     """
     router = api_router()
 
