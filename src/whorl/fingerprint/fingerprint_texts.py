@@ -272,7 +272,7 @@ def hash_in_batches(
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
-    """Return the high half of the hash of each shingle of the words, in order, with repetitions."""
+    """Return the high halves of the shingle hashes of the words, in order, with repetitions."""
     return lucene_hashes(murmur(join(words), scheme.shingle_size), 0)[0]
 
 

@@ -183,7 +183,7 @@ def window_minima(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDAr
     """Return the positions of the smallest hashes of all windows, as an ascending int64 array.
 
     Args:
-        hashes: Hashes of the runs of words of one or several texts, concatenated; uint64 array.
+        hashes: Hashes of the word runs of one or several texts, concatenated; uint64 array.
         is_window: Mask of the positions where a window starts; False if the window would span two texts.
     """
     if not is_window.size:
@@ -206,7 +206,8 @@ def _best_in_windows(
     """
     width = 1
     while width < window:
-        # The best element of a window is the better one of the best elements of two shorter windows that cover it.
+        # Two shorter windows cover each window. The best element of the window is the better one of their best
+        # elements.
         require_time()
         step = min(width, window - width)
         elements = best(elements[:-step], elements[step:])

@@ -81,7 +81,7 @@ def _remove_sign(piece: Piece) -> Piece:
 
 
 def _join_operands(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join operands by AND. Each operand is required unless a | makes it optional."""
+    """Join operands with AND. Each operand is required unless a | makes it optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -114,7 +114,11 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 
 
 class Builder:
-    """Builds the tree of one query. Each method has the name of its grammar rule, and quotes the rule."""
+    """Builds the tree of one query.
+
+    Each public method except `build` has the name of a grammar rule or alternative, and builds its node. The docstrings
+    quote the rules of `afts.lark`, slightly simplified.
+    """
 
     def __init__(self, query: str, options: ParseOptions, language: Language) -> None:
         self._query, self._options, self._language = query, options, language

@@ -193,7 +193,10 @@ class _CategorySets:
                 self.soft_ends[category] = sum(1 << c for c in (*sure, 62))
 
     def _reachable_states(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
-        """Return the states that a text can reach if its first category is in `begin` and all others in `go_on`."""
+        """Return the states that the machine can reach in a text.
+
+        The first category of the text is in `begin`, and all later categories are in `go_on`.
+        """
         following = self._machine.following
         reached: set[int] = set()
         waiting = set(following[START, list(begin)].tolist())

@@ -174,7 +174,8 @@ def _write_by_machine(
 def _write_by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
     """Split a run of one script (not Japanese) into words, and write them.
 
-    The bits of `_look_up` mark ranges that may be words; the state machine finds the word boundaries within them.
+    A run of bits from `_look_up` is one word if a word certainly begins and ends there. Otherwise, the state machine
+    finds the words.
     """
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
     firsts = work.firsts

@@ -85,7 +85,8 @@ class Dictionaries:
         trie = load_trie(self.tables.about["dictionaries"][name])
         if number == CJK:
             return LeastCost(trie, self.tables, self.compose)
-        # Thai and Khmer divide only spans with room for two words of two characters, Lao and Burmese with room for one.
+        # A span is divided only if it has room for two words of two characters in Thai and Khmer, or for one in Lao and
+        # Burmese.
         return LookAhead(trie, self.tables, shortest=4 if number in (THAI, KHMER) else 2)
 
 

@@ -131,12 +131,12 @@ class StateMachine:
 
 
 def _code_point_values(name: str) -> cached_property[NDArray[np.uint8]]:
-    """Return a property: the table of this name, with one value for each code point."""
+    """Return a property that reads the table of this name: one value for each code point."""
     return cached_property(lambda tables: tables._spread(name))
 
 
 def _mapping(name: str) -> cached_property[dict[int, str]]:
-    """Return a property: the table of this name, which maps code points to texts."""
+    """Return a property that reads the table of this name: a map from code points to texts."""
 
     def read(tables: WordBreakTables) -> dict[int, str]:
         arrays = tables._arrays(name)

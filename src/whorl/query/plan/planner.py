@@ -192,8 +192,7 @@ def _set_field(node: FieldClause, name: str) -> FieldClause:
 def make_plan(node: ast.Node, plan_clause: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
     """Return the plan of a syntax tree.
 
-    `plan_clause` returns the plan of a clause that searches a field: for the field that it names, or for the default
-    fields.
+    `plan_clause` returns the plan of a clause in the field that it names, or in the default fields if it names none.
     """
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(plan_clause, float(counts_words), 1.0).plan(node)
@@ -204,7 +203,7 @@ class _Planner:
     """Plans a syntax tree.
 
     Args:
-        plan_clause: Returns the plan of a clause on a field. A clause that names no field is for the default fields.
+        plan_clause: Returns the plan of a clause in the field that it names, or in the default fields if it names none.
         word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
         scale: Factor of every boost; also the score of a FINGERPRINT without a boost. It is 0 in a filter, otherwise 1.
     """
