@@ -58,7 +58,7 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text, in the order of reading.
+    """Documents that may have a passage of a text, sorted by the order of reading them.
 
     The best hit of each part of the text comes first, then the second best hit of each part, and so on.
     """
@@ -241,7 +241,7 @@ def find_passage_candidates(
     crowded_ranges = ranges_of(mask_ranges(possible_words[is_crowded], len(of_text.words)))
     if min_words < scheme.run_words:
         # A passage of fewer than `run_words` words extends less than a window beyond its first and its last hash. So
-        # add this number of words on both sides of each hash.
+        # add `window` - 1 words on both sides of each hash.
         places, edge = np.arange(in_order.size), scheme.window - 1
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))

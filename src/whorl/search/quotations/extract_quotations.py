@@ -406,7 +406,7 @@ def _listed_sources(text: str) -> dict[str, str]:
 def _with_sources(
     quotation: Quotation, text: str, end: int, notes: Mapping[str, str], links: Mapping[int, _HtmlLink]
 ) -> Quotation:
-    """Return a quotation with the sources that the text names right after it; `links` are those of HTML."""
+    """Return a quotation with the sources that the text names right after it; `links` has the links of HTML."""
     sources: dict[NamedSource, None] = {}
     missing: list[str] = []
     at, is_first = end, True

@@ -434,7 +434,7 @@ class _Verifier:
     def _verdict(
         self, named_matches: Sequence[_Match], others: Sequence[_Match]
     ) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
-        """Return the verdict and the places; `named_matches` are those of the named sources, the most similar first."""
+        """Return the verdict and the places; `named_matches` are the matches in named sources, the best first."""
         everything = [*named_matches, *others]
         unexplained = self._count_unexplained(everything)
         if named_matches:

@@ -543,7 +543,7 @@ class CalibratedFingerprints:
     def exact_estimates(self, reference: str) -> dict[str, Estimate]:
         """Return the exact overlaps with the source `reference`, by the id of the hit.
 
-        This query's FINGERPRINT clauses have computed them. Hits with an estimated overlap are left out.
+        The searches of the query's FINGERPRINT clauses have computed them. Hits with an estimated overlap are left out.
         """
         return {
             similar.hit.id: similar.estimate
