@@ -12,7 +12,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.protocol import ValueFacet
 from whorl.errors import ParameterError, QueryError
 from whorl.search.prepared_search import PreparedQuery, engine_facets
-from whorl.service.alfresco.facets import Bucket, FacetRequest, FacetRequests, FieldStatistics
+from whorl.service.alfresco.facets import Bucket, FacetRequest, FacetRequestBuilder, FieldStatistics
 from whorl.service.alfresco.request import FacetField, Stats
 
 Answer = TypeVar("Answer")
@@ -44,16 +44,16 @@ def answer_of(prepared: PreparedQuery, request: FacetRequest[Answer], without: t
 
 def values_of(store: Store, first: FacetField, *inner: FacetField | Stats) -> tuple[Bucket, ...]:
     prepared = store.prepare("*")
-    return answer_of(prepared, FacetRequests(prepared).values(first, *inner))
+    return answer_of(prepared, FacetRequestBuilder(prepared).values(first, *inner))
 
 
 def count_of(prepared: PreparedQuery, chosen: str, without: tuple[int, ...] = ()) -> int:
-    return answer_of(prepared, FacetRequests(prepared).count(chosen), without)
+    return answer_of(prepared, FacetRequestBuilder(prepared).count(chosen), without)
 
 
 def statistics_of(store: Store, field: str) -> FieldStatistics:
     prepared = store.prepare("*")
-    return answer_of(prepared, FacetRequests(prepared).statistics(field))
+    return answer_of(prepared, FacetRequestBuilder(prepared).statistics(field))
 
 
 def buckets(store: Store, field: str, **options: Any) -> list[tuple[str | None, int]]:
@@ -130,7 +130,7 @@ def test_additional_values_to_merge(store: Store, fields: list[str], expected: l
     """
     More values than the limit are requested to merge integers and floats, but not within the values of a pivot.
     """
-    request = FacetRequests(store.prepare("*")).values(*(facet(field, limit=5) for field in fields))
+    request = FacetRequestBuilder(store.prepare("*")).values(*(facet(field, limit=5) for field in fields))
     requested, within = [], [*request.facets]
     while within:
         values = within[0]
@@ -145,7 +145,7 @@ def test_a_missing_field(store: Store) -> None:
     Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """
     prepared = store.prepare("*")
-    requests = FacetRequests(prepared)
+    requests = FacetRequestBuilder(prepared)
     values, numbers = requests.values(facet("gone")), requests.statistics("gone")
     count, other = requests.count("gone:x"), requests.count("n:10")
     assert [answer_of(prepared, values), answer_of(prepared, count), answer_of(prepared, other)] == [(), 0, 2]

@@ -56,7 +56,7 @@ _MODULES = {
 #: Function names of commands whose own name is a keyword or builtin function of Python.
 _FUNCTIONS = {"list": "list_documents"}
 #: Commands that answer requests until they are stopped.
-_SERVICES = {"mcp", "serve"}
+_LONG_RUNNING = {"mcp", "serve"}
 _STANDARD_OUTPUT = 1
 
 
@@ -70,7 +70,7 @@ class _Group(SingleValueGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands:
             return None
-        if cmd_name not in _SERVICES:
+        if cmd_name not in _LONG_RUNNING:
             # Commands create many objects and few reference cycles, so collect garbage rarely.
             gc.set_threshold(100_000, 50, 50)
         module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")

@@ -29,7 +29,7 @@ from whorl.output.formatting import percent, plural, title_of
 _LOWEST = "0.001"
 #: From this share on, a suggested command has its threshold in percent. Below, the threshold is a fraction, because
 #: `--threshold 1` means 100 %.
-_TWO_PERCENT = 0.02
+_LEAST_PERCENTAGE = 0.02
 #: Options that have no effect with `--plan stock`.
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")
 
@@ -113,7 +113,9 @@ def similar(
     click.echo(f"{about}{plural(page.total, 'document')} {format_condition(page.plan)}{shown}; {page_promise(page)}")
     if miss is not None:
         share = miss.estimate.shares.measured_by(page.plan.metric)
-        threshold = f"{math.floor(100 * share)}" if share >= _TWO_PERCENT else f"{math.floor(1000 * share) / 1000:g}"
+        threshold = (
+            f"{math.floor(100 * share)}" if share >= _LEAST_PERCENTAGE else f"{math.floor(1000 * share) / 1000:g}"
+        )
         again = shlex.join([*_command(), "--threshold", threshold])
         share_shown = percent(share, is_exact=miss.estimate.is_exact)
         click.echo(f"nearest: {title_of(miss.hit.id, miss.hit.name)} with {share_shown}; to see it: {again}")

@@ -149,7 +149,7 @@ def probable_encoding(raw: bytes) -> str | None:
     # Import this only when needed: few texts need the detection, and the import takes long.
     from chardet import EncodingEra, detect_all
 
-    lines = islice(_lines_outside_ascii(raw), _EXAMINED_LINES)
+    lines = islice(_lines_near_high_bytes(raw), _EXAMINED_LINES)
     sample = raw if len(raw) <= _SHORT_BYTES else b"\n".join(lines)[:EXAMINED_BYTES]
     eras = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
     if len(_HIGH_BYTE.findall(sample)) >= _FEWEST_HIGH_BYTES:
@@ -165,7 +165,7 @@ def probable_encoding(raw: bytes) -> str | None:
     return None
 
 
-def _lines_outside_ascii(raw: bytes) -> Iterator[bytes]:
+def _lines_near_high_bytes(raw: bytes) -> Iterator[bytes]:
     """Yield the lines that have bytes above 127, and the lines before and after each.
 
     Only bytes above 127 show the encoding, and much ASCII text would outweigh them. But a few ASCII words around them

@@ -78,7 +78,7 @@ class FacetRequest(NamedTuple, Generic[_Answer]):
     read: Callable[[Sequence[FacetResult]], _Answer]
 
 
-class FacetRequests:
+class FacetRequestBuilder:
     """Creates facet requests, and collects warnings. The facets count all hits of the query, not only one page."""
 
     def __init__(self, prepared: PreparedQuery) -> None:
@@ -370,7 +370,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
     Raises:
         ParameterError: A field or a range cannot be counted; the message names it.
     """
-    requests = FacetRequests(prepared)
+    requests = FacetRequestBuilder(prepared)
     #: Facets to request from the engine, and their results. The keys are the positions of the filters that the facets
     #: ignore.
     facets_without: dict[frozenset[int], list[Facet]] = {}
