@@ -314,7 +314,7 @@ class ShingleIndex:
         self._index = RunIndex(self._numbers_of(text.words), scheme.shingle_size)
         #: Distinct words of A.
         self.vocabulary = frozenset(self._numbers)
-        #: Positions of the shingles of A, sorted by the number of the shingle.
+        #: Positions of the shingles of A, sorted by shingle number.
         self._positions = np.argsort(self._index.runs, kind="stable")
         #: For each shingle number, the index in `_positions` of its first position.
         self._firsts = np.append(0, np.cumsum(np.bincount(self._index.runs)))
@@ -462,8 +462,8 @@ class RunIndex:
             self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
         #: Each step numbers wider runs, up to `size` items. A run is covered by two equally long shorter runs, at its
-        #: start and at its end, which may overlap. Its key combines the numbers of these two runs, and its own number
-        #: is the index of the key. For each step: the distance between the starts of the two runs, and all keys.
+        #: start and at its end, which may overlap. The key of the run combines the numbers of these two runs, and its
+        #: index is the number of the run. For each step: the distance between the starts of the two runs, and all keys.
         self._widths: list[tuple[int, _Numbers]] = []
         width, self.runs, self.distinct = 1, items, 0
         while width < size or not self._widths:

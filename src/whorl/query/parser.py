@@ -201,7 +201,7 @@ def _parse_tree(query: str, options: ParseOptions, language: Language) -> Any:
             raise language.unfinished_query_error(query, checks.seen) from None
         if token.type in _PARTS:
             raise language.bad_character_error(query, span_of(token).start, checks.seen) from None
-        # If `checks` has seen the token, the parser has refused it; otherwise, the lexer has.
+        # If `checks` has seen the token, the parser has refused it; otherwise, the lexer has refused it.
         was_seen = checks.seen and checks.seen[-1] is token
         raise language.misplaced_token_error(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 

@@ -39,7 +39,7 @@ def make_caches() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     The dictionary is a trie of UTF-16 units. For each first unit of a word, the first cache has the result of
     `_advance` from the root. The second cache has the result for some pairs of a first and a second unit.
     """
-    # -1 marks an empty slot. No word contains the corresponding pair of units, U+FFFF twice.
+    # -1 marks an empty slot. As a pair of units, this number is U+FFFF twice, which no word contains.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 

@@ -528,8 +528,8 @@ def return_kernel(kernel: Kernel) -> None:
 def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. A search
-    counts `weight` times: the loops would save as much time in the search as in `weight` similarity searches.
+    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. The loops
+    would save as much time in this search as in `weight` similarity searches, so it counts as this number of searches.
     """
     is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():

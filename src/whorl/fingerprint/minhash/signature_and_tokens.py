@@ -588,8 +588,8 @@ def min_should_match(token_count: int, overlap: Fraction) -> int:
 def band_match_probability(similarity: float, bands: int, rows: int) -> float:
     """Return the probability that two documents have equal tokens in at least one whole band.
 
-    The tokens of a signature are cut into `bands` bands of `rows` tokens. The probability that two documents share one
-    token is their similarity.
+    The tokens of a signature are cut into `bands` bands of `rows` tokens. The probability that two documents have the
+    same token at a position is their similarity.
 
     Source: Mining of Massive Datasets, section 3.4.2.
 
