@@ -58,7 +58,7 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text, sorted by the order of reading them.
+    """Documents that may have a passage of a text. The search reads them in the order of `ids`.
 
     The best hit of each part of the text comes first, then the second best hit of each part, and so on.
     """
@@ -218,10 +218,10 @@ def find_passage_candidates(
     while True:
         # Group the missing hashes that are neighbours in the text.
         groups = (list(group) for is_missing, group in groupby(known, {*missing}.__contains__) if is_missing)
-        for stretch in islice(groups, _MOST_LOOK_UPS - done):
+        for crowded_part in islice(groups, _MOST_LOOK_UPS - done):
             require_time()
             report_progress("looking up passages", done, done + 1)
-            best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
+            best |= dict.fromkeys(_find_best(engine, scheme, crowded_part, left_out))
             done += 1
         matches = engine.find_documents_with_passages(known, most=CROWDED_ABOVE, among=tuple(best), left_out=left_out)
         # The documents with the most hashes of a crowded part may still lack some of these hashes. So repeat the
