@@ -58,7 +58,7 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text. The search reads them in the order of `ids`.
+    """Documents that may have a passage of a text, the most promising first.
 
     The best hit of each part of the text comes first, then the second best hit of each part, and so on.
     """
