@@ -81,7 +81,7 @@ def test_an_unknown_field_is_an_error(store: Store, name: str) -> None:
         ("pages:ten~0.5", "this needs words"),
         ('PATH:"/app:company_home"', "PATH needs an Alfresco repository behind it"),
         ("ISNULL:cm:nothing", "the store has no field 'cm:nothing'"),
-        ('"lorem0 * lorem1"', "no part of a word"),
+        ('"lorem0 * lorem1"', "must be part of a word"),
     ],
 )
 def test_an_invalid_value_is_an_error(store: Store, query: str, message: str) -> None:

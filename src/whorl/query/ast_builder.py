@@ -240,7 +240,7 @@ class Builder:
 
     def _wildcard(self, node: ast.Wildcard, behind: Token | None) -> Piece:
         if behind is not None and not self._options.strict:
-            message = f"{shorten(behind)} behind a word with wildcards is not supported"
+            message = f"{shorten(behind)} after a word with wildcards is not supported"
             raise Mistake(message, span_of(behind), "Leave out one of the two.", UnsupportedQueryError)
         return self._leaf(node)
 

@@ -47,8 +47,8 @@ from whorl.query.plan.planner import QueryDefaults, edit_distance, edits_of, res
 @pytest.mark.parametrize(
     ("query", "place", "message"),
     [
-        ("b a*~0.5", "a*~0.5", "a number behind a word with wildcards is not supported"),
-        ('b OR "a*"~2', '"a*"~2', "a number behind a word with wildcards is not supported"),
+        ("b a*~0.5", "a*~0.5", "a number after a word with wildcards is not supported"),
+        ('b OR "a*"~2', '"a*"~2', "a number after a word with wildcards is not supported"),
         ("b AND %name", "%name", "a template has a meaning only as the text of a template"),
         ("NOT %(a, b)", "%(a, b)", "a template has a meaning only as the text of a template"),
     ],
@@ -351,7 +351,7 @@ ERRORS: list[tuple[ast.Leaf, str, str]] = [
     (ast.Range(Bound("a"), None), "a range needs a field", ""),
     (between("x" * 101, None, "kind"), "at most 100 characters, got 101", ""),
     (ast.Wildcard(pattern("2*"), "pages"), "wildcards need text", "Write a range"),
-    (ast.Wildcard(pattern("a * b"), "content"), "no part of a word", "big * apple"),
+    (ast.Wildcard(pattern("a * b"), "content"), "must be part of a word", "big * apple"),
     (ast.Fuzzy("a b", Decimal("0.5"), "content"), "'a b' is 2 words", ""),
     (ast.Fuzzy("12", Decimal("0.5"), "pages"), "holds whole numbers: this needs words", ""),
     (ast.Proximity(("a", "b"), 2, "kind"), "holds text: this needs words", ""),

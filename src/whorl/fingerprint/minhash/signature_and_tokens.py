@@ -304,7 +304,7 @@ def buckets_from(signature: Signature) -> Buckets:
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
-        raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
+        raise ParameterError(f"documents under {scheme.name} have not one token per bucket, so they cannot be compared")
     # An empty bucket has a value outside its range: the start of the next bucket.
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)

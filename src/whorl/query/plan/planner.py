@@ -158,7 +158,7 @@ class QueryDefaults:
                 message = "a template has a meaning only as the text of a template"
                 raise UnsupportedQueryError(message, query=query, span=node.span, hint="Give it beside the query.")
             if isinstance(node, ast.Wildcard) and node.fuzziness is not None:
-                message = "a number behind a word with wildcards is not supported"
+                message = "a number after a word with wildcards is not supported"
                 raise UnsupportedQueryError(message, query=query, span=node.span, hint="Leave out one of the two.")
         return tree
 
@@ -219,7 +219,7 @@ class _Planner:
         word_weight = self.word_weight if boost is None else boost * self.scale
         match node:
             case ast.Template(fields=fields):
-                raise ParameterError(f"%({' '.join(fields)}) asks for nothing outside a template")
+                raise ParameterError(f"%({' '.join(fields)}) has a meaning only in a template")
             case ast.Term() | ast.Phrase() | ast.Wildcard() | ast.Fuzzy() | ast.Range() | ast.Proximity():
                 return self.plan_clause(FieldClause(node, word_weight))
             case ast.Everything():
@@ -582,7 +582,7 @@ class _Resolver:
                     if is_lenient:
                         return []
                     raise self._error(
-                        "a * that is no part of a word has no place among words",
+                        "a * between words must be part of a word",
                         clause.span,
                         'Write big * apple without quotes for words between, or with a slop: "big apple"~1.',
                     )
