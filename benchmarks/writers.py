@@ -56,8 +56,7 @@ def lost(store: Store, sent: Sequence[Document]) -> int:
     """Return the number of documents that a store lacks or has changed."""
     store.engine.refresh()
     digests = store.engine.digests([document.id for document in sent])
-    # Servers store only the first letters of a digest.
-    return sum(not document.digest.startswith(digests.get(document.id, "missing")) for document in sent)
+    return sum(not document.has_digest(digests.get(document.id)) for document in sent)
 
 
 def lost_by_now(store: Store, sent: Sequence[Document]) -> int:
