@@ -151,5 +151,5 @@ def test_wrong_arguments() -> None:
     source = at(0.25, 0.5)
     with pytest.raises(SchemeMismatchError, match="2 and 4 buckets"):
         compare_buckets(source, [at(0.25, 0.5, 0.5, 0.5)])
-    with pytest.raises(ParameterError, match="have not one token per bucket"):
+    with pytest.raises(ParameterError, match="no buckets"):
         buckets_of(np.empty(0, dtype=np.uint64))
