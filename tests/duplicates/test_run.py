@@ -105,6 +105,21 @@ def test_further_documents_are_compared_with_all_earlier_ones(tmp_path: Path, sp
         assert before == set(expected)
 
 
+def test_a_first_run_reads_each_date_once(tmp_path: Path) -> None:
+    """
+    An empty state has no dates to compare, so dates are only read for the sketches.
+    """
+    read: list[str] = []
+
+    def date(document: Document) -> float:
+        read.append(document.id)
+        return 0.0
+
+    documents = [Document(document_id, f"text of {document_id}") for document_id in "abc"]
+    with duplicates_among(documents, DuplicatesOptions(state=tmp_path / "state", workers=1), dates=date):
+        assert read == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("changed", [False, True])
 def test_documents_stay_new_until_the_results_are_written(tmp_path: Path, changed: bool) -> None:
     """

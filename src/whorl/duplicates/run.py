@@ -288,22 +288,25 @@ def _load_changed(
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
+    is_empty = not store.count()  # Sketching alone then converts the ranks and dates.
 
     def changed_documents() -> Iterator[list[Document]]:
         """Yield the new and changed documents of each batch, and remember their digests."""
         for batch in batches(documents, DOCUMENTS_AT_ONCE):
             require_time()
             digests = [_digest(document, sketching) for document in batch]
-            values, own_unread = sketching.ranks_and_dates(batch)
-            unread.extend(own_unread)
-            # Documents in `ahead` are read but not yet stored, so the store cannot compare their digests.
-            same = store.mark_unchanged(
-                [
-                    (document.id, digest, document.name, rank, date)
-                    for document, digest, rank, date in zip(batch, digests, *values.tolist(), strict=True)
-                    if document.id not in ahead
-                ]
-            )
+            same: dict[str, bool] = {}
+            if not is_empty:
+                values, own_unread = sketching.ranks_and_dates(batch)
+                unread.extend(own_unread)
+                # Documents in `ahead` are read but not yet stored, so the store cannot compare their digests.
+                same = store.mark_unchanged(
+                    [
+                        (document.id, digest, document.name, rank, date)
+                        for document, digest, rank, date in zip(batch, digests, *values.tolist(), strict=True)
+                        if document.id not in ahead
+                    ]
+                )
             new = []
             for document, digest in zip(batch, digests, strict=True):
                 if document.id not in same:
@@ -319,6 +322,8 @@ def _load_changed(
 
     seen = store.count()
     for batch, sketched in sketching.sketch(changed_documents()):
+        if is_empty:
+            unread.extend(sketched.unread)
         for document_id in store.put(sketched, digests_ahead.popleft()):
             on_repeated(document_id)
         ahead -= Counter(document.id for document in batch)
