@@ -72,7 +72,7 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 """
 _CHUNK = 500  # number of ids in one statement; older SQLite libraries allow 999
 _SEAL_BYTES = 4
-_MOST_CACHED = 100_000  # number of ids that are kept in memory; about 10 MB
+_MOST_CACHED = 100_000  # number of ids and names that are kept in memory; about 20 MB
 # Size of a page in bytes. Long rows waste more space on larger pages; short rows waste more space on smaller pages.
 _PAGE_BYTES = 2048
 # Size of SQLite's cache in KB. The inner pages of a million documents take 10 MB, so with the default cache of 2 MB,
@@ -126,6 +126,14 @@ class Head(NamedTuple):
         return Document(self.id, text, self.name, self.properties)
 
 
+class _IdCache(NamedTuple):
+    """Cache of ids (keyed by document number) and names (keyed by id); valid until the store changes."""
+
+    change: int
+    ids: dict[int, str]
+    names: dict[str, str]
+
+
 class SketchedDocument(NamedTuple):
     """A stored document with its sketch."""
 
@@ -168,10 +176,9 @@ class RecordDatabase:
         self._absolute_path = path.absolute()
         self._identity: tuple[int, int] | None = None
         self._texts = TextCodec(self._dictionary)
-        # Cached fields, and cached ids of documents, keyed by number. Each cache also has the number of the last change
-        # that it contains.
+        # Cached fields, with the number of the last change when they were read.
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
-        self._ids: tuple[int, dict[int, str]] = (-1, {})
+        self._cache = _IdCache(-1, {}, {})
         # For each field, the change in the number of documents that have it, in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
@@ -237,7 +244,7 @@ class RecordDatabase:
         """Read all data and raise StoreError if it is damaged."""
         with sqlite_errors(self._path):
             self._require_sound_pages()
-        self._fields = None
+        self._fields, self._cache = None, _IdCache(-1, {}, {})
         self.fields()
         self.find_changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()
@@ -515,16 +522,22 @@ class RecordDatabase:
         return cached[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        # Read the number of the last change first, then the ids. If the store changes in between, the next call reads
-        # the ids again.
-        change, (cached_at, known) = self.last_change(), self._ids
-        if cached_at != change or len(known) + len(numbers) > _MOST_CACHED:
-            known = {}
+        known = self._valid_cache(numbers).ids
         missing = [number for number in numbers if number not in known]
         known.update((number, document_id) for number, document_id, _ in self._select("NULL", "number", missing))
-        if len(known) <= _MOST_CACHED:
-            self._ids = change, known
         return {number: known[number] for number in numbers if number in known}
+
+    def _valid_cache(self, wanted: Sequence[object]) -> _IdCache:
+        """Return the cache of ids and names; clear it if the store has changed, or if `wanted` would not fit."""
+        # Read the number of the last change first; the caller reads the documents later. If the store changes in
+        # between, the next call clears the cache.
+        change, cache = self.last_change(), self._cache
+        if cache.change == change and len(wanted) + len(cache.ids) + len(cache.names) <= _MOST_CACHED:
+            return cache
+        cache = _IdCache(change, {}, {})
+        if len(wanted) <= _MOST_CACHED:
+            self._cache = cache
+        return cache
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of existing documents, keyed by id."""
@@ -535,7 +548,10 @@ class RecordDatabase:
         return (self._decode_head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
-        return {head.id: head.name for head in self.heads("id", ids)}
+        wanted = list(ids)
+        known = self._valid_cache(wanted).names
+        known.update((head.id, head.name) for head in self.heads("id", [key for key in wanted if key not in known]))
+        return {key: known[key] for key in wanted if key in known}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         heads = ((self._decode_head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))
@@ -545,21 +561,33 @@ class RecordDatabase:
         return {document.id: document.sketch for document in self.sketched_documents("id", ids)}
 
     def sketched_documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> list[SketchedDocument]:
-        return self._with_sketches(self._select("head, sketch", key, values))
+        wanted: list[Any] = list(values)
+        # Get the cache before reading names: it must not keep names from before the last change.
+        names = self._valid_cache(wanted).names
+        return self._with_sketches(self._select("head, sketch", key, wanted), names)
 
     def scan(self, after: str, rows: int) -> list[SketchedDocument]:
         """Return the next `rows` documents after an id, sorted by id (code points)."""
+        names = self._valid_cache(range(rows)).names
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        return self._with_sketches(self._read(wanted, (after, rows)))
+        return self._with_sketches(self._read(wanted, (after, rows)), names)
 
-    def _with_sketches(self, rows: Iterable[tuple[Any, ...]]) -> list[SketchedDocument]:
-        """Decode rows of number, id, head and sketch."""
-        heads, sources = list[Head](), list[str | bytes]()
+    def _with_sketches(self, rows: Iterable[tuple[Any, ...]], names: dict[str, str]) -> list[SketchedDocument]:
+        """Decode rows of number, id, head and sketch.
+
+        `names` caches the names of documents, keyed by id. Missing names are added to it.
+        """
+        keys, sources = list[tuple[int, str]](), list[str | bytes]()
         for number, document_id, raw_head, sketch in rows:
-            heads.append(self._decode_head(number, document_id, raw_head))
-            sources.append(self._sketch_source(heads[-1], sketch))
-        sketches = zip(heads, self._read_sketches(sources), strict=True)
-        return [SketchedDocument(head.number, head.id, head.name, sketch) for head, sketch in sketches]
+            keys.append((number, document_id))
+            if sketch is None or document_id not in names:
+                head = self._decode_head(number, document_id, raw_head)
+                names[document_id] = head.name
+                sources.append(self._sketch_source(head, sketch))
+            else:
+                sources.append(self._unseal(_label("sketch", number, document_id), sketch))
+        sketches = zip(keys, self._read_sketches(sources), strict=True)
+        return [SketchedDocument(number, key, names[key], sketch) for (number, key), sketch in sketches]
 
     def find_by_handle(self, name: str, value: str) -> str | None:
         """Return the smallest id of the documents whose property `name` has this value, or None."""
