@@ -303,6 +303,8 @@ class Overlaps:
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     """Compare the sketch of a source with the sketches of many hits; `hits` may repeat a sketch."""
+    if not hits:
+        return Overlaps(source.size, *[np.empty(0, np.int64) for _ in range(5)])
     distinct = {id(hit): hit for hit in hits}
     if len(distinct) < len(hits):
         positions = {key: at for at, key in enumerate(distinct)}

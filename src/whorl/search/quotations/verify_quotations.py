@@ -326,13 +326,15 @@ class _Verifier:
         if not self._remarked.words:
             raise ParameterError(f"quotation {number} has no word: {quotation.quote!r:.80}")
         quote = _REMARK.sub(lambda found: " " * len(found[0]), quotation.quote)
-        self._whole = CanonicalText(quote)
+        self._whole = self._remarked if quote == quotation.quote else CanonicalText(quote)
         if not self._whole.words:
             quote, self._whole = quotation.quote, self._remarked
         #: Ranges of characters of the words in brackets that may be insertions.
         self.insertions = [found.span() for found in _GAP.finditer(quote) if not _ELLIPSIS.fullmatch(found[0])]
         pieces = _split_at(_GAP if with_insertions else _ELLIPSIS, quote)
-        parts = [(start, CanonicalText(quote[start:end])) for start, end in pieces]
+        parts = [(0, self._whole)]
+        if len(pieces) > 1:
+            parts = [(start, CanonicalText(quote[start:end])) for start, end in pieces]
         self._with_insertions = with_insertions
         self._offsets = [start for start, part in parts if part.words]
         self._parts = [part for _, part in parts if part.words]
