@@ -57,8 +57,8 @@ def decode(raw: bytes, declared: str | None = None) -> str:
     """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding.
 
     Args:
-        declared: Encoding that the headers of a mail name, or None. If it is unknown, or if more than half of
-            the characters outside ASCII are invalid in it, the encoding is detected.
+        declared: Encoding that the headers of a mail or a web page name, or None. If it is unknown, or if more than
+            half of the characters outside ASCII are invalid in it, the encoding is detected.
     """
     marked = encoding_of_mark(raw)
     if marked is None and (named := _valid_declaration(raw, declared)):
@@ -86,6 +86,10 @@ def is_mostly_utf_8(raw: bytes) -> bool:
 
 
 def _is_mostly_valid(raw: bytes, encoding: str) -> bool:
+    # Nearly all texts are valid, so count only in the others.
+    with suppress(UnicodeDecodeError):
+        raw.decode(encoding)
+        return True
     # Decode invalid bytes as lone surrogates, which `encode` then leaves out. U+FFFD would be ambiguous: it can also be
     # in a valid text.
     decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
