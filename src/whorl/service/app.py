@@ -37,6 +37,7 @@ from whorl.service.middleware.request_checks import (
     ANY,
     AllowedHosts,
     AllowedMethods,
+    MountPrefix,
     RequestChecks,
     RequestSmugglingGuard,
     check_credentials,
@@ -179,6 +180,7 @@ def create_app(
             expose_headers=[REQUEST_ID, "Retry-After"],
         )
     app.add_middleware(RequestSmugglingGuard)
+    app.add_middleware(MountPrefix)
     answer_failures(app)
     for router in routers:
         app.include_router(router)

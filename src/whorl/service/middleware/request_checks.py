@@ -27,33 +27,46 @@ from whorl.settings.settings import LOOPBACK
 _log = logging.getLogger(LOGGER)
 
 
-class RequestSmugglingGuard:
-    """Answers 400 to a request whose end is ambiguous, and closes the connection.
+class MountPrefix:
+    """Removes the path prefix under which another application has mounted this one.
 
-    Otherwise, a server could read a part of this request's body as another request (request smuggling). The guard also
-    removes the path prefix under which another application has mounted this one: all checks compare whole paths.
+    All checks compare whole paths without this prefix.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            if prefix := scope.get("root_path"):
-                scope = {**scope, "path": scope["path"].removeprefix(prefix), "root_path": ""}
-            if reason := _ambiguity(scope):
-                _log.warning("refused", extra={"fields": {"reason": reason}})
-                await failure(scope["path"], 400, reason, headers={"Connection": "close"})(scope, receive, send)
-                return
+        if scope["type"] == "http" and (prefix := scope.get("root_path")):
+            scope = {**scope, "path": scope["path"].removeprefix(prefix), "root_path": ""}
+        await self._app(scope, receive, send)
+
+
+class RequestSmugglingGuard:
+    """Answers 400 to a request whose end is ambiguous, and closes the connection.
+
+    Otherwise, a server could read a part of this request's body as another request (request smuggling).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (reason := _ambiguity(scope)):
+            _log.warning("refused", extra={"fields": {"reason": reason}})
+            await failure(scope["path"], 400, reason, headers={"Connection": "close"})(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
 
 def _ambiguity(scope: Scope) -> str:
     """Return the reason why the end of a request is ambiguous; "" if it is clear."""
     names = [name.lower() for name, _ in scope["headers"]]
-    if b"transfer-encoding" in names and b"content-length" in names:
+    if b"transfer-encoding" not in names:
+        return ""
+    if b"content-length" in names:
         return "a request has Transfer-Encoding or Content-Length, not both"
-    if b"transfer-encoding" in names and scope.get("http_version", "1.1") in ("0.9", "1.0"):
+    if scope.get("http_version", "1.1") in ("0.9", "1.0"):
         return "Transfer-Encoding needs HTTP/1.1"
     return ""
 
