@@ -359,7 +359,7 @@ class Settings:
         "origins whose pages may use the service from a browser (CORS)",
     )  # fmt: skip
     shutdown_timeout_seconds: float = setting(
-        SERVICE, SECONDS, 30.0, "how long the service may take to finish accepted requests when it is told to stop",
+        SERVICE, SECONDS, 30.0, "how long the service may take to finish accepted requests after a signal to stop",
         key="shutdown_timeout",
     )  # fmt: skip
 
