@@ -521,3 +521,27 @@ def test_caches_are_replaced_by_another_thread(sound, monkeypatch):
         assert [records.fields(), records.fields()] == [fields, fields]
         monkeypatch.setattr(TextIndex, "_cached", Replaced(text_index._cached), raising=False)
         assert [text_index.read_applied_number(), text_index.read_applied_number()] == [reached, reached]
+
+
+def test_verification_during_writes(tmp_path, monkeypatch):
+    """
+    A write between any two steps of the verification is not taken for damage, and damage is still found.
+    """
+    read_documents = database.RecordDatabase.all_documents
+    with opened(tmp_path / "store") as engine:
+        engine.index(DOCUMENTS)
+
+        def write_between(records):
+            for step, numbered in enumerate(read_documents(records)):
+                properties = {f"of_{step}": ["a"], "DBID": [f"9{step}"]}
+                engine.index([Document(f"new {step}", "a text", "its name", properties)])
+                engine.delete([IDS[step]])
+                yield numbered
+
+        monkeypatch.setattr(database.RecordDatabase, "all_documents", write_between)
+        assert engine.verify()
+        monkeypatch.undo()
+        with closing(sqlite3.connect(tmp_path / "store" / RECORDS)) as connection, connection:
+            connection.execute("DELETE FROM handle WHERE value = '93'")
+        with pytest.raises(StoreError, match="the handles of new 3 are not what was stored"):
+            engine.verify()

@@ -47,6 +47,23 @@ def test_a_store_begins_to_keep_them(tmp_path: Path) -> None:
         assert ids(engine) == {"whole": len(NUMBERS), "part": 1.0}
 
 
+def test_verification_after_another_process_began_to_keep_them(tmp_path: Path) -> None:
+    """
+    An open engine verifies the index that another process has made for other options.
+    """
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        engine.index([Document("whole", " ".join(WORDS))])
+        engine.refresh()
+        with EmbeddedEngine(tmp_path / "store", passages=SCHEME):
+            pass
+        assert engine.verify()
+        for file in (tmp_path / "store/index/tokens").glob("*.segment"):
+            file.write_bytes(b"")
+        engine._index.close()
+        with pytest.raises(StoreError, match="is damaged"):
+            engine.verify()
+
+
 def test_passages_of_replaced_and_deleted_documents_are_not_counted(tmp_path: Path) -> None:
     """
     Replaced and deleted documents have no passages, and the numbers of documents per passage decrease.

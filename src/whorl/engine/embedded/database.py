@@ -9,13 +9,15 @@ wrong row, raises an error.
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import uuid
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import lru_cache
+from copy import copy
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
@@ -181,15 +183,15 @@ class RecordDatabase:
         self._cache = _IdCache(-1, {}, {})
         # For each field, the change in the number of documents that have it, in the current transaction.
         self._field_changes: Counter[str] = Counter()
-        connected = connect_read_only if is_read_only else connect
+        self._connect = partial(connect_read_only if is_read_only else connect, self._absolute_path, wait_seconds)
         with sqlite_errors(path):
-            self._writer = connected(path, wait_seconds)
+            self._writer = self._connect()
             try:
                 try:
                     self.store = self._identify(scheme)
                 finally:
                     self.require_unchanged()
-                self._reader = connected(path, wait_seconds)
+                self._reader = self._connect()
                 for connection in (self._writer, self._reader):
                     connection.execute(f"PRAGMA cache_size=-{_CACHE_KB}")
                 self._identity = None if is_read_only else file_identity(self._absolute_path)
@@ -215,7 +217,7 @@ class RecordDatabase:
                 f"{self._path} is an SQLite file of something else, not a whorl store; name another folder"
             )
         if self._path.stat().st_size <= _MOST_CHECKED:
-            self._require_sound_pages()
+            self._require_sound_pages(self._writer)
         if unknown := {key for (key,) in self._writer.execute("SELECT key FROM meta")} - _META:
             self.raise_damaged(f"it has an unknown entry {min(unknown, key=str)!r}")
         meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
@@ -234,17 +236,24 @@ class RecordDatabase:
                 )
         return str(meta.get("store"))
 
-    def _require_sound_pages(self) -> None:
+    def _require_sound_pages(self, connection: sqlite3.Connection) -> None:
         """Run SQLite's integrity check on pages and indexes, which the blobs' checksums do not cover."""
-        problems = [problem for (problem,) in self._writer.execute("PRAGMA integrity_check(3)")]
+        problems = [problem for (problem,) in connection.execute("PRAGMA integrity_check(3)")]
         if problems != ["ok"]:
             self.raise_damaged("; ".join(problems))
 
     def verify(self) -> None:
         """Read all data and raise StoreError if it is damaged."""
-        with sqlite_errors(self._path):
-            self._require_sound_pages()
-        self._fields, self._cache = None, _IdCache(-1, {}, {})
+        with sqlite_errors(self._path), closing(self._connect()) as connection:
+            # Read everything in one transaction, because parts that are read before and after a write disagree.
+            connection.execute("BEGIN")
+            snapshot = copy(self)
+            snapshot._reader, snapshot._reading = connection, threading.Lock()
+            snapshot._fields, snapshot._cache = None, _IdCache(-1, {}, {})
+            snapshot._verify()
+
+    def _verify(self) -> None:
+        self._require_sound_pages(self._reader)
         self.fields()
         self.find_changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()

@@ -779,7 +779,12 @@ class EmbeddedEngine(Engine):
     def verify(self) -> bool:
         self._usable_records.verify()
         try:
-            self._index.verify()
+            try:
+                self._index.verify()
+            except IndexBrokenError:
+                # Another process may have just replaced the index, so adopt its options and verify again.
+                self._adopt_options()
+                self._index.verify()
         except IndexBrokenError as error:
             raise StoreError(
                 f"the index {self.path / INDEX} is damaged ({error}); the next search or write makes it again"
