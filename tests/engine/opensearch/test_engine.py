@@ -11,7 +11,10 @@ from click.testing import CliRunner
 
 from tests import opensearch_runtime
 from tests.candidate_pages import candidate_page
-from tests.engine.other_clients import assert_no_text_of_another_client_is_replaced
+from tests.engine.other_clients import (
+    assert_a_lost_response_refuses_nothing,
+    assert_no_text_of_another_client_is_replaced,
+)
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.duplicates import duplicates_in, parse_pair_options
@@ -311,3 +314,10 @@ def test_a_text_that_another_client_stores_meanwhile_is_not_replaced(
     With replace=False, a document is refused if another client has stored or changed it since its text was read.
     """
     assert_no_text_of_another_client_is_replaced(store, url, monkeypatch, sender="bulk")
+
+
+def test_a_lost_response_refuses_nothing(store: Store, url: str) -> None:
+    """
+    With replace=False, a write that is repeated because its response was lost does not conflict with itself.
+    """
+    assert_a_lost_response_refuses_nothing(url, "/_bulk")

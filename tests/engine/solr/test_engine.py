@@ -13,7 +13,10 @@ from functools import cache
 import pytest
 
 from tests import solr_runtime
-from tests.engine.other_clients import assert_no_text_of_another_client_is_replaced
+from tests.engine.other_clients import (
+    assert_a_lost_response_refuses_nothing,
+    assert_no_text_of_another_client_is_replaced,
+)
 from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
 from whorl.engine.server_engine import json_bytes
@@ -289,3 +292,10 @@ def test_a_text_that_another_client_stores_meanwhile_is_not_replaced(
     With replace=False, a document is refused if another client has stored or changed it since its text was read.
     """
     assert_no_text_of_another_client_is_replaced(store, url, monkeypatch, sender="add")
+
+
+def test_a_lost_response_refuses_nothing(store: Store, url: str) -> None:
+    """
+    With replace=False, a write that is repeated because its response was lost does not conflict with itself.
+    """
+    assert_a_lost_response_refuses_nothing(url, "/update")

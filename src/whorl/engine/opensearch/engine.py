@@ -140,10 +140,15 @@ class OpenSearchEngine(ServerEngine):
         actions = [{"index": {"_id": document.id}} for document in batch] if replace else self._safe_actions(batch)
         rows = zip(actions, batch, fields, strict=True)
         changes = [(action, {**source(document, self._names), **own}) for action, document, own in rows]
-        for document_id, status, reason in self._client.bulk(changes):
-            if status == CONFLICT:
+        refused = self._client.bulk(changes)
+        # If the response of a request is lost, the repeated request conflicts with its own write.
+        stored = self.digests([document_id for document_id, status, _ in refused if status == CONFLICT])
+        written = {document.id for document in batch if document.has_digest(stored.get(document.id))}
+        for document_id, status, reason in refused:
+            if status != CONFLICT:
+                raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
+            if document_id not in written:
                 raise concurrent_change_error(document_id)
-            raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
 
     def _safe_actions(self, documents: Sequence[Document]) -> Iterator[Json]:
         """For each document, yield a bulk action that stores it, but cannot replace a different text.

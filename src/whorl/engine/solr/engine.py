@@ -197,9 +197,15 @@ class SolrEngine(ServerEngine):
         except EngineResponseError as error:
             if error.status == 400:
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
-            if error.status == 409:
+            if error.status != 409:
+                raise
+            # If the response of a request is lost, the repeated request conflicts with its own write. Solr ends a
+            # request at the first conflict, so send the other documents again.
+            stored = self.digests(distinct)
+            others = [document for document in distinct.values() if not document.has_digest(stored.get(document.id))]
+            if len(others) == len(distinct):
                 raise concurrent_change_error(", ".join(distinct)) from error
-            raise
+            self.index(others, replace=replace)
 
     def _required_versions(self, documents: Mapping[str, Document]) -> Iterator[Json]:
         """For each document, yield the field `_version_`, so that Solr refuses to replace a different text.
