@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.arrays_and_batches import (
+    HashLookup,
     ascending_distinct,
     batches,
     chunks,
@@ -143,3 +144,19 @@ def test_numbers_in_an_ascending_array(known: list[int], wanted: list[int]) -> N
     assert is_found.tolist() == [number in known for number in wanted]
     expected = [sorted(known).index(number) for number in wanted if number in known]
     assert positions[is_found].tolist() == expected
+
+
+@given(
+    known=st.sets(st.integers(0, 2**20 - 1), max_size=60),
+    others=st.lists(st.integers(0, 2**20 - 1), max_size=60),
+    most_table_bits=st.sampled_from([2, 28]),
+)
+def test_hashes_are_looked_up(known: set[int], others: list[int], most_table_bits: int) -> None:
+    """
+    All hashes that the array has are found, and no others, even if their upper bits are equal.
+    """
+    ascending, wanted = sorted(known), [*others, *known]
+    lookup = HashLookup(np.array(ascending, np.uint64), 20, most_table_bits)
+    indices, positions = lookup.find(np.array(wanted, np.uint64))
+    expected = [(at, ascending.index(number)) for at, number in enumerate(wanted) if number in known]
+    assert [*zip(indices.tolist(), positions.tolist(), strict=True)] == expected

@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
+#: Size of the table of a `HashLookup`: for n hashes, at least 2**_LEAST_TABLE_BITS elements, and about 2**_SPARE_BITS
+#: elements for each hash.
+_LEAST_TABLE_BITS, _SPARE_BITS = 16, 3
 
 
 def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -64,6 +67,33 @@ def find_sorted(
         return positions, np.zeros(positions.shape, np.bool_)
     np.minimum(positions, ascending.size - 1, out=positions)
     return positions, ascending[positions] == wanted
+
+
+class HashLookup:
+    """Looks up hashes of at most `bits` bits in an ascending array of distinct hashes.
+
+    A table of at most 2**`most_table_bits` bytes has an element for each value of the upper bits of a hash: whether any
+    hash of the array has these upper bits. It excludes most other hashes faster than a binary search.
+    """
+
+    def __init__(self, ascending: npt.NDArray[np.uint64], bits: int = 64, most_table_bits: int = 28) -> None:
+        table_bits = min(max(_LEAST_TABLE_BITS, ascending.size.bit_length() + _SPARE_BITS), most_table_bits, bits)
+        self._hashes, self._shift = ascending, np.uint64(bits - table_bits)
+        self._table = np.zeros(1 << table_bits, np.bool_)
+        self._table[self._slots(ascending)] = True
+
+    def _slots(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        return (hashes >> self._shift).view(np.int64)
+
+    def find(self, hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the indices of the hashes that the array has, and their positions in the array.
+
+        >>> [part.tolist() for part in HashLookup(np.array([2, 5], np.uint64)).find(np.array([5, 6, 2], np.uint64))]
+        [[0, 2], [1, 0]]
+        """
+        indices = np.flatnonzero(self._table[self._slots(hashes)])
+        positions, is_there = find_sorted(self._hashes, hashes[indices])
+        return indices[is_there], positions[is_there]
 
 
 def count_covers(ranges: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:

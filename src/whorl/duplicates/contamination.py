@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import (
+    HashLookup,
     batches,
     chunks,
     find_sorted,
@@ -44,9 +45,6 @@ from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
 
-#: Size of the filter in `ReferenceIndex`: more than `_SLOTS` elements for each hash of the reference, but at least
-#: 2**_LEAST_BITS and at most 2**_MOST_BITS elements. An element takes one byte.
-_SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
 #: A reference text may contain a shingle several times. The search for the longest shared passage tries up to
@@ -103,20 +101,12 @@ class ReferenceIndex:
         #: For each distinct hash, the start of the range of its texts in `_texts`.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
-        self._hashes = hashes[self._starts]
+        distinct = hashes[self._starts]
+        self._lookup = HashLookup(distinct)
         #: Hash index and text of each element of `_texts`, combined in one number; ascending.
-        self._keys = np.repeat(np.arange(self._hashes.size), self._counts) * len(documents) + self._texts
-        bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
-        self._shift = np.uint64(64 - bits)
+        self._keys = np.repeat(np.arange(distinct.size), self._counts) * len(documents) + self._texts
         #: Cache: the character range of each word, for reference texts that were found in a document.
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
-        #: Filter, indexed by the upper bits of a hash: whether any hash of the reference has these upper bits. The
-        #: filter is faster than a binary search, and excludes nearly all hashes of documents.
-        self._filter = np.zeros(1 << bits, np.bool_)
-        self._filter[self._slots(self._hashes)] = True
-
-    def _slots(self, hashes: Hashes) -> npt.NDArray[np.int64]:
-        return (hashes >> self._shift).view(np.int64)
 
     def look_up(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
         """Find the given hashes that the reference contains.
@@ -125,9 +115,7 @@ class ReferenceIndex:
             The indices of these hashes in `hashes`, and their hash numbers (indices in the reference's distinct
             hashes).
         """
-        positions = np.flatnonzero(self._filter[self._slots(hashes)])
-        numbers, is_there = find_sorted(self._hashes, hashes[positions])
-        return positions[is_there], numbers[is_there]
+        return self._lookup.find(hashes)
 
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Count the distinct hashes that documents share with each reference text.

@@ -220,18 +220,3 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
         sides = sorted([a, b], key=lambda at: (len(sets[at]), keys[at]))
         smaller, larger = keys[sides].tolist()
         assert by[IS_INDEXED][smaller] & by[IS_PROBED][larger]
-
-
-@given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.lists(st.integers(0, 2**20 - 1), max_size=60))
-def test_frequencies_equal_a_plain_count(several: list[int], requested: list[int]) -> None:
-    """
-    The frequencies are right for hashes that several documents have, and 0 for others, even with an equal prefix.
-    """
-    from whorl.duplicates.spark.prefix_filter import _FrequencyTable
-
-    known = Counter(several)
-    frequencies = np.array([*known.values()], np.int64)
-    actual = _FrequencyTable(np.array([*known], np.uint64), frequencies, 20).frequencies(
-        np.array(requested + several, np.uint64)
-    )
-    assert actual.tolist() == [known[number] for number in requested + several]

@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays_and_batches import expand_ranges, find_sorted, indices_of_ranges, order_of, run_starts
+from whorl.arrays_and_batches import HashLookup, expand_ranges, indices_of_ranges, order_of, run_starts
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
@@ -64,9 +64,8 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Size of a table that quickly excludes hashes that only one document has. For n hashes, the table is indexed by about
-#: the top log2(n) + `_SPARE_BITS` bits of a hash, but by at most `_MOST_HEAD_BITS` bits.
-_MOST_HEAD_BITS, _SPARE_BITS = 22, 3
+#: Maximum size of the table that excludes hashes that only one document has (see `HashLookup`).
+_MOST_TABLE_BITS = 22
 
 #: Columns of candidates. `senders` and `receivers` contain keys of documents. In a row of pairs (`kind` is _PAIRS), the
 #: document at each index of `senders` sends its sketch to the document at the same index of `receivers`. In a row of a
@@ -300,7 +299,7 @@ class _Entries(NamedTuple):
     owners: Numbers
     is_indexable: Bools
 
-    def select(self, which: Bools) -> _Entries:
+    def select(self, which: Numbers) -> _Entries:
         return _Entries(self.tokens[which], self.owners[which], self.is_indexable[which])
 
 
@@ -326,26 +325,6 @@ class _LevelDocuments:
         owners = entries.owners
         indexable = np.bincount(owners[entries.is_indexable], minlength=self.indices.size)
         return np.bincount(owners, minlength=self.indices.size), indexable
-
-
-class _FrequencyTable:
-    """Document frequencies of the hashes of one level that occur in several documents."""
-
-    def __init__(self, tokens: Hashes, frequencies: npt.NDArray[Any], bits: int) -> None:
-        order = np.argsort(tokens, kind="stable")
-        self._tokens, self._frequencies = tokens[order], frequencies[order]
-        # Most hashes occur in only one document; a table of upper bits excludes them quickly.
-        self._shift = np.uint64(max(0, bits - min(_MOST_HEAD_BITS, tokens.size.bit_length() + _SPARE_BITS)))
-        self._heads = np.zeros(1 << max(0, bits - int(self._shift)), np.bool_)
-        self._heads[tokens >> self._shift] = True
-
-    def frequencies(self, tokens: Hashes) -> Numbers:
-        """Return the frequency of each hash; 0 for a hash that is not in the table."""
-        frequencies = np.zeros(tokens.size, np.int64)
-        may_be = np.flatnonzero(self._heads[tokens >> self._shift])
-        positions, is_known = find_sorted(self._tokens, tokens[may_be])
-        frequencies[may_be[is_known]] = self._frequencies[positions[is_known]]
-        return frequencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,9 +358,10 @@ class FrequencyCounter:
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level in self._levels(whole):
             entries, indices, is_known = level.entries(), level.indices, known_levels == level.level
-            table = _FrequencyTable(known_tokens[is_known], counts[is_known], max(0, self.scheme.bits - level.level))
-            frequency = table.frequencies(entries.tokens)
-            entries, frequency = entries.select(frequency > 0), frequency[frequency > 0]
+            order = np.flatnonzero(is_known)[np.argsort(known_tokens[is_known])]
+            lookup = HashLookup(known_tokens[order], max(0, self.scheme.bits - level.level), _MOST_TABLE_BITS)
+            which, positions = lookup.find(entries.tokens)
+            entries, frequency = entries.select(which), counts[order][positions]
             prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
             is_indexed, is_probed = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
             has_more_hashes = self.round.has_more_hashes(whole.sketches, indices, level.lengths)[entries.owners]
