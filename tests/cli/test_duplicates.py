@@ -8,6 +8,8 @@ import io
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
@@ -753,6 +755,17 @@ def test_standard_input() -> None:
         main, ["duplicates", "-", "--pairs", "--format", "json"], input=(json.dumps({"text": PAGE}) + "\n") * 2
     )
     assert (done.exit_code, json.loads(done.stdout)["a"], json.loads(done.stdout)["b"]) == (0, "-:1", "-:2")
+
+
+@pytest.mark.process
+def test_standard_input_with_several_workers() -> None:
+    """
+    Standard input cannot be sent to other processes, so one process reads it, whatever --workers says.
+    """
+    command = [sys.executable, "-m", "whorl", "duplicates", "-", "--text-column", "text", "--workers", "2", "--pairs"]
+    lines = (json.dumps({"text": PAGE}) + "\n") * 2
+    done = subprocess.run([*command, "--format", "json"], input=lines, capture_output=True, text=True, check=False)
+    assert (done.returncode, json.loads(done.stdout)["a"], done.stderr.count("Traceback")) == (0, "-:1", 0)
 
 
 @pytest.mark.process

@@ -60,11 +60,14 @@ def start_method(documents: Iterable[Document], workers: int) -> str:
     # A daemonic process, such as a worker of multiprocessing.Pool, must not start processes.
     if workers < 2 or multiprocessing.current_process().daemon:
         return ""
+    # Standard input cannot be sent to another process.
+    if isinstance(documents, InputDocuments) and not documents.is_portable:
+        return ""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     # A spawned process runs the main script again, which may have no `if __name__ == "__main__"` unless it is whorl's
-    # own command. It has neither the standard input nor the objects of this process, so documents must be portable.
-    return "spawn" if isinstance(documents, InputDocuments) and documents.is_portable else ""
+    # own command. It has none of the objects of this process, so only input files can be sent.
+    return "spawn" if isinstance(documents, InputDocuments) else ""
 
 
 def map_in_processes(
