@@ -90,7 +90,7 @@ def test_rows_without_the_text_column_are_no_documents(tmp_path: Path, kind: str
             read = list[Document]()
             for part in documents.parts():
                 read += part
-                documents.note(part.report)
+                documents.note(part)
         else:
             read = list(documents)
         assert [(document.id, document.text) for document in read] == [
@@ -114,7 +114,7 @@ def test_a_missing_within_column_is_an_error(tmp_path: Path) -> None:
     parts = InputReader([first, second], DuplicatesOptions(within="language")).documents()
     for part in parts.parts():
         assert len(list(part)) == 1
-        parts.note(part.report)
+        parts.note(part)
     with pytest.raises(ParameterError, match="'language'"):
         parts.finish()
 

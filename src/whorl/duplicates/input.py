@@ -126,13 +126,14 @@ class InputReader:
         """Record progress: `done` more bytes of finished files, and the position `at` in the current file."""
         self._done, self._at = self._done + done, at
 
-    def note(self, report: ReadReport) -> None:
-        self.count += report.count
-        self.problems.extend(report.problems)
-        if report.count:
-            self._with_documents.add(report.file)
-        if report.problems:
-            self._with_problems.add(report.file)
+    def note(self, part: InputPart) -> None:
+        self.count += part.count
+        self.count_in_paths += 0 if part.is_reference else part.count
+        self.problems.extend(part.problems)
+        if part.count:
+            self._with_documents.add(part.file.as_posix())
+        if part.problems:
+            self._with_problems.add(part.file.as_posix())
 
     def require_reference_texts(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if one of the text columns of the reference has no text in any row.
@@ -258,23 +259,6 @@ class InputReader:
 
 
 @dataclass(slots=True)
-class ReadReport:
-    """Counts and problems of one part of the input: of `file`, or of a byte range of it.
-
-    Attributes:
-        count: Number of documents.
-        used: Columns with at least one usable value, as pairs (column, needed type). The type is "text" for text
-            columns, "date" or "number" for the date column and the column of the retention policy, and "value" for
-            `within`.
-    """
-
-    count: int = 0
-    problems: Problems = field(default_factory=Problems)
-    used: set[tuple[str, str]] = field(default_factory=set)
-    file: str = ""
-
-
-@dataclass(slots=True)
 class InputPart:
     """The documents of a file, or of a byte range of a file; one process reads them.
 
@@ -282,7 +266,12 @@ class InputPart:
         texts: Columns whose texts become separate documents; the first is also in `columns`.
         added: Columns that rows must not have, because a later step adds them.
         at_byte: Called after each group of rows with the number of bytes read so far; None for no calls.
-        report: Complete when all documents have been read.
+
+    Attributes:
+        count: Number of documents read; complete, like the next two, when all documents have been read.
+        used: Columns with at least one usable value, as pairs (column, needed type). The type is "text" for text
+            columns, "date" or "number" for the date column and the column of the retention policy, and "value" for
+            `within`.
     """
 
     file: File
@@ -293,11 +282,12 @@ class InputPart:
     texts: tuple[str, ...] = ()
     added: frozenset[str] = frozenset()
     at_byte: Callable[[int], None] | None = None
-    report: ReadReport = field(default_factory=ReadReport)
+    count: int = 0
+    problems: Problems = field(default_factory=Problems)
+    used: set[tuple[str, str]] = field(default_factory=set)
 
     def __iter__(self) -> Iterator[Document]:
-        report, options, policy, file = self.report, self.options, self.options.policy, self.file.as_posix()
-        report.file = file
+        options, policy, file = self.options, self.options.policy, self.file.as_posix()
         needed = (
             ((policy.column, policy.sought), policy.rank_of),
             ((options.date or "", "date"), seconds_of),
@@ -306,16 +296,16 @@ class InputPart:
         unseen = [(column, convert) for column, convert in needed if column[0]]
         at_byte = self.at_byte or (lambda position: None)
         for document in documents_in(
-            self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
+            self.file, self.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
         ):
-            report.count += 1
+            self.count += 1
             if self.is_reference and document.text.strip():
-                report.used.add((self.columns.text, "text"))
+                self.used.add((self.columns.text, "text"))
             if self.added:
                 require_free_columns(self.file, document.properties.keys(), self.added)
             for column, convert in unseen[:]:
                 if convert(document.properties.get(column[0])) is not None:
-                    report.used.add(column)
+                    self.used.add(column)
                     unseen.remove((column, convert))
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
@@ -323,7 +313,7 @@ class InputPart:
                 for part in [document] if len(self.texts) < 2 else self._split_columns(document):
                     yield from pieces_of(part, options.granularity)
             except DocumentError as error:
-                report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
+                self.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _split_columns(self, document: Document) -> list[Document]:
         """Return one document for each text of a row, named after the text's column.
@@ -335,7 +325,7 @@ class InputPart:
             value = document.properties.get(name, "")
             texts[name] = "\n".join(map(str, value)) if isinstance(value, tuple) else str(value)
         texts = {name: text for name, text in texts.items() if text}
-        self.report.used |= {(name, "text") for name in texts}
+        self.used |= {(name, "text") for name in texts}
         if len(texts) > 1:
             texts["+".join(texts)] = "\n".join(texts.values())
         properties = {name: value for name, value in document.properties.items() if name not in self.texts}
@@ -357,7 +347,7 @@ class InputDocuments:
             part = self._reader.make_part(found, None, is_reference=self._is_reference)
             part.at_byte = partial(self._reader.note_bytes, 0)
             yield from part
-            self.note(part.report)
+            self.note(part)
             self._reader.note_bytes(found.size)
         self.finish()
 
@@ -376,13 +366,12 @@ class InputDocuments:
                 self._reader.note_bytes(own)
             self._reader.note_bytes(left)
 
-    def note(self, report: ReadReport) -> None:
-        """Record a report. Raise ParameterError if an unknown number of reference documents could not be read."""
+    def note(self, part: InputPart) -> None:
+        """Record the counts of a part. Raise ParameterError if an unknown number of reference documents is lost."""
         if self._is_reference:
-            _require_no_loss(report.problems)
-        self._reader.note(report)
-        self._reader.count_in_paths += 0 if self._is_reference else report.count
-        self._used |= report.used
+            _require_no_loss(part.problems)
+        self._reader.note(part)
+        self._used |= part.used
 
     def finish(self) -> None:
         """Raise ParameterError if a required column has no value."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays_and_batches import batches
-from whorl.duplicates.input import InputDocuments, ReadReport
+from whorl.duplicates.input import InputDocuments, InputPart
 from whorl.duplicates.sketch_store import TemporarySketchStore, temporary_folder_error, write_all
 from whorl.duplicates.sketching import MakeSketches, SketchBatch
 from whorl.errors import StoreError
@@ -94,7 +94,7 @@ def map_in_processes(
         documents.parts() if isinstance(documents, InputDocuments) else batches(documents, _DOCUMENTS_SENT)
     )
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context(method), _start_worker, (work,))
-    waiting: deque[Future[tuple[list[Result], ReadReport | None]]] = deque()
+    waiting: deque[Future[tuple[list[Result], InputPart | None]]] = deque()
     try:
         while True:
             waiting.extend(
@@ -103,10 +103,10 @@ def map_in_processes(
             if not waiting:
                 break
             require_time()
-            results, report = waiting.popleft().result()
+            results, part = waiting.popleft().result()
             yield from results
-            if isinstance(documents, InputDocuments) and report is not None:
-                documents.note(report)
+            if isinstance(documents, InputDocuments) and part is not None:
+                documents.note(part)
         if isinstance(documents, InputDocuments):
             documents.finish()
     except BrokenProcessPool as error:
@@ -139,8 +139,8 @@ def _start_worker(work: Callable[[Iterable[Document]], Iterable[Any]]) -> None:
     _work = work
 
 
-def _work_on_part(part: Iterable[Document]) -> tuple[list[Any], ReadReport | None]:
-    return list(_work(part)), getattr(part, "report", None)
+def _work_on_part(part: Iterable[Document]) -> tuple[list[Any], InputPart | None]:
+    return list(_work(part)), part if isinstance(part, InputPart) else None
 
 
 def sketch_in_processes(
