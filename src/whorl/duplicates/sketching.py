@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -93,11 +93,12 @@ class Sketching:
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         distinct = (_distinct_texts(batch, self.options.within) for batch in portions)
         read = zip_with_results(
-            distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.options.scheme)
+            distinct,
+            lambda ahead: hash_in_batches(([text for text, _ in texts] for _, texts, _ in ahead), self.options.scheme),
         )
-        for batch, together in read:
-            _separate_groups(together, batch.groups)
-            yield batch.documents, self._make_batch(batch.documents, together, batch.text_indices)
+        for (documents, texts, indices), together in read:
+            _separate_groups(together, [group for _, group in texts])
+            yield documents, self._make_batch(documents, together, indices)
 
     def _make_batch(self, documents: Sequence[Document], batch: HashBatch, text_indices: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)
@@ -116,28 +117,14 @@ class Sketching:
         )
 
 
-class _DistinctTexts(NamedTuple):
-    """The distinct texts of a batch of documents.
-
-    Attributes:
-        texts: Distinct texts. A text that several groups contain (see `group_of`) occurs once per group.
-        groups: Group of each text.
-        text_indices: Index of each document's text in `texts`.
-    """
-
-    documents: Sequence[Document]
-    texts: list[str]
-    groups: list[str]
-    text_indices: Numbers
-
-
-def _distinct_texts(documents: Sequence[Document], within: str | None) -> _DistinctTexts:
+def _distinct_texts(
+    documents: Sequence[Document], within: str | None
+) -> tuple[Sequence[Document], dict[tuple[str, str], int], Numbers]:
+    """Return the documents, the number of each distinct pair of a text and its group, and each document's number."""
     distinct: dict[tuple[str, str], int] = {}
     keys = ((document.text, group_of(document, within)) for document in documents)
     indices = [distinct.setdefault(key, len(distinct)) for key in keys]
-    return _DistinctTexts(
-        documents, [text for text, _ in distinct], [group for _, group in distinct], np.array(indices, np.int64)
-    )
+    return documents, distinct, np.array(indices, np.int64)
 
 
 def group_of(document: Document, within: str | None) -> str:
