@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +47,13 @@ KINDS = ((Metric.JACCARD, 1), (Metric.A_IN_B, 1), (Metric.A_IN_B, 10), (Metric.A
 SOURCES = 4
 #: Excess over the requested recall that counts as close.
 CLOSE = 0.02
+
+
+class OnePhase(SimilarCriteria):
+    """Criteria of a search without a second phase, so that the first may miss all that the recall allows."""
+
+    def phase_recalls(self, requests: int = 1) -> tuple[Fraction, Fraction]:
+        return self.recall, Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,7 @@ def simulated_hits(
     )
     passes = is_candidate(plan, size, np.arange(token_count + 1))
     shared = at_first[passes[at_first]]
-    if plan.second_recall is None or not shared.size:
+    if not plan.second_recall or not shared.size:
         return len(shared)
     if own > token_count:
         shared = shared + rng.hypergeometric(
@@ -134,21 +140,13 @@ def exact_recall(plan: SketchPlan, size: int, overlap: int) -> float:
 
 def measured(
     sources: list[Sketch], metric: Metric, hit_size: int, threshold: Fraction, wanted: Fraction,
-    phases: Literal[1, 2], draws: int, rng: np.random.Generator,
+    phases: int, draws: int, rng: np.random.Generator,
 ) -> Cell:  # fmt: skip
     """Return the outcome of a search, over all sketches of a source."""
     size = sources[0].size
+    criteria = (SimilarCriteria if phases == 2 else OnePhase)(metric, threshold, wanted)
     budget = 64 if phases == 2 else 128
-    plans = [
-        make_plan(
-            source,
-            SimilarCriteria(metric, threshold, wanted),
-            budget=budget,
-            phases=phases,
-            largest_size=max(hit_size, size),
-        )
-        for source in sources
-    ]
+    plans = [make_plan(source, criteria, budget=budget, largest_size=max(hit_size, size)) for source in sources]
     branches = [own_branch(plan, hit_size) for plan in plans]
     overlap = least_overlap(metric, threshold, size, hit_size)
     lower = threshold - Fraction(1, 10)
@@ -208,9 +206,7 @@ def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Itera
             for phases in (1, 2):
                 for threshold in THRESHOLDS[every - 1 :: every]:
                     for wanted in RECALLS[every - 1 :: every]:
-                        yield measured(
-                            sources, metric, ratio * size, threshold, wanted, 2 if phases == 2 else 1, draws, rng
-                        )
+                        yield measured(sources, metric, ratio * size, threshold, wanted, phases, draws, rng)
 
 
 def summary(results: list[Cell]) -> Iterator[str]:

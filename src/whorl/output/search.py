@@ -133,8 +133,7 @@ def _look_ups(plan: SketchPlan) -> Iterator[str]:
             f"are 10 points below, {_format_average(far)} that are 20"
         )
     yield f"{plural(plan.look_up_count, 'look-up')} in all"
-    if plan.second_recall is not None:
-        yield "then each candidate's whole sketch is compared, and those below the threshold are dropped"
+    yield "then each candidate's whole sketch is compared, and those below the threshold are dropped"
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,14 +184,6 @@ def test_impossible_counts(numbers: tuple[int, int, int]) -> None:
         upper_tail(*numbers, 1)
 
 
-def test_impossible_recalls() -> None:
-    """
-    A recall outside its range is an error.
-    """
-    with pytest.raises(ParameterError, match=r"recall must be a fraction above 0 and at most 1, .*got 0"):
-        min_should_match_for(5, 2, 2, Fraction(0))
-
-
 @given(st.lists(draws(), min_size=1, max_size=4), st.integers(-1, 301), st.fractions(Fraction(1, 1000), 1))
 def test_a_table_of_tails_equals_single_laws(laws: list[tuple[int, int, int]], least: int, recall: Fraction) -> None:
     """

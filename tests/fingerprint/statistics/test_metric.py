@@ -153,12 +153,3 @@ def test_invalid_percentages_are_refused(percent: Percent) -> None:
     """
     with pytest.raises(ParameterError, match=r"^recall must be a percentage above 0 and at most 100, got"):
         fraction_of("recall", percent)
-
-
-@pytest.mark.parametrize("threshold", [Fraction(0), Fraction(-1, 2), Fraction(101, 100)])
-def test_thresholds_outside_their_range(threshold: Fraction) -> None:
-    """
-    A threshold must be above 0 and at most 1.
-    """
-    with pytest.raises(ParameterError, match=f"at most 1, .*got {threshold}"):
-        sizes_for(Metric.JACCARD, threshold, 10)

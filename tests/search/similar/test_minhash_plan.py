@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.fingerprint.minhash.made_buckets import at, pair, smallest
-from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of
 from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, Metric
 from whorl.search.similar import minhash_plan
@@ -33,15 +32,12 @@ def test_plan_asks_what_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan.promised_sizes is not None
     assert plan.promised_sizes[0] == 2500
     assert not plan.promised
-    assert plan.recalls[0] == pytest.approx(1)
-    assert plan.recalls[2] < 0.9
     assert len(make_minhash_plan(source, SimilarCriteria(Metric.B_IN_A, HALF, MOST)).buckets) == source.is_filled.sum()
     monkeypatch.undo()
     alike = make_minhash_plan(source, SimilarCriteria(Metric.JACCARD, HALF, MOST))
     assert alike.promised
     assert alike.promised_sizes == alike.sizes
     assert alike.min_should_match > 50
-    assert all(recall >= 0.98 for recall in alike.recalls)
 
 
 def test_a_plan_by_hand() -> None:
@@ -52,11 +48,10 @@ def test_a_plan_by_hand() -> None:
     """
     source = at(0.0, 0.0, 0.0, 0.0)
     all_known = make_minhash_plan(source, SimilarCriteria(Metric.JACCARD, HALF, HALF), source_size=4)
-    assert (all_known.min_should_match, all_known.recalls, all_known.promised) == (2, (1.0, 1.0, 1.0), True)
+    assert (all_known.min_should_match, all_known.promised) == (2, True)
     assert (all_known.sizes, len(all_known.buckets)) == ((2, 8), 4)
     some_known = make_minhash_plan(source, SimilarCriteria(Metric.JACCARD, HALF, HALF), source_size=8)
     assert (some_known.min_should_match, some_known.second_recall) == (1, Fraction(6, 10))
-    assert some_known.recalls == pytest.approx([1 - 1 / 70, 1, 1])
     two = make_minhash_plan(source, SimilarCriteria(Metric.JACCARD, HALF, Fraction(1, 100)), source_size=8)
     assert two.min_should_match == 1
     assert make_minhash_plan(source, SimilarCriteria(Metric.A_IN_B, HALF, HALF), source_size=8).min_should_match == 1
@@ -75,23 +70,7 @@ def test_plans_of_any_source(metric: Metric, size: int) -> None:
         minima.append(plan.min_should_match)
         assert 1 <= plan.min_should_match <= len(plan.buckets) <= source.is_filled.sum()
         assert len(set(plan.buckets)) == len(plan.buckets)
-        assert all(0 <= recall <= 1 + 1e-9 for recall in plan.recalls)
         if plan.promised_sizes is not None:
             assert plan.sizes[0] <= plan.promised_sizes[0] <= plan.promised_sizes[1] <= plan.sizes[1]
         assert plan.promised == (plan.promised_sizes == plan.sizes)
     assert minima == sorted(minima)
-
-
-@pytest.mark.parametrize(
-    ("threshold", "recall", "named"),
-    [
-        (Fraction(0), HALF, "threshold"),
-        (HALF, Fraction(2), "recall"),
-    ],
-)
-def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, named: str) -> None:
-    """
-    The error names the argument.
-    """
-    with pytest.raises(ParameterError, match=named):
-        make_minhash_plan(at(0.5, 0.5), SimilarCriteria(Metric.JACCARD, threshold, recall))

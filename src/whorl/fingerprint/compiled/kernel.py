@@ -31,7 +31,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks, indices_of_ranges, sort_distinct
-from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.unicode_tables import PADDING, tables_for_loops
 from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, java_utf16
 from whorl.fingerprint.words import tokenizer
@@ -100,12 +99,9 @@ class Kernel:
 
     Raises:
         ImportError: numba is not installed.
-        ParameterError: The profile does not exist, or the scheme does not keep one hash per bucket.
     """
 
     def __init__(self, scheme: Scheme = DEFAULT_SCHEME) -> None:
-        if not scheme.fills_every_bucket:
-            raise ParameterError(f"the kernel keeps one hash in each bucket; {scheme.name} takes the plain route")
         self.scheme = scheme
         self._loops = load_loops()
         self._tables = tables_for_loops(scheme.profile)

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
-from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
+from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap
 from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, Estimate, overlap_interval
 
 #: Safety factor for estimated sizes: it adds about two standard deviations.
@@ -136,7 +136,6 @@ def judge_buckets(overlaps: BucketOverlaps, metric: Metric, threshold: Fraction,
 
     A candidate just at the threshold is kept with a probability of about `recall`.
     """
-    require_fraction("threshold", threshold)
     population, drawn = _population_and_draws(overlaps, metric)
     # The threshold as a fraction of the population.
     part = metric.as_jaccard(threshold) or threshold

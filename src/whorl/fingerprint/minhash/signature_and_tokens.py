@@ -36,7 +36,6 @@ from whorl.arrays_and_batches import counts_in_groups, find_sorted, is_first_of_
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, lucene_hashes, murmur_pieces, pieces
-from whorl.fingerprint.statistics.metric import require_fraction
 
 #: Smallest and largest number of digits in Alfresco's tokens. A token has eight units of one to four digits, and
 #: practically always at least 20 digits in total.
@@ -581,7 +580,6 @@ def min_should_match(token_count: int, overlap: Fraction) -> int:
     >>> min_should_match(512, Fraction(7, 10))
     359
     """
-    require_fraction("overlap", overlap)
     return math.ceil(token_count * overlap)
 
 
@@ -596,10 +594,6 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
     >>> round(band_match_probability(0.8, bands=20, rows=5), 4)
     0.9996
     """
-    if not 0.0 <= similarity <= 1.0:
-        raise ParameterError(f"similarity must be a fraction in [0, 1], got {similarity}")
-    if bands < 1 or rows < 1:
-        raise ParameterError(f"bands and rows must be at least 1, got {bands} and {rows}")
     return 1.0 - (1.0 - similarity**rows) ** bands
 
 
@@ -620,10 +614,6 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
     >>> [band_rows(512, Fraction(o, 100), Fraction(p, 100)) for o, p in [(20, 80), (70, 90), (90, 99), (100, 50)]]
     [2, 9, 17, 512]
     """
-    require_fraction("overlap", overlap)
-    require_fraction("probability", probability)
-    if token_count < 1:
-        raise ParameterError(f"token_count must be at least 1, got {token_count}")
     similarity, wanted = float(overlap), float(probability)
     for bands in range(1, token_count + 1):
         rows = token_count // bands
@@ -638,8 +628,6 @@ def cut_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], ...]
     >>> cut_bands("abcde", 2)
     (('a', 'b'), ('c', 'd'), ('e', 'a'))
     """
-    if not 1 <= rows <= len(tokens):
-        raise ParameterError(f"rows must be 1 to {len(tokens)}, the number of tokens, got {rows}")
     missing = -len(tokens) % rows
     padded = (*tokens, *tokens[:missing])
     return tuple(padded[at : at + rows] for at in range(0, len(padded), rows))

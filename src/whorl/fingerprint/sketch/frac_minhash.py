@@ -161,8 +161,6 @@ class SketchScheme:
         >>> [SketchScheme().largest_at(level) for level in (0, 2, 3)]
         [128, 512, 131072]
         """
-        if lookup_level < 0:
-            raise ParameterError(f"a level is 0 or more, got {lookup_level}")
         return (self.lookup_k if lookup_level < self.floor_level else self.cap) << lookup_level
 
     def bound(self, level: int) -> int:

@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import as_loop_array, loops_if_loaded
-from whorl.fingerprint.statistics.metric import require_fraction
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -110,7 +109,6 @@ def min_should_match_for(
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
     """
-    require_fraction("recall", recall)
     counts = _counts(population, good, drawn)
     columns = [part.ravel() for part in counts]
     # Divide the distributions into portions, to limit the memory.
@@ -124,7 +122,6 @@ def reaches(
 ) -> Bools:
     """Check whether `count` is at least `min_should_match_for(population, good, drawn, recall)`."""
     sizes, marked, taken = _counts(population, good, drawn)
-    require_fraction("recall", recall)
     if recall == 1:
         return np.asarray(np.asarray(count) >= np.maximum(0, taken + marked - sizes))
     return np.asarray(upper_tail(sizes, marked, taken, np.asarray(count) + 1) < float(recall) - SLACK)
@@ -140,7 +137,6 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
     [1, 2, 11]
     """
     sizes, _, taken, start = _counts(population, population, drawn, least)
-    require_fraction("recall", recall)
 
     def is_enough(good: Counts) -> Bools:
         if recall == 1:

@@ -247,7 +247,6 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
     >>> sizes_for(Metric.JACCARD, Fraction(7, 10), 10)
     (7, 14)
     """
-    require_fraction("threshold", threshold)
     numerator, denominator = (metric.as_jaccard(threshold) or threshold).as_integer_ratio()
     smallest = 1 if metric.allows_smaller else max(1, -(-numerator * source_size // denominator))
     return smallest, None if metric.allows_larger else source_size * denominator // numerator

@@ -32,15 +32,14 @@ average over hash functions, so for a single source the recall can differ by som
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, overload
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import as_loop_array, loops_if_loaded
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, bisect_first, reaches, upper_tail
@@ -50,7 +49,6 @@ from whorl.fingerprint.statistics.metric import (
     Shares,
     denominator_of,
     least_overlap,
-    require_fraction,
 )
 
 CONFIDENCE = 0.95
@@ -93,7 +91,7 @@ def estimate(source: Sketch, hits: Sequence[Sketch]) -> tuple[Estimate, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimates(Sequence[Estimate]):
+class Estimates:
     """Estimated overlaps of a source and several hits, in arrays; creates each `Estimate` on demand.
 
     The int64 arrays have shape (hits,).
@@ -108,16 +106,10 @@ class Estimates(Sequence[Estimate]):
     low: Counts
     high: Counts
 
-    def __len__(self) -> int:
-        return self.middle.size
+    def __iter__(self) -> Iterator[Estimate]:
+        return map(self.__getitem__, range(self.middle.size))
 
-    @overload
-    def __getitem__(self, index: int) -> Estimate: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Estimate, ...]: ...
-    def __getitem__(self, index: int | slice) -> Estimate | tuple[Estimate, ...]:
-        if isinstance(index, slice):
-            return tuple(map(self.__getitem__, range(*index.indices(len(self)))))
+    def __getitem__(self, index: int) -> Estimate:
         overlaps = self.overlaps
         columns = (self.middle, self.low, self.high, overlaps.sizes, overlaps.shared, overlaps.source_counts)
         likeliest, least, largest, hit_size, common, counted = (int(column[index]) for column in columns)
@@ -199,8 +191,6 @@ def overlap_interval(
     documents, and `total` is the sum of both sizes, which counts the shared shingles twice. The sample has `drawn`
     hashes, and `shared` of them are shared.
     """
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence must be a fraction between 0 and 1, got {confidence}")
     # Reduce the tail a little: rounding could otherwise exclude a probability that is equal to the tail.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_if_loaded():
@@ -232,7 +222,6 @@ def overlap_interval(
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
     """Return a mask of the candidates to keep. A candidate just at the threshold is kept with probability `recall`."""
-    require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
     is_exact = overlaps.levels == 0

@@ -67,7 +67,7 @@ from whorl.search.similar.results import (
     score_hit,
 )
 from whorl.search.similar.sketch_plan import (
-    BUDGET_OF_TWO_PHASES,
+    BUDGET,
     Branch,
     ResidualPlan,
     SketchPlan,
@@ -98,7 +98,7 @@ class SketchSearch:
         source: QuerySource,
         sketch: Sketch,
         criteria: SimilarCriteria,
-        budget: int = BUDGET_OF_TWO_PHASES,
+        budget: int = BUDGET,
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
@@ -289,7 +289,7 @@ class MinHashSearch:
 #: Maximum number of texts to read in a search that ignores common text.
 MOST_READ_WITHOUT_COMMON = 1_000
 #: Number of tokens to look up in a branch if hits may be small parts of the source.
-_BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
+_BUDGET_WITHIN = 4 * BUDGET
 
 
 class ResidualSearch:
@@ -321,7 +321,7 @@ class ResidualSearch:
             source,
             sketch_of_distinct(uncommon, scheme),
             SimilarCriteria(Metric.A_IN_B, part, criteria.recall),
-            budget=_BUDGET_WITHIN if criteria.metric.allows_smaller else BUDGET_OF_TWO_PHASES,
+            budget=_BUDGET_WITHIN if criteria.metric.allows_smaller else BUDGET,
         )
         self.candidate_query, self.batch = by_sketch.candidate_query, by_sketch.batch
         self.batch_size = by_sketch.batch_size

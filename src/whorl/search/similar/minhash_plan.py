@@ -47,8 +47,6 @@ class MinHashPlan:
         min_should_match: Number of tokens that a candidate must have; 0 if the source has no tokens.
         sizes: Smallest and largest size of a document that can reach the threshold, in distinct shingles.
         promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.
-        recalls: Probabilities that a document at the threshold becomes a candidate, for the smallest size, the size
-            nearest to the source's, and the largest size.
     """
 
     metric: Metric
@@ -60,7 +58,6 @@ class MinHashPlan:
     min_should_match: int
     sizes: tuple[int, int]
     promised_sizes: tuple[int, int] | None
-    recalls: tuple[float, float, float]
 
     @property
     def promised(self) -> bool:
@@ -99,7 +96,6 @@ def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size
         least = max(1, bisect_left(counts, 1, key=lambda count: int((recalls_for(count) < wanted).any())))
     recalls = recalls_for(least) if len(buckets) else np.zeros(len(grid))
     longest = max(ranges_of(recalls >= wanted).tolist(), key=lambda ends: ends[1] - ends[0], default=None)
-    at = np.searchsorted(grid, middle)
     return MinHashPlan(
         metric,
         threshold,
@@ -110,7 +106,6 @@ def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size
         least if len(buckets) else 0,
         (smallest, largest),
         (int(grid[longest[0]]), int(grid[longest[1] - 1])) if longest else None,
-        (float(recalls[0]), float(recalls[at]), float(recalls[-1])),
     )
 
 

@@ -62,7 +62,7 @@ class HitGroup(NamedTuple):
     lowest: float
     candidates: Candidates
     positions: Sequence[int]
-    estimates: Sequence[Estimate]
+    estimates: Estimates | tuple[Estimate, ...]
     number: int
     residual: ResidualOverlap | None = None
 

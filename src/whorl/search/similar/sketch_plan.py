@@ -51,13 +51,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, chain
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.engine.protocol import Costs
-from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch
 from whorl.fingerprint.statistics.hypergeometric import (
     SLACK,
@@ -73,8 +72,8 @@ from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, s
 from whorl.fingerprint.statistics.overlap_estimates import judge_overlaps, population_and_draws
 from whorl.search.similar.options import SimilarCriteria
 
-#: Number of tokens to look up in a branch with a second phase.
-BUDGET_OF_TWO_PHASES = 64
+#: Number of tokens to look up in a branch.
+BUDGET = 64
 #: Largest multiple of the token budget that a plan may use to reach the promised recall.
 _MOST_BUDGETS = 4
 #: Minimum fraction of the available tokens that a plan looks up. Omitting a few tokens may bring the recall closer to
@@ -100,7 +99,7 @@ class Branch:
         tokens: Hashes to look up, as a range of indices in the source's sketch, which begins with the smallest hash.
         min_should_match: Number of tokens that a candidate must have; 0 if the branch has no tokens.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
-        second_recall: Recall of the second phase for the branch's candidates; None if there is no second phase.
+        second_recall: Recall of the second phase for the branch's candidates.
         promised: Whether documents of the branch at the threshold are found with the wanted recall.
         by_phrases: Whether the branch looks up all shingles of the source as phrases of words, instead of tokens.
     """
@@ -111,7 +110,7 @@ class Branch:
     tokens: range
     min_should_match: int
     recall: float
-    second_recall: Fraction | None
+    second_recall: Fraction
     promised: bool
     by_phrases: bool = False
 
@@ -123,7 +122,7 @@ class SketchPlan:
     Args:
         recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
         first_recall: Recall of the look-ups.
-        second_recall: Recall of the second phase; None if there is no second phase.
+        second_recall: Recall of the second phase.
         branches: Branches by ascending size, without gaps.
     """
 
@@ -131,7 +130,7 @@ class SketchPlan:
     threshold: Fraction
     recall: Fraction
     first_recall: Fraction
-    second_recall: Fraction | None
+    second_recall: Fraction
     source: Sketch
     branches: tuple[Branch, ...]
 
@@ -150,12 +149,12 @@ class SketchPlan:
         return all(branch.promised for branch in self.branches)
 
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
-        """Return a mask of the candidates that pass the second phase. If there is no second phase, all pass."""
-        is_passing, sizes = np.full(len(overlaps.sizes), self.second_recall is None), overlaps.sizes
+        """Return a mask of the candidates that pass the second phase."""
+        is_passing, sizes = np.zeros(len(overlaps.sizes), np.bool_), overlaps.sizes
         for branch in self.branches:
             limit = self.size_limit(branch)
             at = np.flatnonzero((sizes >= branch.smallest_size) & (sizes <= (np.inf if limit is None else limit)))
-            if branch.second_recall is not None and at.size:
+            if at.size:
                 is_passing[at] = judge_overlaps(overlaps.select(at), self.metric, self.threshold, branch.second_recall)
         return is_passing
 
@@ -185,8 +184,7 @@ def make_plan(
     source: Sketch,
     criteria: SimilarCriteria,
     *,
-    budget: int = BUDGET_OF_TWO_PHASES,
-    phases: Literal[1, 2] = 2,
+    budget: int = BUDGET,
     requests: int = 1,
     costs: Costs | None = None,
     largest_size: int | None = None,
@@ -195,20 +193,15 @@ def make_plan(
 
     Args:
         source: Sketch of the source. If it has no shingles, the plan has no branches.
-        budget: Number of tokens to look up in a branch, at least 1: 64 for two phases, 128 to 256 for one phase. The
-            plan uses up to four times the budget if the recall requires it, and all tokens if the metric allows smaller
-            hits.
-        phases: 1 for look-ups only, 2 to compare the sketches of the candidates afterwards.
+        budget: Number of tokens to look up in a branch, at least 1. The plan uses up to four times the budget
+            if the recall requires it, and all tokens if the metric allows smaller hits.
         requests: Maximum number of queries to the index: 2 if a plan with more tokens may follow this one.
         costs: Costs of a look-up and a candidate. If given, the plan has the cheapest number of tokens; if None, the
             number that gives the fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
-    recall = criteria.recall
-    if budget < 1 or phases not in (1, 2):
-        raise ParameterError(f"budget must be at least 1 and phases 1 or 2, got {budget} and {phases}")
-    first, second = criteria.phase_recalls(requests) if phases == 2 else (recall, None)
-    plan = SketchPlan(criteria.metric, criteria.threshold, recall, first, second, source, ())
+    first, second = criteria.phase_recalls(requests)
+    plan = SketchPlan(criteria.metric, criteria.threshold, criteria.recall, first, second, source, ())
     size_ranges = tuple(_size_ranges(plan, budget, largest_size)) if source.size else ()
     if not size_ranges:
         # The source is empty, or no document in the index is large enough to reach the threshold.
@@ -368,7 +361,7 @@ def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, 
     second = plan.second_recall
     # If the look-ups miss more than the share of the first phase, the second phase must miss nothing. It does not get
     # the misses that remain, because its recall must not depend on the source's sketch, as the recall of a branch does.
-    if second is not None and plan.recall <= recall < plan.first_recall:
+    if plan.recall <= recall < plan.first_recall:
         second = Fraction(1)
     smallest, largest, level, _ = size_range
     promised = recall >= float(plan.recall) - SLACK
@@ -469,9 +462,6 @@ def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
 
 def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return approximate upper limits of `false_positives` after the second phase."""
-    near, far = false_positives(plan, branch)
-    if plan.second_recall is None:
-        return near, far
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
     # The hit's sketch is unknown, so use the average number of hashes at this level in a sketch of its size.
@@ -481,7 +471,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
     # At level 0 the comparison is exact, so no document below the threshold passes.
     passing[(level == 0) & (np.array(lower) < needed)] = 0.0
-    near, far = np.minimum((near, far), passing).tolist()
+    near, far = np.minimum(false_positives(plan, branch), passing).tolist()
     return near, far
 
 
