@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 Reporter = Callable[[str, int, int | None], None]
 
 
-@dataclass(slots=True)
+@dataclass
 class Trace:
     """Work done so far for a request, for the log; it never includes a text, a query or a password.
 

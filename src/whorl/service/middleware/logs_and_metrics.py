@@ -16,7 +16,6 @@ import time
 import traceback
 import uuid
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -41,14 +40,16 @@ from whorl.service.requests_and_responses import DEFECT, failure, failure_of, he
 LOGGER = "whorl.service"
 
 
+#: Encodes a log line. The line is ASCII, because standard error may not support other characters.
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+
+
 class JsonLinesFormatter(logging.Formatter):
     """Formats a log line as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        # The line is ASCII, because standard error may not support other characters.
-        members = {"time": time, "level": record.levelname.lower(), **_members(record)}
-        return json.dumps(members, separators=(",", ":"))
+        return _to_json({"time": time, "level": record.levelname.lower(), **_members(record)})
 
 
 class TerminalFormatter(logging.Formatter):
@@ -258,7 +259,7 @@ class RequestLog:
         found = scope.get("route") or next((one for one in self._routes if one.matches(scope)[0] != Match.NONE), None)
         route = getattr(found, "path", "none")
         self._metrics.note(method, route, status, seconds, trace)
-        figures = asdict(trace)
+        figures = {**vars(trace)}
         fields = {"id": figures.pop("request_id"), "method": method, "route": route, "status": status}
         fields |= {"seconds": round(seconds, 4), **figures, "engine_seconds": round(trace.engine_seconds, 4)}
         shown = {name: value for name, value in fields.items() if value not in ("", None)}
