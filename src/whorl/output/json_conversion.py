@@ -16,11 +16,11 @@ is rounded down to six decimals, an `Interval` outward.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -140,7 +140,7 @@ def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
         if json_field.condition:
             line = f" if (there := {condition}) is not None and there is not False: "
             value = "there" if json_field.condition == json_field.path else value
-        if convert := _converter(json_field.annotation):
+        if convert := json_type(json_field.annotation, _describe)[1]:
             names[f"to_json{number}"] = convert
             to_json = f"to_json{number}({value})"
             may_be_none = without_none(json_field.annotation)[1]
@@ -165,29 +165,46 @@ def _expression(cls: type[Any], path: str) -> str:
     return expression
 
 
-def _converter(annotation: Any) -> _Convert | None:
-    """Return a function that converts a value (not None) to JSON, or None if values need no conversion."""
-    annotation, _ = without_none(annotation)
-    origin, args = get_origin(annotation), get_args(annotation)
+def _describe(cls: Any) -> tuple[Any, _Convert]:
+    return cls, _writer(cls)
+
+
+def json_type(annotation: Any, describe: Callable[[Any], tuple[Any, _Convert | None]]) -> tuple[Any, _Convert | None]:
+    """Return the type of a value's JSON, and a function that converts the value; None if it needs no conversion.
+
+    The function is only called for values that are not None. `describe` returns the same two for a result class.
+    """
+    value, may_be_none = without_none(annotation)
+    origin, args = get_origin(value), get_args(value)
+    kind: Any = value
+    convert: _Convert | None = None
     if origin is Annotated:
-        if INTERVAL in args:
-            return lambda interval: [round_down(interval[0]), round_up(interval[1])]
-        return round_down if SHARE in args else _converter(args[0])
-    if args == (int, int):
-        return lambda pair: {"start": pair[0], "end": pair[1]}
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        convert = _converter(args[1])
-        if convert is None:
-            return dict
-        return lambda mapping: {name: convert(value) for name, value in mapping.items()}
-    if origin in (tuple, list):
-        item = _converter(args[0])
-        if item is None:
-            return list
-        return lambda items: [item(element) for element in (timely(items) if len(items) > _MANY else items)]
-    if is_result(annotation):
-        to_json: _Convert = _writer(annotation)
-        return to_json
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return attrgetter("value")
-    return float if annotation is Fraction else None
+        kind, convert = json_type(args[0], describe)
+        convert = round_down if SHARE in args else _round_outward if INTERVAL in args else convert
+    elif origin in (Union, UnionType):
+        kind = Union[tuple(json_type(member, describe)[0] for member in args)]  # noqa: UP007 - at run time
+    elif args == (int, int):
+        kind, convert = describe(CharRange)[0], lambda pair: {"start": pair[0], "end": pair[1]}
+    elif isinstance(origin, type) and issubclass(origin, Mapping):
+        of_values, inner = json_type(args[1], describe)
+        kind = dict[str, of_values]  # type: ignore[valid-type]  # the type is known only at run time
+        convert = dict if inner is None else lambda mapping: {name: inner(value) for name, value in mapping.items()}
+    elif origin in (tuple, list):
+        of_items, item = json_type(args[0], describe)
+        kind = list[of_items]  # type: ignore[valid-type]
+        convert = list if item is None else partial(_convert_items, item)
+    elif is_result(value):
+        kind, convert = describe(value)
+    elif isinstance(value, type) and issubclass(value, Enum):
+        kind, convert = str, attrgetter("value")
+    elif value is Fraction:
+        kind = convert = float
+    return kind | None if may_be_none else kind, convert
+
+
+def _round_outward(interval: tuple[float, float]) -> list[float]:
+    return [round_down(interval[0]), round_up(interval[1])]
+
+
+def _convert_items(convert: _Convert, items: Sequence[Any]) -> list[Any]:
+    return [convert(item) for item in (timely(items) if len(items) > _MANY else items)]

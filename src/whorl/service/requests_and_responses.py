@@ -10,11 +10,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from enum import Enum
-from fractions import Fraction
 from functools import lru_cache
-from types import UnionType
-from typing import Annotated, Any, ClassVar, NotRequired, TypeAlias, Union, get_args, get_origin
+from typing import Any, ClassVar, NotRequired, TypeAlias
 
 import orjson
 from fastapi import FastAPI, Request
@@ -39,7 +36,7 @@ from whorl.errors import (
     invalid_byte,
 )
 from whorl.operations import require_json_type
-from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
+from whorl.output.json_conversion import json_fields, json_type
 from whorl.request_context import trace
 
 #: Prefix of whorl's own routes; an incompatible change needs a new version.
@@ -138,25 +135,7 @@ def response_type(result: Any) -> Any:
 
 
 def _json_type(annotation: Any) -> Any:
-    value, may_be_none = without_none(annotation)
-    if may_be_none:
-        return _json_type(value) | None
-    origin, args = get_origin(value), get_args(value)
-    if origin is Annotated:
-        return _json_type(args[0])
-    if origin in (Union, UnionType):
-        return Union[tuple(map(_json_type, args))]  # noqa: UP007 - at run time
-    if args == (int, int):
-        return response_type(CharRange)
-    if origin in (tuple, list):
-        return list[_json_type(args[0])]  # type: ignore[misc]  # the type is known only at run time
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return dict[str, _json_type(args[1])]  # type: ignore[misc]
-    if is_result(value):
-        return response_type(value)
-    if isinstance(value, type) and issubclass(value, Enum):
-        return str
-    return float if value is Fraction else value
+    return json_type(annotation, lambda result: (response_type(result), None))[0]
 
 
 #: HTTP status for each class of error. If an error belongs to several classes, the first class determines the status.
