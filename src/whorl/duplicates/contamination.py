@@ -315,7 +315,6 @@ class ReferenceMatches:
         match_batches: Iterable[MatchBatch],
         on_repeated: Callable[[str], None],
     ) -> None:
-        self.options = options
         self.references = index.members
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))

@@ -223,15 +223,6 @@ def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, bits: 
     return columns
 
 
-def repeat_values(batches: Iterable[pa.RecordBatch], name: str, counted_column: str) -> Numbers:
-    """Repeat each row's value of column `name`, once for each byte of the row's value in `counted_column`."""
-    values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for batch in batches:
-        values.append(whole_numbers(batch[name]))
-        counts.append(np.array([*map(len, batch[counted_column].to_pylist())], np.int64))
-    return np.repeat(np.concatenate(values), np.concatenate(counts))
-
-
 def pack_hashes(hashes: Hashes, bits: int) -> npt.NDArray[Any]:
     """Store each hash in the smallest number of whole bytes, the lowest byte first."""
     kind = np.dtype(narrow_type(bits))

@@ -49,8 +49,8 @@ from whorl.duplicates.spark.arrow_blocks import (
     narrow_type,
     pack_hashes,
     partition_by_part,
-    repeat_values,
     rows_by_part,
+    whole_numbers,
 )
 from whorl.duplicates.spark.compare_sketches import PAIRS, pair_rows
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
@@ -419,7 +419,9 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, tokens, counts, flags = decode_columns(rows, "levels tokens document_counts flags", scheme.bits)
     if not levels.size:
         return
-    sources = repeat_values(rows, "source", "levels")
+    # A level takes one byte, so the bytes of a row's levels are the number of its hashes.
+    sizes = [len(raw) for batch in rows for raw in batch["levels"].to_pylist()]
+    sources = np.repeat(np.concatenate([whole_numbers(batch["source"]) for batch in rows]), sizes)
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:

@@ -88,8 +88,6 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
     if filtered is not None and not clusters:
         raise ParameterError("--filtered is what clusters leave; leave --pairs away")
-    if operation.new and operation.state is None:
-        raise ParameterError("--new needs a --state FOLDER to compare with; give one")
     # With complete clusters, a removed document is a duplicate of the retained one, not only of another duplicate.
     complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:
