@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from whorl.duplicates.deduplicate_in_memory import deduplicate
+from whorl.duplicates.options import DuplicatesOptions
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
@@ -22,8 +27,10 @@ from whorl.errors import (
     UnknownDocumentError,
     UnsupportedQueryError,
 )
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document
-from whorl.operations import DeleteOperation
+from whorl.operations import DeleteOperation, SearchOperation, operation_of
 from whorl.settings.settings import Settings
 from whorl.store import Store, open_store
 
@@ -103,6 +110,9 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
             )
         ),
         (lambda store: store.search("*", rows="5"), "rows must be a whole number, got '5'"),
+        (lambda store: store.search("*", rows=True), "rows must be a whole number, got True"),
+        (lambda store: store.index([], batch=7.5), r"batch must be a whole number, got 7\.5"),
+        (lambda store: store.index([], batch=math.nan), "batch must be a whole number, got nan"),
         (lambda store: store.search("*", 5), "options must be a SearchOperation, or keywords such as rows=10, got 5"),
         (lambda store: store.search("*", sort=["name"]), "sort must be a text such as .*, or Orders, got 'name'"),
         (lambda store: store.similar("a", exact="no"), "exact must be True or False, got 'no'"),
@@ -180,6 +190,21 @@ def test_options_of_a_store_of_other_types(tmp_path: Path, options: dict[str, An
     with pytest.raises(ParameterError, match=re.escape(message)):
         open_store(tmp_path / "store", **options)
     assert not (tmp_path / "store").exists()
+
+
+def test_integers_of_numpy(store: Store, tmp_path: Path) -> None:
+    """
+    Options take numpy's integers as numbers of Python, so that they fit into JSON.
+    """
+    numbers: list[Any] = [*np.array([1, 2, 3, 12])]
+    one, two, three, twelve = numbers
+    assert [hit.id for hit in store.search("*", rows=one, start=one).hits] == ["b"]
+    options, search = operation_of(SearchOperation, None, {"rows": one}), DuplicatesOptions(workers=two)
+    assert json.dumps([options.rows, Scheme(shingle_size=three).shingle_size, search.workers]) == "[1, 3, 2]"
+    assert deduplicate([ONE, OTHER], shingle=three, threshold=50).clusters == [[0, 1]]
+    assert store.index([Document("c", ONE)], batch=one).stored == 1
+    with open_store(tmp_path / "passages", passages=twelve) as other:
+        assert other.engine.passage_scheme == PassageScheme.for_runs(12)
 
 
 def test_one_id_as_a_text(store: Store) -> None:

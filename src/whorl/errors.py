@@ -32,6 +32,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 #: Matches the user and the password in an address, even if they have characters that an address must not contain.
 _LOGIN = re.compile("//.*@", re.DOTALL)
@@ -118,6 +119,19 @@ def require_texts(name: str, value: object) -> None:
     """
     if isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(item, str) for item in value):
         raise ParameterError(f"{name} must be a list of texts, got {value!r:.80}")
+
+
+def whole_number(name: str, value: object) -> int:
+    """Return an integer of Python or numpy as an int; raise ParameterError for a boolean or another type.
+
+    >>> whole_number("batch", 7.5)
+    Traceback (most recent call last):
+        ...
+    whorl.errors.ParameterError: batch must be a whole number, got 7.5
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ParameterError(f"{name} must be a whole number, got {shorten_repr(value)}")
+    return int(value)
 
 
 def texts_only(texts: Iterable[str]) -> Iterator[str]:

@@ -47,6 +47,8 @@ def test_invalid_pair_options_are_refused(metric: str, threshold: int, recall: i
         (lambda: DuplicatesOptions(80), "pairs must .* got 80"),  # type: ignore[arg-type]
         (lambda: DuplicatesOptions(granularity="line"), r"granularity must .* Granularity\.LINE, got 'line'"),  # type: ignore[arg-type]
         (lambda: DuplicatesOptions(state="seen"), r"state must .* Path\('seen'\), got 'seen'"),  # type: ignore[arg-type]
+        (lambda: DuplicatesOptions(workers=1.5), r"workers must be a whole number, got 1\.5"),  # type: ignore[arg-type]
+        (lambda: DuplicatesOptions(workers=0), "workers must be at least 1, got 0"),
         (lambda: PairOptions(threshold=0.8), r"threshold must be a fraction .* such as Fraction\(4, 5\), got 0\.8"),  # type: ignore[arg-type]
         (lambda: PairOptions(recall="95"), "recall must be a fraction .* got 95"),  # type: ignore[arg-type]
         (lambda: Keep.parse(None), "keep must be text, got None"),  # type: ignore[arg-type]

@@ -66,8 +66,8 @@ def test_a_name_gives_its_scheme_back(
     ("make", "message"),
     [
         (lambda: Scheme(shingle_size=1000), "shingle size is 1 to 999, got 1000"),
-        (lambda: Scheme(shingle_size=2.5), "shingle size is a whole number, got 2.5"),  # type: ignore[arg-type]
-        (lambda: Scheme(bucket_count=True), "bucket count is a whole number, got True"),
+        (lambda: Scheme(shingle_size=2.5), "shingle size must be a whole number, got 2.5"),  # type: ignore[arg-type]
+        (lambda: Scheme(bucket_count=True), "bucket count must be a whole number, got True"),
         (lambda: Scheme(bucket_count=0), "bucket count is 1 to 65536, got 0"),
         (lambda: Scheme(hash_count=1025), "hash count is 1 to 1024, got 1025"),
         (lambda: Scheme(hash_set_size=-1), "hash set size is 1 to 65536, got -1"),

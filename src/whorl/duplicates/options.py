@@ -15,7 +15,7 @@ import numpy as np
 from whorl.duplicates.remove_common_shingles import BoilerplateOptions, parse_boilerplate_options
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, whole_number
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import (
     PAIR_METRICS,
@@ -163,11 +163,13 @@ class DuplicatesOptions:
             ("granularity", Granularity, "Granularity.LINE"),
             ("common", BoilerplateOptions | None, "BoilerplateOptions('1%')"),
             ("state", Path | None, "Path('seen')"),
-            ("workers", int, "1"),
         ):
             value = getattr(self, name)
             if not isinstance(value, kind):
                 raise ParameterError(f"{name} must be of another type, such as {example}, got {value!r:.80}")
+        object.__setattr__(self, "workers", whole_number("workers", self.workers))
+        if self.workers < 1:
+            raise ParameterError(f"workers must be at least 1, got {self.workers}")
 
     @property
     def policy(self) -> Keep:

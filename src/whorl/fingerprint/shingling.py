@@ -20,7 +20,7 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from whorl.errors import ParameterError, SchemeMismatchError
+from whorl.errors import ParameterError, SchemeMismatchError, whole_number
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES, buffers, segmenter_of
 from whorl.request_context import timely
 
@@ -58,9 +58,8 @@ class Scheme:
 
     def __post_init__(self) -> None:
         for part, largest in _LARGEST.items():
-            value = getattr(self, part)
-            if type(value) is not int:
-                raise ParameterError(f"{part.replace('_', ' ')} is a whole number, got {value!r:.40}")
+            value = whole_number(part.replace("_", " "), getattr(self, part))
+            object.__setattr__(self, part, value)
             if not 1 <= value <= largest:
                 raise ParameterError(f"{part.replace('_', ' ')} is 1 to {largest}, got {value}")
         if self.bucket_count == 1 or self.hash_set_size > 1:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Integral
 from typing import Self, TypeVar
 
 import numpy as np
@@ -74,14 +75,14 @@ class PassageScheme:
         >>> [PassageScheme.for_runs(words).name for words in (20, 12, 8)]
         ['passages2-t20-k8-b32', 'passages2-t12-k8-b32', 'passages2-t8-k6-b32']
         """
-        is_whole = isinstance(words, int) and not isinstance(words, bool)
+        is_whole = isinstance(words, Integral) and not isinstance(words, bool)
         if not is_whole or not SHORTEST_RUN <= words <= cls().run_words:
             kind = "" if is_whole else ", a whole number"
             raise ParameterError(
                 f"a store finds runs of {SHORTEST_RUN} to {cls().run_words} words for certain{kind}, "
                 f"got {shorten_repr(words)}"
             )
-        return cls(words, 8 if words >= 12 else 6)
+        return cls(int(words), 8 if words >= 12 else 6)
 
     @property
     def window(self) -> int:

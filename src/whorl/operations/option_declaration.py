@@ -9,7 +9,7 @@ from inspect import get_annotations
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from whorl.errors import ParameterError, require_texts
+from whorl.errors import ParameterError, require_texts, whole_number
 from whorl.fingerprint.statistics.metric import Percent
 
 _Operation = TypeVar("_Operation")
@@ -132,23 +132,22 @@ def operation_of(operation: type[_Operation], options: _Operation | None, keywor
             f"options must be a {operation.__name__}, or keywords such as rows=10, got {options!r:.80}"
         )
     made = operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
-    for option in options_of(operation, "python"):
-        _require_type(option, getattr(made, option.name))
-    return made
+    checked = {own.name: _checked(own, getattr(made, own.name)) for own in options_of(operation, "python")}
+    return replace(made, **checked)  # type: ignore[type-var]
 
 
 #: Options that accept values of more types in Python. The code that reads them checks the values.
 _WIDER_IN_PYTHON = ("filter", "sort", "metric")
 
 
-def _require_type(option: OptionField, value: Any) -> None:
-    """Raise ParameterError if a value is not of its option's type: a number, truth value, text, choice or list."""
+def _checked(option: OptionField, value: Any) -> Any:
+    """Return the value of an option, with numpy's integers as int; raise ParameterError if it has another type."""
     if (value is None and option.is_optional) or option.name in _WIDER_IN_PYTHON:
-        return
+        return value
+    if option.type is int:
+        return whole_number(option.name, value)
     wanted = ""
-    if option.type is int and not hasattr(value, "__index__"):
-        wanted = "a whole number"
-    elif option.type is bool and value not in (True, False):
+    if option.type is bool and value not in (True, False):
         wanted = "True or False"
     elif option.type is str and not isinstance(value, str):
         wanted = f"text, such as {option.examples[0]!r}" if option.examples else "text"
@@ -158,6 +157,7 @@ def _require_type(option: OptionField, value: Any) -> None:
         wanted = " or ".join(option.choices)
     if wanted:
         raise ParameterError(f"{option.name} must be {wanted}, got {value!r:.80}")
+    return value
 
 
 def require_json_type(annotation: Any, value: Any, *, takes_texts: bool) -> None:
