@@ -569,5 +569,6 @@ def test_pages_of_allowed_origins(embedded_contracts: Store) -> None:
     ):
         answer = service.post(SEARCH, json=body, headers=headers)
         assert (answer.status_code, answer.headers.get("Access-Control-Allow-Origin")) == (status, allowed)
+    assert "WHORL_ALLOWED_ORIGINS" in answer.text
     closed = TestClient(create_app(embedded_contracts))
     assert "Access-Control-Allow-Origin" not in closed.options(SEARCH, headers={"Origin": ours, **asks}).headers

@@ -140,7 +140,8 @@ def check_host(hosts: AllowedHosts, scope: Scope) -> None:
     origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
     if not hosts.admit_page(host, origin, site):
         reason = f"a page of another site asked for this ({origin or site:.80})"
-        raise HTTPException(403, f"{reason}; WHORL_ALLOWED_HOSTS may name its host")
+        remedy = "WHORL_ALLOWED_ORIGINS may name its origin; if it is of this service, WHORL_ALLOWED_HOSTS its host"
+        raise HTTPException(403, f"{reason}; {remedy}")
 
 
 def _without_port(header: str) -> str:
