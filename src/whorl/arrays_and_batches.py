@@ -72,8 +72,8 @@ def find_sorted(
 class HashLookup:
     """Looks up hashes of at most `bits` bits in an ascending array of distinct hashes.
 
-    A table of at most 2**`most_table_bits` bytes has an element for each value of the upper bits of a hash: whether any
-    hash of the array has these upper bits. It excludes most other hashes faster than a binary search.
+    A table of booleans, at most 2**`most_table_bits` bytes, has an element for each value of a hash's upper bits. It is
+    True if a hash of the array has these upper bits. The table excludes most other hashes faster than a binary search.
     """
 
     def __init__(self, ascending: npt.NDArray[np.uint64], bits: int = 64, most_table_bits: int = 28) -> None:

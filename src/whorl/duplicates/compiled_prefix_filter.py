@@ -1,9 +1,9 @@
 """Compiled (numba) loops that collect shared hashes and mark each document's rarest hashes.
 
-The loops are used by the prefix filter; `prefix_filter` describes the algorithm. A member is a document that takes part
-in the comparison. Members are numbered in the order of their sizes. An entry is a 64-bit integer for one hash of one
-member: the hash is in the upper bits, the member number in the lower bits. A part has all entries with the same leading
-bits; each part is sorted separately.
+`prefix_filter` calls the loops, and describes the algorithm. A member is a document that takes part in the comparison.
+Members are numbered in the order of their sizes. An entry is a 64-bit integer for one hash of one member: the upper
+bits have the hash, and the lower bits have the member number. A part has all entries with the same leading bits; each
+part is sorted separately.
 """
 
 from __future__ import annotations

@@ -367,7 +367,7 @@ class ReferenceMatches:
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters, but assign each document to one cluster: that of the text with the largest share."""
+        """Yield the clusters, with each document only in the cluster of the text that has the largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in self._matches:
             best.setdefault(match.pair.b.id, match)

@@ -268,7 +268,7 @@ class InputPart:
         at_byte: Called after each group of rows with the number of bytes read so far; None for no calls.
 
     Attributes:
-        count: Number of documents read; complete, like the next two, when all documents have been read.
+        count: Number of documents read. `count`, `problems` and `used` are complete after all documents have been read.
         used: Columns with at least one usable value, as pairs (column, needed type). The type is "text" for text
             columns, "date" or "number" for the date column and the column of the retention policy, and "value" for
             `within`.

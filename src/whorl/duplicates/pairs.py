@@ -1,4 +1,4 @@
-"""Pairs of documents with their shared shingles, as columns of arrays."""
+"""Pairs of documents and their numbers of shared shingles, in arrays."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ExactCopies:
     """Expands pairs of texts to the pairs of all documents with these texts.
 
     Args:
-        firsts: For each document, the first document with the same text; pairs have only such documents.
+        firsts: For each document, the first document with the same text. The pairs to expand have only first documents.
 
     Attributes:
         counts: For each first document, the number of documents with its text; 0 for other documents.

@@ -126,7 +126,7 @@ class _FilterRound:
         shared = collect_shared_hashes(self.sketches, members, level, member_bits, self.options.workers)
         prefixes = members.lengths.prefixes(members.is_larger, shared.counts, shared.indexable)
         index_keys, probe_keys = _prefix_keys(shared, prefixes, member_bits)
-        # Release the memory of the other entries.
+        # The next step needs only the prefixes, so release the memory of the other entries.
         del shared
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
 

@@ -2,8 +2,8 @@
 
 A window is N consecutive words of one text. A window is repeated if the same words occur in an earlier text, or earlier
 in the same text without overlap. A passage is a run of consecutive repeated windows whose earlier occurrences are also
-consecutive. Its source is the first occurrence of its words. If two runs overlap, the later one is cut. All words of
-repeated windows are in passages, and no other words.
+consecutive. Its source is the first occurrence of its words. If two runs overlap, the later one is cut. Passages
+contain the words of all repeated windows, and no other words.
 
 Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words, and selects at least one hash in any N consecutive words.
 It selects the same hash wherever the same N words occur, so a repeated window contains a selected hash that occurs more

@@ -1,4 +1,4 @@
-"""Results of a duplicate search: pairs, clusters, versions, and the documents of clusters to keep."""
+"""Results of a duplicate search: pairs, clusters, versions, and the document to keep in each cluster."""
 
 from __future__ import annotations
 
@@ -379,7 +379,10 @@ class Duplicates:
         return components.labels()[self._firsts]
 
     def _is_earlier(self, *, new: bool) -> Bools:
-        """Return a mask of the texts that earlier documents have; without `new`, no text is marked."""
+        """Return a mask with True for the first document of each text that an earlier document (not a new one) has.
+
+        Without `new`, all elements are False.
+        """
         return np.bincount(self._firsts, ~self._is_new & new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:

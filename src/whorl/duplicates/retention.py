@@ -104,7 +104,7 @@ class UnreadValues:
 
     @classmethod
     def of_column(cls, column: str, sought: str, unread: Iterable[object]) -> list[UnreadValues]:
-        """Summarise a column's unread values, without missing values (None, NaN, blanks).
+        """Summarise the values of a column that cannot be converted, without missing values (None, NaN, blanks).
 
         Return a list with one element, or an empty list if all values are missing.
         """
@@ -181,7 +181,7 @@ def _first_of(value: Any) -> Any:
 
 
 def unknown_rank(keep: Keep, document_id: str, others: int) -> ParameterError:
-    """Return the error for a cluster without any rank, which has the given document and `others` more documents."""
+    """Return the error for a cluster of unranked documents: the document with this id, and `others` more."""
     return ParameterError(
         f"the {keep.by} of {document_id!r} and {others} more is unknown; name another column (--keep "
         f"{keep.by}:COLUMN), or keep the first or the longest"

@@ -288,7 +288,7 @@ def _load_changed(
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
-    is_empty = not store.count()  # Sketching alone then converts the ranks and dates.
+    is_empty = not store.count()  # If the store is empty, only `sketch` needs to convert ranks and dates.
 
     def changed_documents() -> Iterator[list[Document]]:
         """Yield the new and changed documents of each batch, and remember their digests."""

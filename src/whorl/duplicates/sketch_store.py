@@ -1,9 +1,10 @@
 """Stores the sketches of many documents, in a permanent folder or in temporary files.
 
 In a folder, `documents.sqlite` holds the documents and their pairs, so that the next run compares only new documents.
-`hashes-N.u64` has the hashes of all sketches, little-endian. Hashes are written before the rows with their offsets.
-Bytes after the last row's hashes were left by a crash, and are cut off. The hashes of replaced documents stay in the
-file until it is mostly garbage; then the hashes in use are copied to a file with the next number.
+`hashes-N.u64` has the hashes of all sketches, little-endian. The store writes a document's hashes before the row with
+their offset. So after a crash, hashes without a row may be at the end of the file; the next run cuts them off. The
+hashes of replaced documents stay in the file until it is mostly garbage; then the hashes in use are copied to a file
+with the next number.
 """
 
 from __future__ import annotations
@@ -299,7 +300,7 @@ class PersistentSketchStore:
         return StoredSketches(numbers, sketches, keys, np.isin(is_paired, (_PAIRED, _PAIRED_AND_NEW)), is_new)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Set new keys of documents, given as pairs (key, document number)."""
+        """Set new keys (hashes of sketches) of documents, given as pairs (key, document number)."""
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 

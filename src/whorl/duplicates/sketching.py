@@ -120,7 +120,10 @@ class Sketching:
 def _distinct_texts(
     documents: Sequence[Document], within: str | None
 ) -> tuple[Sequence[Document], dict[tuple[str, str], int], Numbers]:
-    """Return the documents, the number of each distinct pair of a text and its group, and each document's number."""
+    """Number the distinct pairs of a text and its group.
+
+    Return the documents, a dict with the number of each pair, and an array with the number of each document's pair.
+    """
     distinct: dict[tuple[str, str], int] = {}
     keys = ((document.text, group_of(document, within)) for document in documents)
     indices = [distinct.setdefault(key, len(distinct)) for key in keys]

@@ -40,7 +40,9 @@ def pieces(text: str, granularity: Granularity) -> list[tuple[int, int, int]]:
 
 
 def pieces_of(document: Document, granularity: Granularity) -> list[Document]:
-    """Return the paragraphs or lines of a document, with its name and properties; otherwise, return the document.
+    """Return the paragraphs or lines of a document, each with the document's name and properties.
+
+    For other units of text, return only the document itself.
 
     Raises:
         DocumentError: The id of a piece is too long.

@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 DOCUMENTS_AT_ONCE, _DOCUMENTS_SENT = 512, 4096
 #: Number of input parts queued for each process, including the part in progress.
 _QUEUED_PARTS = 3
-#: Function that this worker process runs; set when it starts.
+#: Function that this worker process runs on each part of the documents; set when the process starts.
 _work: Callable[[Iterable[Document]], Iterable[Any]]
 #: Minimum size of the input, in bytes, for which several processes are faster than one.
 _LARGE = 32_000_000
@@ -119,7 +119,7 @@ def map_in_processes(
 def begin_as_worker() -> None:
     """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
 
-    A closed pipe would not end the worker, because its siblings keep the pipe open.
+    A worker does not notice the parent's end by a closed pipe, because the other workers keep the pipe open.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A forked process must not keep the parent's handler.

@@ -280,7 +280,7 @@ class _OutputWriter:
                 raise UncopiedRowsError(f"{error}; the file is left out of the copy") from error
 
     def _is_readable(self, copy: Path) -> bool:
-        """Check whether a copy that ends at an error can be read without errors. Otherwise, the error cut it off."""
+        """Check whether an incomplete copy is a readable file; it ends before the first unreadable row of the input."""
         with copy.open("rb") as opened:
             try:
                 form = format_of(opened, PurePath(copy.name), self._reader.columns, file_text)

@@ -16,9 +16,9 @@ A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one wo
 or breaks it too. But MinHash tokens and sketches treat both halves as separate words, as Lucene does.
 
 With the two rules, each shared shingle of A is in a passage, and passages contain only shared shingles. If only B
-repeats a part, the part is listed once. The time is linear in the length of the texts, whatever they contain. Each rule
-continues after the end of the passage that it has found. A passage of rule 1 never extends back to the previous shingle
-of A that occurs once in B: otherwise, the passage around that shingle would already contain this passage.
+repeats a part, the part is listed once. The time is linear in the length of the texts, whatever they contain: each rule
+continues after the end of the passage that it has found. A passage of rule 1 also extends backwards, but always ends
+before it reaches an earlier shingle that occurs once in B: the passage around that shingle would have covered it.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -295,8 +295,8 @@ def compare_words(
 
     Args:
         common: Masks of the boilerplate of both texts.
-        min_words: Cover every shared run of at least this number of words with passages that are at least this long.
-            Shorter passages may be left out. If 0, rule 2 may split a run into shorter passages.
+        min_words: Length in words. Passages of at least this length cover every shared run of at least this length;
+            shorter passages may be missing. If 0, rule 2 may split a run into shorter passages.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -340,8 +340,8 @@ class ShingleIndex:
         shared_a, numbers = shared_a[order], numbers[order]
         require_time()
         searched = shared_a
-        # Skip shared runs of fewer than `min_words` words, which no passage contains. With `common`, keep them: shared
-        # boilerplate can be shorter than a passage.
+        # Skip shared runs of fewer than `min_words` words: the result needs no passages of them. With `common`, keep
+        # them: shared boilerplate can be shorter than a passage.
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
@@ -461,9 +461,10 @@ class RunIndex:
             nothing = np.empty(0, np.int64)
             self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
-        #: Each step numbers wider runs, up to `size` items. A run is covered by two equally long shorter runs, at its
-        #: start and at its end, which may overlap. The key of the run combines the numbers of these two runs, and its
-        #: index is the number of the run. For each step: the distance between the starts of the two runs, and all keys.
+        #: Each step numbers runs that are up to twice as wide, until a run has `size` items. Two runs of the previous
+        #: step cover a run: one at its start, and one at its end; they may overlap. The key of the run combines their
+        #: two numbers. The index of the key among the sorted keys is the number of the run. For each step: the distance
+        #: between the starts of the two runs, and the sorted keys.
         self._widths: list[tuple[int, _Numbers]] = []
         width, self.runs, self.distinct = 1, items, 0
         while width < size or not self._widths:

@@ -1,9 +1,9 @@
 """Computes the MinHash tokens, shingle hashes, sketches and words of texts, one text or many at a time.
 
 All fingerprinting goes through this module. For large amounts of text, threads run the loops of `compiled`, which numba
-has compiled. For small amounts, `shingling` processes one text at a time in plain Python, because loading numba would
-take longer. `shingling` is also used if numba is missing, or while the loops are being compiled. The loops and
-`shingling` give the same numbers.
+has compiled. `shingling` processes one text at a time in plain Python, and gives the same numbers. This module calls
+`shingling` for small amounts of text, because loading numba would take longer, and if numba is missing or is still
+compiling the loops.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FIXED = 64
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Maximum number of batches for a thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
-#: Result of `least_stored_size` if numba is installed and supports the scheme.
+#: Smallest number of distinct shingles of a text whose stored sketch is decoded faster than the loops compute it.
 _LEAST_STORED_SIZE = 200
 
 _Row = npt.NDArray[np.uint64]
@@ -61,7 +61,7 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 class Outputs(Flag):
     """Flags for the results to compute for each text: bucket minima (MinHash), shingle hashes, words.
 
-    Minima and words are those of Lucene. Shingle hashes, which whorl compares, are those of the text with folded
+    Minima and words are the same as in Lucene. The shingle hashes, which whorl compares, come from the text with folded
     apostrophes (see `fold_apostrophes`).
     """
 
@@ -88,7 +88,7 @@ class TextHashes(NamedTuple):
 
 
 def index_outputs(scheme: Scheme) -> Outputs:
-    """Return the flags of the results that an index needs: words, and the results for `index_numbers`."""
+    """Return the flags of the results that an index needs: words, and the input of `index_numbers`."""
     return Outputs.HASHES | Outputs.WORDS if scheme.fills_every_bucket else Outputs.ALL
 
 
@@ -121,8 +121,8 @@ def _split(numbers: _Row, counts: npt.NDArray[np.int64]) -> list[_Row]:
 class HashBatch(NamedTuple):
     """The shingle hashes of several texts (high halves), text after text, and the number of hashes of each text.
 
-    The hashes of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text
-    order.
+    The hashes of a text are distinct and ascending. But if `hash_in_batches` was called with `in_order`, they are the
+    hashes of all shingles in text order, with repetitions.
     """
 
     hashes: _Row
@@ -341,7 +341,10 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(portions: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Read portions until they have `LARGE` characters or none is left; return an iterator over all portions."""
+    """Read portions until they have `LARGE` characters or the input ends, and return an iterator over all portions.
+
+    Their work is counted before `_kernel_for` decides whether to load numba.
+    """
     first, seen = [], 0
     for texts in portions:
         first.append(texts)

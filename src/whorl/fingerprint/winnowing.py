@@ -98,7 +98,8 @@ class PassageScheme:
     def parse(cls, name: str) -> Self:
         """Parse the name of a scheme.
 
-        A name that begins with `passages1` is from before apostrophes were folded; its parameters mean the same.
+        A name that begins with `passages1` comes from a version that did not fold apostrophes; its parameters have the
+        same meaning.
         """
         match = _NAME.fullmatch(name)
         if not match:
@@ -146,15 +147,15 @@ def _words_of(texts: Sequence[str], scheme: Scheme) -> Iterator[JoinedWords]:
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """Return the hashes to look up for a text, and a range of words for each hash.
 
-    Each run of `hashed_words` words has a hash. A stored document that shares `run_words` words has at least one of
-    these hashes, and often hashes of shorter runs.
+    Each run of `hashed_words` words has a hash. A stored document that shares a run of `run_words` words with the text
+    has at least one of these hashes. A document that shares a shorter run may have some of them too.
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and a half-open range of words for each hash, int64 array of
         shape (n, 2). The range covers all windows whose smallest hash this is. It is empty if the hash is not the
-        smallest of any window. A document that contains all words of a window keeps the window's smallest hash. But the
-        document may lack this hash if it contains the words only when some of its broken words are joined and others
-        are not.
+        smallest of any window. A store keeps the smallest hash of a window for each document that contains all words of
+        the window. The exception is a document that contains these words only if some of its broken words are joined
+        and others stay broken.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
         return np.empty(0, np.uint64), np.empty((0, 2), np.int64)

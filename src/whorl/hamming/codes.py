@@ -42,8 +42,8 @@ def bits_of(mask: int) -> list[int]:
 def blocks_of(mask: int, count: int) -> list[int]:
     """Split the set bits of a mask into blocks of nearly equal size.
 
-    Return the masks of the blocks, beginning with the lowest bits. If all 64 bits are set, the blocks are those of
-    simhash-py and simhash-cpp, which cut at ``i * 64 // count``.
+    Return the masks of the blocks, beginning with the lowest bits. For a mask of all 64 bits, the blocks are the same
+    as in simhash-py and simhash-cpp, which cut at ``i * 64 // count``.
     """
     bits = bits_of(mask)[::-1]
     cuts = [i * len(bits) // count for i in range(count + 1)]

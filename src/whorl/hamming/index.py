@@ -165,7 +165,7 @@ class HammingIndex:
         return self._tables.find_all(queries)
 
     def find_first_bulk(self, queries: CodesLike) -> FirstMatches:
-        """For each query, find the smallest near code, if any."""
+        """Find the smallest code near each query."""
         answers = self.find_all_bulk(queries)
         has_match = answers.ends[1:] > answers.ends[:-1]
         codes = np.zeros(len(answers), np.uint64)
@@ -209,7 +209,7 @@ class HammingIndex:
 class _Recent:
     """Codes inserted one by one since the tables were built, in chains: one set of chains for each table.
 
-    Insertions and queries move no data. For many thousand codes, `Tables` are faster and smaller.
+    An insertion does not move other codes. For many thousand codes, `Tables` are faster and smaller.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:

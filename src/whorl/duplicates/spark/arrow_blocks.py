@@ -268,7 +268,7 @@ BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted lo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Documents of one part with different keys (different texts), and their sketches, ascending by key.
+    """Distinct documents of one part (one for each text), with their keys and sketches, ascending by key.
 
     An old document is compared only with new documents.
     """

@@ -6,8 +6,8 @@ The state is a folder on any file system that Spark reaches. After the second ru
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
     run-2-5f0c…/pairs       pairs of documents, given by the keys of their sketches
 
-Each run writes into a folder with a unique name. When the folder is complete, a small JSON file is renamed, and the run
-becomes the last run. So the state is always complete, even if a run is killed.
+Each run writes into a folder with a unique name. When the folder is complete, the run renames a small JSON file, and so
+becomes the last run. The state is always complete, even if a run is killed.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class SearchState:
         return description
 
     def save(self, blocks: DataFrame, pairs: DataFrame) -> None:
-        """Write the state that the next run continues from; raise StoreError if another run has written one first."""
+        """Write the state for the next run; raise StoreError if another run has written its state first."""
         number = self.run.number
         own = f"run-{number}-{uuid4().hex}"
         blocks.write.parquet(self._folder.path(own, _DOCUMENTS))

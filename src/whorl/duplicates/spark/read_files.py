@@ -143,7 +143,7 @@ def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) 
 
 
 def _schemas_of_files(session: SparkSession, path: str) -> Iterator[tuple[str, StructType]]:
-    """Yield the path and the schema of each Parquet file that `path`, a file, folder or pattern, stands for."""
+    """Yield the path and the schema of each Parquet file at `path`, which is a file, a folder or a pattern."""
     for file in sorted(map(unquote, session.read.parquet(path).inputFiles())):
         yield file, session.read.parquet(_escape_pattern(file)).schema
 
@@ -223,7 +223,7 @@ def _format_of(path: str) -> str:
 
 
 def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
-    """Raise ParameterError if files that would be read as one text each have names of files with rows."""
+    """Raise ParameterError if the suffix of a file shows that it has rows: Spark would read the file as one text."""
     # Ignore `.json`: folders of texts often also have JSON files with a single object, which have no rows.
     ending = {suffix: suffix for suffixes in (*INPUT_FORMATS.values(), _TABLES) for suffix in suffixes}
     del ending[".json"]

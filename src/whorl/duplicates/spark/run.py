@@ -149,8 +149,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             documents_to_remove = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = read_without(own, paths, operation.input, columns, documents_to_remove, excluded=excluded)
             remaining_rows = _write(*remaining, filtered)
-        # The output is the same as that of `whorl duplicates`. In JSON, a cluster is one line, and a pair has no names
-        # of documents.
+        # The output has the same format as without Spark: in JSON, a cluster is one line, and a pair has no names of
+        # documents.
         if clusters:
             rows = nest_members(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":

@@ -55,7 +55,7 @@ _DIGEST = _sources_digest()
 
 
 class _Cache(FunctionCache):
-    """On-disk cache of a compiled function. If the function is in the cache, numba's compiler is not set up.
+    """On-disk cache of a compiled function. If it has the function, numba does not set up its compiler.
 
     The set-up takes four times as long as loading all loops.
     """

@@ -173,8 +173,8 @@ class Kernel:
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], list[JoinedWords]]:
         """Return the high halves of the shingle hashes of texts, the number of hashes of each text, and its words.
 
-        The hashes are grouped by text, ascending and distinct within a text. This method is the fastest for many short
-        texts. Without `with_words`, the list of words is empty.
+        The hashes are grouped by text, ascending and distinct within a text. Without `with_words`, the list of words is
+        empty.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         texts_words: list[JoinedWords] = []
@@ -524,8 +524,8 @@ def return_kernel(kernel: Kernel) -> None:
 def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. The loops
-    would save as much time in this search as in `weight` similarity searches, so it counts as this number of searches.
+    `weight` is the number of similarity searches that the loops would speed up by as much time as this search. If the
+    compiled code cannot be stored, do not load the loops: compiling would take longer than it saves.
     """
     is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():

@@ -59,8 +59,8 @@ def likeliest(
 def _first_possible(total: int, takes_overlap: int, drawn: int, seen: int, start: int, end: int, tail: float) -> Any:
     """Return the first possible number of shared shingles from `start` towards `end`, or `end` if none is.
 
-    If `start` is the smallest number, a number is possible if P(shared hashes >= seen) > `tail`. If `start` is the
-    largest number, it is possible if P(shared hashes <= seen) > `tail`.
+    Counting upwards, a number is possible if P(shared hashes >= seen) > `tail`. Counting downwards, it is possible if
+    P(shared hashes <= seen) > `tail`.
     """
     step = 1 if start <= end else -1
     first, last = 0, abs(end - start)

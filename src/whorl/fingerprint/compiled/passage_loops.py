@@ -66,9 +66,9 @@ def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places:
     Args:
         positions: Position in the text of each item of `a`.
         candidates: Maximum number of positions that rule 2 tries, in addition to the first position.
-        first: Receives the start of each value's range in `places`. It must contain only zeros, and have one element
-            more than there are item values.
-        places: Receives the positions of `b`, grouped by value.
+        first: Receives the start of each number's range in `places`. It must contain only zeros, and have two elements
+            more than the largest number in `a` and `b`.
+        places: Receives the positions of each number in `b`, number after number.
         found: Receives the start in `a`, the start in `b` and the length of each passage; it has room for one passage
             per item of `a`. Passages of rule 1 come first, then passages of rule 2; each group is in the order of `a`.
     """

@@ -25,7 +25,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         starts: Start of each sketch, and the end of the last.
         low_bits: Number of bits of a hash's low part, for each sketch.
         counts: Number of hashes of each sketch, from its header.
-        firsts: Index of each sketch's first hash in the output.
+        firsts: Index of each sketch's first hash in `hashes`, the output.
     """
     for sketch in range(counts.size):
         at, low, count, first = starts[sketch] + _HEAD, low_bits[sketch], counts[sketch], firsts[sketch]

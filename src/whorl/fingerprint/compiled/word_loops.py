@@ -3,8 +3,8 @@
 The first pass, without branches, writes two things for each unit of a buffer: its folded form, and a bit that is set if
 the unit may be part of a word. Words are then the runs of set bits, found 64 bits at a time.
 
-Three cases are left to Lucene's state machine, which starts at the last known word boundary: a run with an unusual
-unit, a run whose first unit cannot begin a word, and a run after which the word may continue (``don't``).
+The loops leave three kinds of runs to Lucene's state machine, which starts at the last known word boundary: a run with
+an unusual unit, a run whose first unit cannot begin a word, and a run after which the word may continue (``don't``).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold the units of a buffer, set a bit for each unit that may be in a word, and return the OR of all flags."""
+    """Fold the units of a buffer, set a bit for each unit that may be in a word, and return all units' flags ORed."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -174,8 +174,8 @@ def _write_by_machine(
 def _write_by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
     """Split a run of one script (not Japanese) into words, and write them.
 
-    A run of bits from `_look_up` is one word if a word certainly begins and ends there. Otherwise, the state machine
-    finds the words.
+    A run of set bits from `_look_up` is one word if a word certainly begins at its start and ends at its end.
+    Otherwise, the state machine finds the words.
     """
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
     firsts = work.firsts

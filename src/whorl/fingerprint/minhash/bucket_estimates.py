@@ -14,11 +14,11 @@ of the Jaccard similarity; the usual shared / 512 is biased.
 
 Sizes are estimated from the tokens. Let v be the position of a hash in its bucket, from 0 to 1, and 1 for an empty
 bucket. The estimate is buckets * filled / sum(v); its standard deviation is 3 to 4.5 % (512 buckets). The size matters
-only for small documents, whose tokens are a large sample. To be safe, a tenth is added to an estimated size.
+only for small documents, whose tokens are a large sample. To be safe, the code adds a tenth to an estimated size.
 
 Suppose that B has the shingle of a token of A. Then B also has the token with probability (1 - v / buckets) ** (b - I):
 none of its b - I other shingles may have a smaller hash in the bucket. So a search looks up tokens with small positions
-first. The plan limits the size of B, because a much larger document has smaller hashes than A in most buckets.
+first. It also limits the size of B, because a much larger document has smaller hashes than A in most buckets.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
     """Return the buckets of a signature that has one hash for each bucket.
 
     `minima` has 64-bit hashes. A hash outside its bucket's range of values marks an empty bucket, for example a bucket
-    that rotation filled. `is_known` marks the buckets whose content is known, by default all: an index may have lost
-    some hashes.
+    that rotation filled. `is_known` is False for the buckets whose hashes an index has lost; by default, no hash is
+    lost.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")

@@ -5,11 +5,11 @@ signature has the smallest hash of each bucket. Lucene's MinHashFilter computes 
 9 and 10). Rotation fills an empty bucket with the hash of the next filled bucket. A token is a hash of the signature,
 encoded for an index.
 
-An index keeps each token once, without its bucket. The bucket follows from the first unit of the token (or the first
-two, if the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and to the
-run of empty buckets before it. An index writes U+FFFD for a unit that is a lone surrogate. So the order of tokens that
-begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repetitions is
-uncertain. Alfresco drops the leading zeros of units, and so loses the borders between units.
+An index keeps each token once, without its bucket. The first UTF-16 unit of the token determines the bucket (the first
+two units, if the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and
+to the run of empty buckets before it. An index writes U+FFFD for a unit that is a lone surrogate. So the order of
+tokens that begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repetitions
+is uncertain. Alfresco drops the leading zeros of units, and so loses the borders between units.
 
 Computations that decide about hits use exact fractions.
 
@@ -259,9 +259,9 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
     In a complete ordered list, the position of a token gives its bucket, and the bucket gives the length of its first
-    unit. In any other list, first units are assumed to have four letters. One token in sixteen has fewer letters and is
-    misread. The error is detected if another token has the same bucket. Undetected errors do little harm, because a
-    token is misread in the same way in every document. Later units are read as if no zero were missing.
+    unit. In any other list, this function assumes four letters for the first unit. The assumption is wrong for one
+    token in sixteen. The function detects an error if another token has the same bucket. Undetected errors do little
+    harm, because a token is misread in the same way in every document. Later units are read as if no zero were missing.
     """
     count = signature.scheme.bucket_count
     # ASCII letters, padded with 0.

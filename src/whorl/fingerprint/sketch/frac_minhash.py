@@ -60,8 +60,8 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Sketches with at most this number of hashes are compared together. Larger sketches are merged with the source's
-#: sketch one by one, which is faster for them.
+#: Maximum number of hashes of a sketch that is compared together with others. Larger sketches are merged with the
+#: source's sketch one by one, which is faster for them.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 #: Names of the array attributes of `Overlaps`.
@@ -76,8 +76,8 @@ class SketchScheme:
 
     Args:
         k: Largest number of shingles for which a document keeps every hash, at least 1.
-        floor_level: Largest level of most documents; 0 to 20. A document that would have more than `cap` hashes at this
-            level has a higher level.
+        floor_level: Largest level of most documents, 0 to 20. Only a document that would have more than `cap` hashes at
+            this level gets a higher level.
         cap: Approximate maximum number of hashes of a document, at least k.
         lookup_k: Largest number of shingles for which the index holds every hash of a document, 1 to k.
         bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.

@@ -26,8 +26,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance for rounding errors: a computed tail still reaches a requested probability if it is lower by less than
-#: this.
+#: Tolerance for rounding errors: a computed tail that is this much lower than a requested probability still reaches it.
 SLACK = 1e-12
 #: Maximum number of terms to compute at a time. Each term takes 8 bytes in each of a few arrays.
 _CELLS = 1 << 19
@@ -130,8 +129,8 @@ def reaches(
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
     """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if there is none.
 
-    `good` and `drawn` are exchangeable. If the argument `drawn` is a number of good items, the result is the smallest
-    number to draw.
+    The distribution stays the same if `good` and `drawn` are exchanged. So if the argument `drawn` is a number of good
+    items, the result is the smallest number of items to draw.
 
     >>> least_good_for(10, [5, 4, 0], 1, Fraction(1, 2)).tolist()
     [1, 2, 11]

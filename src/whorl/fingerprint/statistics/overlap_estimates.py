@@ -2,18 +2,23 @@
 
 A source has a shingles, a hit has b shingles, and they share I. Below the bound of level L, x hashes are in both
 sketches, ya only in the source's sketch, and yb only in the hit's sketch. A shingle is below the bound with probability
-r = 2**-L, so x, ya and yb are independently binomial, with I, a - I and b - I trials, and the likelihood of I has the
-ratio
+r = 2**-L. So x, ya and yb are independent and have binomial distributions with I, a - I and b - I trials. The
+likelihoods of I and I - 1 have the ratio
 
     L(I) / L(I - 1) = I / (I - x) * (a - I + 1 - ya) / (a - I + 1) * (b - I + 1 - yb) / (b - I + 1) / (1 - r)
 
 The ratio falls as I rises, so the estimate is the largest I with a ratio of at least 1. At level 0, r is 1 and I is x.
 
-Three distributions of x are exact, and give an interval: x ~ Hypergeometric(a, I, x + ya) for the source, the same for
-the hit, and x ~ Hypergeometric(a + b - I, I, x + ya + yb) for the union. The interval from the smaller document is
-narrower than the interval from the larger. With a <= b and s = (a + b) / a, the interval from the union is the
-narrowest if I / a is below s (3 - s) / 2. The choice must not depend on the observation, so the union is used if the
-larger document is at most 1.5 times as large as the smaller (s <= 5 / 2).
+Three distributions of x are exact, and each gives an interval:
+
+    source   x ~ Hypergeometric(a, I, x + ya)
+    hit      x ~ Hypergeometric(b, I, x + yb)
+    union    x ~ Hypergeometric(a + b - I, I, x + ya + yb)
+
+The interval from the smaller document is narrower than the interval from the larger. With a <= b and s = (a + b) / a,
+the interval from the union is the narrowest if I / a is below s (3 - s) / 2. The choice of the distribution must not
+depend on the counted hashes, so it depends on the sizes alone: the union if the larger document is at most 1.5 times as
+large as the smaller (s <= 5 / 2), otherwise the smaller document.
 
 An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 - confidence (Clopper and Pearson). So it
 contains the true I with at least this confidence. The three shares rise with I, so the interval of I gives the
@@ -186,10 +191,10 @@ def overlap_interval(
 ) -> tuple[Counts, Counts]:
     """Return the smallest and the largest number of shared shingles compatible with the counted hashes.
 
-    Both numbers lie between `shared` and `most`. The counted hashes are a sample of a population. The population is
-    the shingles of one document, and `total` is their number. But if `is_union`, the population is the union of both
-    documents, and `total` is the sum of both sizes, which counts the shared shingles twice. The sample has `drawn`
-    hashes, and `shared` of them are shared.
+    Both numbers lie between `shared` and `most`. The counted hashes are a sample of `drawn` shingles, and `shared` of
+    them are in both documents. The sample comes from the shingles of one document, and `total` is their number. If
+    `is_union`, it comes from the union of both documents, and `total` is the sum of both sizes, which counts the shared
+    shingles twice.
     """
     # Reduce the tail a little: rounding could otherwise exclude a probability that is equal to the tail.
     tail = (1 - confidence) / 2 * (1 - SLACK)
@@ -210,8 +215,8 @@ def overlap_interval(
     def is_possible(steps: Counts) -> Bools:
         overlaps = outer + inwards * steps
         population = total - np.where(is_union, overlaps, 0)
-        # At most `shared` drawn hashes are shared if at least `drawn - shared` are not. So both ends need upper tails,
-        # and one call computes them.
+        # P(at most `shared` hashes are shared) = P(at least `drawn - shared` hashes are not shared). So one call
+        # computes the upper tails for both ends.
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 

@@ -1,8 +1,7 @@
 """Splits text in scripts without spaces (Thai, Chinese, Japanese) into words with dictionaries, as ICU4J does.
 
-Each Chinese or Japanese word has a cost, and the split with the lowest total cost is chosen. In Thai, Lao, Khmer and
-Burmese text, the next word is the longest word that two more words can follow. The dictionaries are ICU's files,
-compressed.
+Each Chinese or Japanese word has a cost, and the split with the lowest total cost wins. In Thai, Lao, Khmer and Burmese
+text, the next word is the longest word that two more words can follow. The dictionaries are ICU's files, compressed.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ class Dictionaries:
         ends before a character unknown to its engine. A character without an engine is skipped with the following
         characters of its script.
 
-        After such a character, ICU4J skips the script in all later texts of the process. Here, the words of a text
-        depend only on the text itself. The results differ only if a span begins with the prolonged sound mark (U+30FC,
-        U+FF70).
+        ICU4J remembers the script of such a character, and skips the script in all later texts of the process. This
+        function does not, so that the words of a text depend only on the text itself. The results differ only if a span
+        begins with the prolonged sound mark (U+30FC, U+FF70).
         """
         number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []
@@ -189,7 +188,7 @@ class LookAhead:
         return ends[:-1]
 
     def plausible_end(self, words: _Words, roles: Sequence[int], start: int) -> int:
-        """Return the next position where one word may end and a dictionary word begin, or the end of the span."""
+        """Return the next position where a word may end and a dictionary word begins, or the end of the span."""
         for place in range(start + 1, len(roles)):
             if roles[place - 1] & ENDS_WORD and roles[place] & BEGINS_WORD and words.lengths_at(place)[0]:
                 return place

@@ -57,8 +57,8 @@ _ENCODED_AT_ONCE = 1 << 18
 #: White space where ICUTokenizer.findSafeEnd may cut a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: A hyphen or soft hyphen at the end of a line, up to the first word of the next line. A hyphen may be part of the
-#: word, as in `well-known`. A comparison decides this from the words of the other text.
+#: A hyphen or soft hyphen at the end of a line, with the white space before the next line's first word. The hyphen may
+#: belong to the word, as in `well-known`; a comparison looks at the words of the other text to decide.
 _LINE_END_HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
 #: Characters that `fold_apostrophes` replaces.
 TYPOGRAPHIC_APOSTROPHES = "‘’‛ʼ"
@@ -161,7 +161,7 @@ def _pairs(text: str) -> npt.NDArray[np.int64]:
 
 
 def _codes(text: str) -> Iterator[npt.NDArray[np.uint32]]:
-    """Yield the code points of a text in portions."""
+    """Yield the code points of a text, in arrays of at most `_ENCODED_AT_ONCE`."""
     for at in range(0, len(text), _ENCODED_AT_ONCE):
         require_time()
         yield np.frombuffer(text[at : at + _ENCODED_AT_ONCE].encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -372,8 +372,8 @@ def compose_hangul(first: str, second: str) -> str | None:
 def fold_apostrophes(text: str) -> str:
     """Replace typographic apostrophes by straight ones; the text keeps its length.
 
-    Word processors, mail programs and web pages exchange them. Lucene's words keep the difference, so only whorl's own
-    comparisons and passages take texts folded in this way.
+    Word processors, mail programs and web pages often replace one kind by the other. Lucene's words keep the
+    difference, so only whorl's own comparisons and passages use texts folded in this way.
 
     >>> fold_apostrophes("l’été, it‘s")
     "l'été, it's"
@@ -397,7 +397,7 @@ def apostrophe_spellings(text: str, marks: str = f"'{TYPOGRAPHIC_APOSTROPHES}") 
 
 
 def line_end_hyphens(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the character range of each hyphen and line end between two letters."""
+    """Yield the character range of each line-end hyphen inside a broken word, up to the second half of the word."""
     return (found.span() for found in _LINE_END_HYPHEN.finditer(text) if _is_in_word(found))
 
 

@@ -41,7 +41,7 @@ class StateMachine:
     Attributes:
         categories: The character category of each code point.
         beyond: Categories of characters beyond the first plane.
-        following: The next state, by state and category.
+        following: Next state for each state and category; array of shape (states, categories).
         accepting: 1 for each possible end state of a segment.
         word: 1 for each accepting state with a non-zero rule status, where Lucene's ICUTokenizer emits a token.
         dictionary_start: First category whose characters need a dictionary.
@@ -106,10 +106,10 @@ class StateMachine:
     def separators(self, emoji: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return two masks of the characters of the first plane: separators, and joiners.
 
-        A *separator* is never part of a word. It has a boundary before it, unless another separator precedes it, and
-        after it, unless a separator or a *joiner* follows. So a text can be cut at these boundaries. Both sets follow
-        from the table: two categories have a boundary between them if no state after the first has a transition for the
-        second. All characters beyond the first plane count as joiners, because regular expressions are faster within
+        A *separator* is never part of a word. There is a segment boundary before each run of separators, and after the
+        run unless a *joiner* follows. So a text can be cut at these boundaries. The transition table gives both sets:
+        two categories have a boundary between them if no state after the first has a transition for the second. The
+        caller treats all characters beyond the first plane as joiners, because regular expressions are faster within
         the first plane.
         """
         following, categories = self.following, range(self.following.shape[1])
@@ -261,7 +261,7 @@ def expand_runs(starts: NDArray[np.int32], values: NDArray[np.uint8]) -> NDArray
 
 
 def reachable(following: NDArray[np.uint8]) -> set[int]:
-    """Return the reachable states of a machine, without STOP."""
+    """Return the states that a machine can reach from START, including START, without STOP."""
     reached, waiting = set[int](), {START}
     while waiting:
         reached |= waiting
