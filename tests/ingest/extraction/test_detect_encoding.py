@@ -5,9 +5,11 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detect_encoding import decode
+from whorl.ingest.extraction.detect_encoding import _lines_near_high_bytes, decode
 
 GERMAN = "Müller aß am Donnerstag fünf Äpfel – und das „kostete“ 3 €. Größe ist überall schön, sagte Jürgen."
 #: A sentence in several languages, each with its encodings before UTF-8.
@@ -207,6 +209,32 @@ def test_letters_far_behind_ascii_text(language: str, encoding: str, ascii_lines
     assert decode(long.encode(encoding)) == long
     one_line = long.replace("\n", " ")
     assert decode(one_line.encode(encoding)) == one_line
+
+
+@settings(max_examples=500)
+@given(raw=st.text("ab\n\n\ré", max_size=14).map(lambda text: text.encode("latin-1")))
+def test_the_examined_lines(raw: bytes) -> None:
+    """
+    The examined lines are those with a byte above 127, and the lines before and after each.
+    """
+    lines = [b"", *raw.splitlines(), b""]
+    expected = [lines[at] for at in range(1, len(lines) - 1) if not b"".join(lines[at - 1 : at + 2]).isascii()]
+    assert list(_lines_near_high_bytes(raw)) == expected
+
+
+def test_millions_of_lines_take_little_memory() -> None:
+    """
+    The detection of an encoding does not make an object for each of millions of ASCII lines.
+    """
+    text = "\n" * 2_000_000 + next(sentence for sentence in SENTENCES if sentence.startswith("Der Mieter"))
+    raw = text.encode("cp1252")
+    assert decode(raw) == text
+    tracemalloc.start()
+    try:
+        decode(raw)
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(raw)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1251"])

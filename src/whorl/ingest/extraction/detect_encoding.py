@@ -175,12 +175,23 @@ def _lines_near_high_bytes(raw: bytes) -> Iterator[bytes]:
     Only bytes above 127 show the encoding, and much ASCII text would outweigh them. But a few ASCII words around them
     show the language.
     """
-    lines = [b"", *raw.splitlines(), b""]
-    for before, line, after in zip(lines, islice(lines, 1, None), islice(lines, 2, None), strict=False):
-        if first := _HIGH_BYTE.search(line):
-            yield line[max(0, first.start() - _CONTEXT_BYTES) :]
-        elif not (before.isascii() and after.isascii()):
-            yield line[-_CONTEXT_BYTES:]
+    raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    at, is_after_high = 0, False
+    # Search for the bytes instead of splitting all lines, because a text may have millions of ASCII lines.
+    while high := _HIGH_BYTE.search(raw, at):
+        begin = raw.rfind(b"\n", at, high.start()) + 1 or at
+        if begin > at:
+            first_end, last_begin = raw.find(b"\n", at), raw.rfind(b"\n", at, begin - 1) + 1 or at
+            if is_after_high:
+                yield raw[at:first_end][-_CONTEXT_BYTES:]
+            if last_begin > at or not is_after_high:
+                yield raw[last_begin : begin - 1][-_CONTEXT_BYTES:]
+        end = raw.find(b"\n", high.start())
+        at, is_after_high = (len(raw) if end < 0 else end + 1), True
+        yield raw[max(begin, high.start() - _CONTEXT_BYTES) : at].rstrip(b"\n")
+    if is_after_high and at < len(raw):
+        end = raw.find(b"\n", at)
+        yield raw[at : len(raw) if end < 0 else end][-_CONTEXT_BYTES:]
 
 
 def encoding_of_mark(raw: bytes) -> str | None:
