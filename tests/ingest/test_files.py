@@ -463,6 +463,7 @@ def test_find_remote_files(memory: fsspec.AbstractFileSystem, tmp_path: Path) ->
         ("memory:///bucket/b/3.parquet:1", "three"),
     ]
     assert inside("memory://bucket") == ["a/1.jsonl", "b/2.txt", "b/3.parquet"]
+    assert inside("MEMORY://bucket") == inside("memory://bucket")
     assert inside("memory://bucket/*/*.txt", "memory://bucket/a/1.jsonl") == ["b/2.txt", "1.jsonl"]
     assert places_of("memory://bucket/gone")[1] == [
         Problem("memory://bucket/gone", "there is no such file or folder", None)

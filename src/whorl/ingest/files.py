@@ -358,6 +358,8 @@ def _reader(process: int) -> ReaderPool:
 
 #: Prefixes of addresses that name local files; the path follows the prefix.
 _LOCAL = re.compile("^(?:file|local)://")
+#: Scheme of an address, also within one of fsspec's chains (`zip://a.txt::https://host/b.zip`).
+_SCHEME = re.compile(r"(?:^|(?<=::))[A-Za-z][A-Za-z0-9+.\-]*(?=://)")
 
 
 class FoundFile(NamedTuple):
@@ -445,7 +447,8 @@ def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: boo
     """
     addresses: dict[str, str] = {}
     for word in named:
-        local = _LOCAL.sub("", word)
+        # Schemes may be in capitals, but fsspec knows them only in lower case.
+        local = _LOCAL.sub("", _SCHEME.sub(lambda scheme: scheme[0].lower(), word))
         if local == "-":
             yield FoundFile(StandardInput(), PurePosixPath("standard-input"))
             continue

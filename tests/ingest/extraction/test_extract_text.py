@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from collections.abc import Callable
@@ -71,6 +72,20 @@ def test_odd_html_is_read_without_a_warning(markup: str) -> None:
     Odd pages that the parser would warn about, or that browsers would refuse, are read without a warning.
     """
     assert "a.html" in html_text(markup)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("caf&eacute", "r&eacutesum&eacute;s", "&copy2020", "a&lt3 &lt;b>", "&notit; &notin; &not;it", "&amplt;"),
+        *("AT&T &unknown; &alpha x &alphax", "&#233t&eacute", "&quot&apos;", f"&{'eacute' * 9};", "&CounterClock;"),
+    ],
+)
+def test_character_references_are_read_as_in_html_5(text: str) -> None:
+    """
+    References of all notations are replaced as Python's `html.unescape` does, which follows the standard.
+    """
+    assert html_text(f'<p title="&quot;{text}&quot;">{text}</p>') == f"\n{html.unescape(text)}\n"
 
 
 @pytest.mark.slow
@@ -165,6 +180,7 @@ def multipart(kind: str, *parts: str) -> str:
         (multipart("digest", f"\nSubject: a\n{PLAIN}", f"\nSubject: b\n{PAGE}"), "a plain b page"),
         (multipart("alternative", STUB, f"{PAGE} {'long ' * 20}"), f"page {'long ' * 20}"),
         (multipart("alternative", f"{PLAIN} https://a.example/{'x' * 99}", f"{PAGE} two"), "page two"),
+        (multipart("alternative", f"{PLAIN} HTTPS://A.EXAMPLE/{'x' * 99}", f"{PAGE} two"), "page two"),
         (multipart("alternative", multipart("mixed", PLAIN, FOOTER), PAGE), "plain footer"),
         (multipart("alternative"), ""),
         ("Content-Type: multipart/mixed\n\nno boundary", "no boundary"),

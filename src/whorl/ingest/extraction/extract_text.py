@@ -5,6 +5,7 @@ Each library is imported where it is used, so that reading one format does not l
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import warnings
@@ -66,6 +67,8 @@ _BLOCKS = frozenset({
     "section", "select", "summary", "table", "td", "textarea", "tfoot", "th", "thead", "title", "tr", "ul"
 })  # fmt: skip
 _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
+#: Matches a named character reference; no name is longer.
+_REFERENCE = re.compile("&[A-Za-z][A-Za-z0-9]{1,31};?")
 
 
 def html_text(markup: str) -> str:
@@ -78,6 +81,8 @@ def html_text(markup: str) -> str:
     from bs4.element import CData, NavigableString
     from bs4.exceptions import ParserRejectedMarkup
 
+    # BeautifulSoup does not read a reference without a semicolon within a word (caf&eacutes) as browsers do.
+    markup = _REFERENCE.sub(lambda reference: html.escape(html.unescape(reference[0])), markup)
     try:
         with warnings.catch_warnings():
             # Ignore BeautifulSoup's warnings about pages that look like XML, an address or a file name.
@@ -121,7 +126,7 @@ _SOFT_BREAK = re.compile(r" \n ?")
 #: Types of text that mail programs show unchanged.
 _PLAIN_TYPES = ("text/plain", "text/markdown", "text/enriched", "text/x-diff", "text/x-patch")
 _WORD = re.compile(r"\w+")
-_ADDRESS = re.compile(r"\b(?:https?|mailto):\S+")
+_ADDRESS = re.compile(r"\b(?:https?|mailto):\S+", re.IGNORECASE)
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
