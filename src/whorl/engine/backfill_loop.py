@@ -1,6 +1,6 @@
 """The batch loop and the report that the backfills of Solr and OpenSearch share.
 
-The code that fills in the fields is in each engine's `update_documents`.
+The module `update_documents` of each engine computes whorl's fields and sends them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ class BackfillReport:
         sent: Documents that got whorl's fields from their text.
         cleared: Documents without a text, whose empty sketch the run has removed.
         too_short: Documents that keep their empty sketch, because their text is shorter than a shingle.
-        textless: Documents without a stored text, which searches do not find.
-        refused: Ids of refused documents, each with the server's reason.
+        textless: Documents left unchanged, because the server returns no text for them.
+        refused: Ids of documents that could not be updated, each with the reason.
         changed: Documents that lack whorl's fields after the run, because they were added or changed during the run.
-        example: Smallest id of the processed documents with words, as an example for messages; "" if there is none.
+        example: Id of a processed document with a non-empty text, for an example command in a message; "" if there is
+            none.
     """
 
     total: int = 0
@@ -67,10 +68,10 @@ def fill_batches(
 ) -> BackfillReport:
     """Update documents in batches, and return the counts of the run.
 
-    After an error, commit the updates so far and raise the error; the next run continues after these updates.
+    After an error, commit the finished updates and raise the error, so that the next run need not repeat them.
 
-    `fill` updates a batch, `commit` commits all updates so far, and `lacking` counts the documents that still lack
-    whorl's fields. `progress` is called with the counts so far, before the first batch and after each batch.
+    `fill` updates a batch, `commit` commits all finished updates, and `lacking` counts the documents that still lack
+    whorl's fields. `progress` gets the counts before the first batch and after each batch.
     """
     done, committed = BackfillReport(total), 0
     progress(done)

@@ -1,6 +1,6 @@
-"""Holds the field names that a user has configured for Solr or OpenSearch (`FieldNames`), and suggests others.
+"""Holds the field names that a user has configured for Solr or OpenSearch (`FieldNames`), and suggests better ones.
 
-If the configured fields have no texts or names, this module guesses the right fields from the stored documents.
+If the configured text field has no texts, or the name field does not exist, this module guesses the right field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FieldNames:
 
     Args:
         minhash: Field of the MinHash tokens; in an OpenSearch index, used only if the cluster fills it.
-        content: Field of the text for the tokens. In an OpenSearch index, `a.b` is the member b of the object a.
+        content: Field of the documents' texts. In an OpenSearch index, `a.b` is the member b of the object a.
         dbid, noderef: Fields of Alfresco's node numbers and node references.
     """
 
@@ -49,7 +49,7 @@ class TextField(NamedTuple):
 _COUNTED_AT_ONCE = 100
 #: Number of texts to read per field, to estimate the amount of text.
 SAMPLE_SIZE = 10
-#: Maximum number of fields whose texts are read; the fields with the most documents are chosen.
+#: Maximum number of fields to sample; the fields with the most documents come first.
 _FIELDS_SAMPLED = 20
 
 
@@ -59,10 +59,10 @@ def rank_text_fields(
     count: Callable[[Sequence[str]], Sequence[int]],
     sample: Callable[[str], list[str]],
 ) -> list[TextField]:
-    """Return the text fields that have values, except the name field; the field with the most text comes first.
+    """Return the text fields that have values, except the name field, sorted by amount of text (most text first).
 
-    So whole texts come before titles. `count` returns the number of documents with a value in each given field.
-    `sample` returns the texts of a few documents in a field; it is called only if several fields have values.
+    This order puts whole texts before titles. `count` returns the number of documents with a value in each given
+    field. `sample` returns the texts of a few documents in a field; it is called only if several fields have values.
     """
     possible = (name for name in candidates if name != names.name or name == names.content)
     counted = (pair for batch in batches(possible, _COUNTED_AT_ONCE) for pair in zip(batch, count(batch), strict=True))
@@ -77,7 +77,7 @@ def rank_text_fields(
 
 
 def describe_fields(texts: Sequence[TextField]) -> str:
-    """Return the first ten fields with their document counts, as text for an error message."""
+    """List the first ten fields and their document counts for an error message."""
     return format_names([*map(str, texts)], 10)
 
 
@@ -110,7 +110,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError if the configured field has no texts, but other fields have.
+    """Raise SchemaError if the configured text field has no texts, but another field has some.
 
     The message gives the right `init` command.
     """

@@ -40,10 +40,10 @@ _LETTERS = {Kind.TEXT: "w", Kind.KEYWORD: "t", Kind.INTEGER: "i", Kind.FLOAT: "f
 _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
-#: Maximum number of states of an expression of `split_range_above`, and number of states that a range of characters
-#: takes, both estimated.
+#: Maximum number of automaton states for one expression of `split_range_above`, and number of states that each range of
+#: characters adds. Both are estimates.
 _MOST_STATES, _STATES_OF_RANGE = 950, 18
-#: Maximum number of expressions of `split_range_above`. Each takes up to 4 MB.
+#: Maximum number of expressions that `split_range_above` returns. The automaton of each takes up to 4 MB of memory.
 _MOST_EXPRESSIONS = 8
 
 #: Sample text whose tokens reveal how an analyzer works: its word-break profile (a colon between letters, letters new
@@ -63,8 +63,8 @@ def clause_fields(name: str | None) -> tuple[str, ...]:
 def engine_fields_by_name(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, str]]:
     """Map each field name and each type of its values to a field of the engine, in the format of `Fields.known`.
 
-    `kinds` contains a pair for each property and each type of its values. The result is only for an index that whorl
-    fills, because in such an index, the field of the engine has the name of the property.
+    `kinds` has pairs of a property's name and a type of its values. Use this function only for an index that whorl
+    fills: there, the engine's field has the name of the property.
     """
     by_name: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
     for name, kind in [("name", Kind.KEYWORD), *kinds]:
@@ -117,10 +117,9 @@ def join_terms(field: str, words: JoinedWords) -> str:
 def property_words(
     documents: Iterable[Document], scheme: Scheme, *, splits_names: bool = True
 ) -> Iterator[list[tuple[str, JoinedWords]]]:
-    """For each document, yield a list of pairs: a field, and the words of one text in this field.
+    """For each document, yield its name and its property values, as pairs of a field and the words of one value.
 
-    The texts are the document's name and the values of its properties. A repeated value is yielded each time, because
-    each occurrence has its own positions in the field.
+    A repeated value is yielded each time, because each occurrence has its own positions in the field.
     """
 
     def texts(document: Document) -> Iterator[tuple[str, str]]:
@@ -215,8 +214,8 @@ def pattern_expression(pattern: Pattern) -> str:
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Compile a pattern to an expression that matches in linear time.
 
-    A piece between two * is matched only at its first occurrence: a later occurrence would leave less text for the
-    following pieces.
+    The text between two * is matched only at its first occurrence, because a later occurrence would leave less room
+    for the rest of the pattern.
 
     >>> bool(compile_pattern(("a", WildcardCharacter.ANY) * 40).fullmatch("az" * 39))
     False
@@ -264,9 +263,10 @@ def range_expression(low: str | None, high: str | None, *, includes_low: bool, i
 def split_range_above(low: str, *, is_included: bool) -> tuple[list[str], str | None]:
     """Return regular expressions for the strings above `low`, and for `low` itself if `is_included`.
 
-    tantivy refuses an expression with more than 1,000 states. So each expression matches only strings whose first
-    difference from `low` is at certain positions. If `low` is too long, also return a prefix of it. The expressions
-    match no string with this prefix, so the caller must compare these strings with `low`.
+    tantivy refuses an expression with more than 1,000 states. So each expression covers a few characters of `low`, and
+    matches the strings that first differ from `low` at one of these characters. If `low` has too many characters, also
+    return a prefix of `low`: the caller must compare the strings with this prefix itself, because no expression
+    matches them.
 
     >>> split_range_above("b", is_included=False)
     (['(?:[c-\U0010ffff])(?s:.)*', 'b(?s:.)(?s:.)*'], None)
@@ -311,7 +311,7 @@ def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
 
 
 def _one_of(first: str | None, last: str | None) -> list[str]:
-    """Return a list with the expression for strings that begin with a character in a range; [] for an empty range."""
+    """Return an expression for strings that begin with a character in a range, as a list of one; [] if it is empty."""
     if first is None or last is None or first > last:
         return []
     return [f"[{_literal(first)}-{_literal(last)}]{_ANY}"]

@@ -24,8 +24,8 @@ from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentIds, Kind
 
 #: Number of documents per batch of a scan; their sketches take a few megabytes.
 SCAN_BATCH_SIZE = 1000
-#: Part of the index that a search depends on: "words" (only words and values), "phrases" (how the words of texts are
-#: indexed), "tokens" (also MinHash tokens) or "sketches".
+#: Data that a search needs, so that `Engine.gaps` can warn about documents without them: "words" (words and property
+#: values), "phrases" (words of texts as whorl splits them), "tokens" (MinHash tokens) or "sketches".
 LookUp: TypeAlias = Literal["words", "phrases", "tokens", "sketches"]
 #: Part of each MINHASH token that the index has: the whole token, only its upper bits, or nothing.
 MinHashPart: TypeAlias = Literal["whole", "short", "none"]
@@ -96,7 +96,7 @@ class Statistics:
 
     @classmethod
     def read(cls, *numbers: Any) -> Statistics:
-        """Return the statistics for a server's numbers, given in the order of the attributes; None counts as 0."""
+        """Build the statistics from a server's numbers, in the order of the attributes; None counts as 0."""
         count, *others = (0 if number is None else number for number in numbers)
         return cls(int(count), *map(float, others))
 
@@ -134,7 +134,7 @@ FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 class Candidates(ABC):
     """A page of documents that match a plan and may share text with a source.
 
-    Methods identify a document by its position on the page.
+    The methods below identify a document by its position on the page.
     """
 
     total: int
@@ -145,9 +145,9 @@ class Candidates(ABC):
 
     @abstractmethod
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        """Compare a source with all candidates that have a sketch, except those with an id in `left_out`.
+        """Compare a source with all candidates that have a sketch; skip the ids in `left_out`.
 
-        Return the positions of the compared candidates, and their overlaps.
+        Return the positions of the compared candidates, and their overlaps with the source.
         """
 
     @abstractmethod
@@ -161,12 +161,13 @@ class Candidates(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CandidatePage(Candidates):
-    """Candidates in the order of `Page`, each with its sketch; None if the sketch was just removed.
+    """Candidates that are already in memory, in the order of `Page`.
 
     Args:
-        versions: Versions of the candidates, keyed by id, if the engine has read them.
-        sizes: Number of distinct shingles of each candidate, 0 without a sketch. The page has sizes instead of sketches
-            if each score is the number of hashes that the candidate shares with the source
+        hits: Each candidate with its sketch, or with None if the sketch was just removed.
+        versions: Versions of the candidates, keyed by id; empty if the engine has not read them.
+        sizes: Number of distinct shingles of each candidate (0 without a sketch), or () if `hits` has sketches. Sizes
+            are enough if each score is the number of hashes that the candidate shares with the source
             (`SketchTokens.scores_shared`).
     """
 
@@ -200,7 +201,7 @@ class CandidatePage(Candidates):
 
 
 class CachedSketch(NamedTuple):
-    """Cached sketch of a document, from the last search with this document as the source."""
+    """Sketch of a document, kept from the last search with this document as the source."""
 
     document_id: str
     version: int
@@ -215,9 +216,9 @@ class Costs(NamedTuple):
 
 
 class ScanBatch(NamedTuple):
-    """One batch of a scan: the id, name and sketch (None if missing) of each document.
+    """One batch of a scan: the id, name and sketch of each document; the sketch may be None.
 
-    Pass `cursor` to `scan` to continue after this batch.
+    To continue after this batch, pass its `cursor` to `scan`.
     """
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
@@ -272,11 +273,11 @@ class ClusterLabels(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IndexLag:
-    """Changes that are stored, but not in the index, so that searches miss them.
+    """Changes of documents that searches miss, because they are stored, but not in the index yet.
 
     Args:
         changes: Number of stored or deleted documents; a document that was stored twice counts twice.
-        is_pending: Whether a writer is at work and will add them; otherwise, the index could not be written.
+        is_pending: Whether a writer is at work and will add the changes. If not, an attempt to write the index failed.
         is_elsewhere: Whether that writer belongs to another process or engine, so that `refresh` would wait for it.
     """
 
@@ -316,14 +317,14 @@ class Engine(Protocol):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the store is a folder that this process may not write to; unknown for a server."""
+        """Whether the store is a folder that this process may not write to; False for a server."""
         return False
 
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         """Store or replace documents durably; raise DocumentError if the store cannot hold one of them.
 
-        Unless `replace`, also raise it if the id of a document has a different text in the store. No other client can
-        store a text between this check and the write.
+        If `replace` is False, also raise DocumentError if the store already has a document with the same id and a
+        different text. No other client can store such a document between this check and the write.
         """
 
     def refresh(self) -> None:
@@ -332,14 +333,15 @@ class Engine(Protocol):
     def delete(self, ids: Collection[str], *, matching: BoundPlan | None = None) -> int:
         """Delete documents immediately; return the number of deleted documents.
 
-        With `matching`, delete only documents that this plan matches. If another client changes a document between
-        this check and the deletion, do not delete it.
+        With `matching`, delete only documents that this plan matches. A document stays if another client changes it
+        between this check and the deletion.
         """
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests of stored documents, keyed by id. Servers store only the first letters of a digest.
+        """Return the digests of stored documents, keyed by id. A server returns only the first letters of a digest.
 
-        If `of_texts`, return the digests of the versions that `texts` returns, which may be outdated.
+        By default, digests are those of the latest versions. If `of_texts`, they belong to the versions that `texts`
+        returns, which may be outdated.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
@@ -351,7 +353,7 @@ class Engine(Protocol):
         return True
 
     def signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the MinHash signatures of documents, keyed by id; texts shorter than a shingle have empty ones.
+        """Return the MinHash signatures of documents, keyed by id; empty for a text shorter than a shingle.
 
         `needs_order` maps each id to True if the order of the document's tokens matters.
         """
@@ -376,9 +378,9 @@ class Engine(Protocol):
         """Return the documents with any of the passage hashes.
 
         Args:
-            counts: Document count of each passage hash, from `passage_counts`.
-            most: Maximum document count of the hashes that are looked up in all documents. More frequent hashes are
-                looked up only in the documents that rarer hashes have found, and in `among`.
+            counts: Passage hashes, each with the number of documents that have it (from `passage_counts`).
+            most: Look up a hash in all documents only if at most this many documents have it. Look up more frequent
+                hashes only in the documents that rarer hashes have found, and in `among`.
             among: Ids of other documents in which to look up the frequent hashes.
             left_out: Query for documents to leave out.
         """
@@ -409,24 +411,24 @@ class Engine(Protocol):
         """Return the number of distinct shingles of each document, keyed by id; omit documents without a sketch."""
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Map references to the id and the signature of their documents; see `resolve` and `signatures`."""
+        """Map each reference to its document's id and signature; see `resolve` and `signatures`."""
 
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Map references to the id and the sketch of their documents; the sketch may be None."""
+        """Map each reference to its document's id and sketch; the sketch may be None."""
 
     def find_cached_sketch(self, reference: str) -> CachedSketch | None:
-        """Return the cached sketch of a source, or None; after the search, check it with `is_current`."""
+        """Return the cached sketch of a source, or None. After the search, check with `is_current` that it is valid."""
         return None
 
     def is_current(self, cached_sketch: CachedSketch, candidates: Candidates) -> bool:
-        """Check whether the cached sketch was still the document's sketch when the candidates were read."""
+        """Check whether the document still had the cached sketch when the candidates were read."""
         return False
 
     def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches in batches, ordered by id; start after the batch with this cursor."""
 
     def has_lazy_candidates(self, plan: BoundPlan) -> bool:
-        """Check whether `candidates` reads no sketches for this plan, so that even a long page takes little time."""
+        """Check whether `candidates` does not read sketches for this plan, so that even a long page is fast."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
@@ -436,7 +438,7 @@ class Engine(Protocol):
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the searchable documents' fields. They may be a few seconds old; if `latest`, at most one second."""
+        """Return the fields of the searchable documents. A cached result may be 30 seconds old, or 1 if `latest`."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents, keyed by id; omit missing documents."""
@@ -459,16 +461,16 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the folder that the ids of files are relative to, or None.
+        """Return the base folder, or None: ids of indexed files are paths relative to the base folder.
 
-        If the store has none and can save one, it saves the folder that `choose` returns.
+        If the store has no base folder and can save one, save and return the folder that `choose` returns.
         """
 
     def size(self) -> int | None:
         """Return the size of the store in bytes, or None if its server does not report it."""
 
     def index_lag(self) -> IndexLag | None:
-        """Return the stored changes that the index lacks; None if it lacks none. A server's index never lacks any."""
+        """Return the stored changes that are missing from the index; None if it has all changes, as on a server."""
         return None
 
     def count_outdated(self, plan: BoundPlan) -> int:
@@ -478,8 +480,8 @@ class Engine(Protocol):
     def gaps(self, by: LookUp) -> tuple[str, ...]:
         """Return warnings about documents that a search misses, each with a remedy.
 
-        The counts may be a few seconds old. In a store without sketches, "sketches" gives the same warnings as
-        "tokens".
+        `by` is the kind of data that the search needs. In a store without sketches, "sketches" gives the same warnings
+        as "tokens". The counts in the warnings may come from a cache.
         """
         return ()
 
@@ -491,10 +493,9 @@ class Engine(Protocol):
 
 
 def gap_warnings(engine: Engine, by: LookUp) -> tuple[str, ...]:
-    """Return warnings about documents that a search misses.
+    """Return warnings about documents that a search misses, because the index lacks them, their tokens or sketches.
 
-    The index lacks these documents, their tokens or their sketches. Call this function before the search, because the
-    call makes the engine try to update its index.
+    Call this function before the search, because it also makes the engine try to update its index.
     """
     lag = engine.index_lag()
     return (*([f"{lag}; this answer leaves them out"] if lag else []), *engine.gaps(by))
@@ -510,14 +511,14 @@ def require_current_index(engine: Engine, operation: str) -> None:
 
 
 def plan_among(plan: BoundPlan, ids: Collection[str]) -> BoundPlan:
-    """Return the plan for the documents that a plan matches and that have one of the ids."""
+    """Restrict a plan to documents with the given ids."""
     return BoundPlan(Bool(must=(plan.root, DocumentIds("ids", ((0.0, tuple(ids)),)))))
 
 
 def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[str, str]:
-    """Return the stored texts of those ids whose documents differ from `documents` in any way.
+    """Return the stored texts of the documents that differ from `documents` in any field, keyed by id.
 
-    In a store without texts, the texts are "".
+    In a store without texts, the values are "".
     """
     digests = engine.digests({document.id for document in documents})
     changed = {document.id for document in documents if not document.has_digest(digests.get(document.id))}
@@ -526,7 +527,7 @@ def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[st
 
 
 def replacement_error(document_id: str) -> DocumentError:
-    """Return the error for a document whose id has a different text in the store."""
+    """Return the error for a document whose id belongs to a stored document with a different text."""
     return DocumentError(f"{document_id}: there is already a document of this name, with a different text")
 
 
@@ -546,7 +547,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference; the first meaning that matches a document is used.
+    """Return the possible meanings of a reference, the preferred one first: callers try them in this order.
 
     As in Alfresco, a number is first read as a DBID and then as an id, because users paste both. Source:
     Solr4QueryParser.createFingerPrintQuery.
