@@ -76,7 +76,7 @@ def format_names(names: Sequence[str], most: int) -> str:
 
 
 def shorten_repr(value: object, most: int = 80) -> str:
-    """Return the repr of a value for messages; cut a long one in the middle: ids often differ at their ends.
+    """Return the repr of a value for messages; shorten a long one in the middle, because ids often differ at the end.
 
     >>> shorten_repr("a long identifier", 12)
     "'a lon…fier'"
@@ -137,7 +137,8 @@ def whole_number(name: str, value: object) -> int:
 def texts_only(texts: Iterable[str]) -> Iterator[str]:
     """Return an iterator over texts that raises ParameterError at an item of another type.
 
-    Raise the error at once for one text, a dict or a table: their items are characters, keys or names of columns.
+    Raise ParameterError at once for a single text, a dict or a table, because their items are characters, keys or names
+    of columns.
 
     >>> list(texts_only(["one", None]))
     Traceback (most recent call last):
@@ -218,7 +219,7 @@ class QueryError(WhorlError):
         self.message, self.query, self.span, self.hint = message, query, span, hint
 
     def __str__(self) -> str:
-        # Show a part of a long or multi-line query on one line, so that the caret is under its position.
+        # Show only the query around the error, on one line, so that the caret stands below the error.
         begin = max(0, self.span.start - 60)
         end = min(len(self.query), max(self.span.end, self.span.start) + 40, begin + 140)
         shown = "".join(char if char.isprintable() else "·" for char in self.query[begin:end])
@@ -255,7 +256,7 @@ class UnknownDocumentError(ParameterError):
     Args:
         reference: The name used for the document.
         hint: End of the message, with a remedy.
-        suggested: Id of the document that was probably meant.
+        suggested: Id of the document that the user probably meant.
     """
 
     def __init__(self, reference: str, hint: str = "", suggested: str | None = None) -> None:
@@ -269,7 +270,7 @@ class CodeRangeError(ParameterError, OverflowError):
 
 
 class CodeTypeError(ParameterError, TypeError):
-    """A code, or a hash to make a code from, has the wrong type."""
+    """A 64-bit code is not an integer, or a hash has the wrong type."""
 
 
 class DocumentError(WhorlError, ValueError):
@@ -297,8 +298,8 @@ class EngineUnavailableError(EngineError):
 
     Args:
         message: The request, and a remedy.
-        is_temporary: Whether a retry may succeed soon: the engine refused, or the connection was lost. Retrying a slow
-            request would only add load.
+        is_temporary: Whether a retry may succeed soon, because the engine refused the request or the connection broke.
+            False after a timeout, because a retry would only add load.
     """
 
     def __init__(self, message: str, *, is_temporary: bool = False) -> None:
@@ -311,7 +312,7 @@ class EngineResponseError(EngineError):
 
     Args:
         message: The request and the response.
-        status: HTTP status; 0 if there is none.
+        status: HTTP status; 0 if the error did not come with one.
         detail: The engine's own message.
     """
 

@@ -33,7 +33,7 @@ RESERVED_FIELDS = frozenset(
         *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch", "whorl_passages"),
     }
 )
-#: Beginning of the names of whorl's own fields. Documents of users have no properties with these names.
+#: Prefix of the names of whorl's own fields. Indexing refuses users' properties with this prefix.
 RESERVED_PREFIX = "whorl_"
 #: Properties that hold a document's cluster label: the id of its cluster, and whether the document is the principal. A
 #: search for duplicates adds them; they are not part of the original document.
@@ -42,7 +42,7 @@ CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
 MAX_ID_LENGTH = 1000
 #: Number of letters of a digest that a server stores: a whole digest would be nearly as long as a short text.
 DIGEST_LETTERS = 16
-#: Fields that the limits on properties do not count.
+#: Fields that do not count towards the limits on properties.
 _NOT_PROPERTIES = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 #: Integers of properties have at most 1,000 digits. By default, Python converts no more than 4,300 digits to text.
 _INTEGER_BOUND = 10**1_000
@@ -158,8 +158,8 @@ def documents_of(
 ) -> list[Document] | None:
     """Create many documents at once, much faster than one by one; return None if one of them may be invalid.
 
-    Each argument is a list of values for one argument of `Document`; `properties` may be empty. If the result is None,
-    create the documents one by one to get the error.
+    Each list has one item per document, but `properties` may be empty. If the result is None, create the documents one
+    by one to get the error.
     """
     if set(map(type, chain(ids, texts, names))) != {str}:
         return None
@@ -237,9 +237,8 @@ class Hit:
         score: Number of tokens (or bands) of the query that the document has; see `whorl.query.plan.nodes`.
         shared_tokens: Number of tokens shared with the query's only source, counting repetitions; None if not
             requested.
-        copies: Number of other hits in the same cluster, which are not shown because hits are collapsed; otherwise
-            None.
-        cluster: Id of its cluster, if hits are collapsed; None for a document without a cluster.
+        copies: If hits are collapsed, number of hidden hits from the same cluster; otherwise None.
+        cluster: If hits are collapsed, id of the hit's cluster, or None for a document without a cluster.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "name", "score", "shared_tokens?", "copies?", "cluster?copies")
@@ -295,11 +294,12 @@ class Page:
 
     Args:
         total: Number of matching documents; if hits are collapsed, the number of hits after collapsing.
-        source_tokens: Number of the source's tokens, if shared tokens were requested and the query has one source.
+        source_tokens: Number of the source's tokens; None unless the caller has requested shared tokens and the query
+            has one source.
         is_total_exact: False if there may be more hits than `total`, because not every candidate of a FINGERPRINT was
             verified, or because the index lacks documents.
-        outdated: Number of hits in `total` that were replaced or deleted after the index was written, and may not match
-            any more; None if the index is up to date.
+        outdated: Number of hits in `total` that may no longer match, because they were replaced or deleted after the
+            index was written; None if the index is up to date.
         matches: Number of matching documents before collapsing; None if hits are not collapsed.
     """
 
@@ -319,9 +319,9 @@ class Page:
 class DocumentCount(int):
     """Number of documents that match a query."""
 
-    #: False if there may be more, because the index lacks documents.
+    #: False if more documents may match, because the index lacks some.
     is_exact: bool
-    #: Warnings about the number of documents that the index lacks, with the reason.
+    #: Warnings that the index lacks documents, with their number and the reason.
     warnings: tuple[str, ...]
 
     def __new__(cls, number: int, warnings: tuple[str, ...] = ()) -> Self:

@@ -1,6 +1,6 @@
 """Defines `Store`, which indexes, finds, compares and deletes documents, and `open_store`.
 
-`open_store` chooses the engine from the name of the store. `duplicates/` searches for duplicates in the same engines.
+`open_store` chooses the engine from the name of the store. `whorl.duplicates` uses the same engines.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ if TYPE_CHECKING:
     from whorl.search.similar.results import Explanation, Similar
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
-#: Matches an http(s) URL that may name an index, because only one name follows the host. URLs of Solr have a path
-#: before the name.
+#: Matches an http(s) URL that may belong to OpenSearch or Elasticsearch, because it has only a name after the host. In
+#: the URL of a Solr collection, a path precedes the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 _DELETED_AT_ONCE = 1_000
-#: Maximum number of attempts to count the documents to delete, if other processes write at the same time.
+#: Maximum number of attempts to count the documents to delete while other processes write.
 _COUNTS = 3
-#: Maximum number of hits in a search for documents that have the same shingles as a text.
+#: Maximum number of documents with the same shingles as a given text that a search returns.
 _MOST_COPIES = 100
 
 
@@ -97,19 +97,19 @@ class Store:
         self.engine = engine
         self.names = names or {}
         self._limits, self.max_rows = limits, max_rows
-        #: Finds the documents that ids, names and paths refer to. A front end on the user's machine calls `read_files`
-        #: to allow paths and files, too.
+        #: Finds documents by ids and names. A front end on the user's machine calls `read_files`, so that paths and
+        #: files also name documents.
         self.references = References(engine, self._bound, self._with_same_shingles)
 
     def read_files(
         self, folder: Path, read: Callable[[str], str | None], advice: str = "'whorl list' shows its documents"
     ) -> None:
-        """Accept references that are files, or paths relative to a folder.
+        """Let users refer to documents by files, and by paths relative to a folder.
 
         Args:
             folder: The user's current folder.
             read: Returns the text of a local file, or None if the file is missing.
-            advice: Advice to the user if an unknown reference resembles no known name.
+            advice: Advice for the error message if a reference is unknown and resembles no known name.
         """
         self.references = References(self.engine, self._bound, self._with_same_shingles, folder, read, advice)
 
@@ -120,7 +120,7 @@ class Store:
         noted = trace()
         before = noted.plan, noted.query_length, noted.hits
         page = self.similar(source=text, metric="jaccard", threshold=100, rows=_MOST_COPIES)
-        # The user did not request this search, so restore the record of the search before it.
+        # Keep this search out of the request's trace, because the user did not request it.
         noted.plan, noted.query_length, noted.hits = before
         return [hit.hit.id for hit in page.found]
 
@@ -128,10 +128,10 @@ class Store:
         """Store documents, replacing documents with the same id and skipping unchanged documents.
 
         Args:
-            documents: Any number of documents, read as needed.
+            documents: Any number of documents; this method reads an iterator in batches.
 
         Returns:
-            Numbers of documents stored and skipped. The documents are searchable on return.
+            Numbers of stored and of skipped documents. The documents are searchable when this method returns.
         """
         from whorl.ingest.store_documents import index_documents
 
@@ -146,19 +146,19 @@ class Store:
         defaults: QueryDefaults | None = None,
         **keywords: Unpack[QueryOptions],
     ) -> PreparedQuery:
-        """Parse a query once. The result searches, explains, and measures the overlap of hits with the source.
+        """Parse a query once. With the result, search, explain the search, or measure how hits overlap the source.
 
         Args:
-            query: In the query language, see docs/afts.md.
+            query: A query in the language that docs/afts.md describes.
             options: `rows` and `start` are ignored; pass them to `PreparedQuery.search`.
-            source: A text that need not be in the store and that the query refers to as `FINGERPRINT:source`; or a
-                dict of texts, whose keys are the names in the query. Such a name hides a document with the same id.
-            defaults: Defaults for reading the query and the filter, instead of the defaults named by the option `afts`.
+            source: A text that the query refers to as `FINGERPRINT:source`; or a dict of texts, keyed by the names in
+                the query. The texts need not be in the store. A name hides a document with the same id.
+            defaults: Defaults for reading the query and the filter; they replace the defaults of the option `afts`.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
-            ParameterError: An option has an unknown value; common text should be ignored, but cannot be detected in
-                this store; or an option requires calibrated FINGERPRINTs, and they are not calibrated.
+            ParameterError: An option has an unknown value, or requires the plan "calibrated"; or common text cannot be
+                detected in this store, but should be ignored.
         """
         options = operation_of(ExplainOperation, options, keywords)
         if not isinstance(defaults, QueryDefaults | None):
@@ -193,14 +193,14 @@ class Store:
         """Return one page of the documents that a query matches.
 
         Args:
-            query: In the query language, see docs/afts.md.
-            source: As in `prepare`.
-            defaults: As in `prepare`.
+            query: A query in the language that docs/afts.md describes.
+            source: Texts that the query refers to, as in `prepare`.
+            defaults: Defaults for reading the query, as in `prepare`.
             with_shared: Count the tokens that each hit shares with the source, if the query has exactly one source.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
-            ParameterError: As for `prepare`, or a sort field does not exist.
+            ParameterError: A sort field does not exist, or an option is invalid as in `prepare`.
         """
         options = operation_of(SearchOperation, options, keywords)
         return self.prepare(query, options, source=source, defaults=defaults).search(
@@ -220,7 +220,7 @@ class Store:
         defaults: QueryDefaults | None = None,
         **keywords: Unpack[QueryOptions],
     ) -> Explanation:
-        """Return the explanation of a `search` with the same arguments, without searching."""
+        """Explain how `search` would run with the same arguments, without searching."""
         options = operation_of(ExplainOperation, options, keywords)
         prepared = self.prepare(query, options, source=source, defaults=defaults)
         return prepared.explain(start=options.start, rows=options.rows)
@@ -233,10 +233,10 @@ class Store:
         source: str | None = None,
         **keywords: Unpack[SimilarOptions],
     ) -> PreparedSimilar:
-        """Prepare a calibrated search once, to search with it or to explain it.
+        """Prepare a calibrated search once. The result can run the search or explain it.
 
         Args:
-            reference: A document of the store, which is not among its own hits; or the name of the text in `source`.
+            reference: A document of the store, which is not among its own hits; or a name for the text in `source`.
             options: `rows` and `start` are ignored; pass them to `PreparedSimilar.search`.
             source: A text that need not be in the store.
 
@@ -288,12 +288,13 @@ class Store:
         source: str | None = None,
         **keywords: Unpack[SourcesOptions],
     ) -> Attribution:
-        """Return the sources of a text: a small set of documents that covers most of it, with their passages.
+        """Return the sources of a text: a few documents that together cover most of it, with the shared passages.
 
-        The result states the recall of the search for candidates. All other numbers are exact, counted on whole texts.
+        The search for candidates may miss sources; the result states its recall. All other numbers are exact counts on
+        whole texts.
 
         Args:
-            reference: A document of the store, which is never a source of itself; or the name of the text in `source`.
+            reference: A document of the store, which is never a source of itself; or a name for the text in `source`.
             options: `rows` and `start` are ignored; all sources are returned.
             source: A text that need not be in the store.
 
@@ -318,9 +319,9 @@ class Store:
         return replace(attribution, promise=promise, is_complete=False, warnings=warnings)
 
     def _excluded(self, query: str) -> BoundPlan:
-        """Return the plan of the documents to exclude.
+        """Return the plan for the documents to exclude.
 
-        If no document matches, the plan has a warning: the query may contain a misspelt name, or be only an id.
+        If no document matches, add a warning to the plan: the user may have misspelt a name, or given only an id.
         """
         plan = self._bound(query)
         if self.engine.search(plan, start=0, rows=0).total:
@@ -346,8 +347,8 @@ class Store:
                 of a document that holds this text.
             options: `rows` and `start` are ignored; all quotations are returned.
             source: A text that need not be in the store.
-            quotations: Quotations instead of a text, each with a `quote` and, if wanted, a `source`: the document that
-                it should be from. All are checked, whatever `min_words` is.
+            quotations: Quotations to check instead of a text; `min_words` does not apply to them. Each has a `quote`,
+                and optionally a `source`, the document that it should come from.
 
         Raises:
             UnknownDocumentError: The store has no such document.
@@ -371,7 +372,7 @@ class Store:
     def _require_named(
         self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"
     ) -> None:
-        """Raise ParameterError if neither a text nor a document is given; the message is "give", followed by `one`.
+        """Raise ParameterError if neither a text nor a document is given. The message is "give", followed by `one`.
 
         The default reference `SOURCE` is a document only if the store has a document with this id.
         """
@@ -401,16 +402,16 @@ class Store:
     def delete_matching(self, query: str, *, everything: bool = False) -> int:
         """Delete the documents that a query matches; return their number.
 
-        Documents that are replaced at the same time, and then do not match any more, stay.
+        A document stays if another client changes it during the deletion so that it no longer matches.
 
         Args:
-            query: In the query language; its FINGERPRINTs name documents of the store.
+            query: A query in the query language; its FINGERPRINTs name documents of the store.
             everything: Allow a query that matches all documents.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
             UnknownDocumentError: A FINGERPRINT names no document.
-            ParameterError: The query matches all documents, and `everything` is not set, or is not a bool.
+            ParameterError: The query matches all documents, and `everything` is False; or `everything` is not a bool.
         """
         require_bool("everything", everything)
         self._require_documents(query)
@@ -434,23 +435,24 @@ class Store:
                 raise self.references.unknown_document_error(name)
 
     def _count_in_current_index(self, query: str) -> tuple[int, int]:
-        """Count the documents that a query matches, and all documents; raise StoreError if this is not possible.
+        """Return the number of documents that a query matches, and the number of all documents.
 
-        Another process may write during the counts. If the index then lacks documents, count again.
+        Another process may write at the same time. If the index then lacks documents, count again, and finally raise
+        StoreError.
         """
         for _ in range(_COUNTS):
             require_current_index(self.engine, "the documents to delete")
             before, matches = self.engine.count(), self.count(query)
             if matches.is_exact:
-                # Documents may be added or deleted between the counts. Return the smaller total, so that the caller
-                # recognizes a query that matches all documents.
+                # Another process may add or delete documents between the counts. Return the smaller total, so that the
+                # caller certainly recognizes a query that matches all documents.
                 return matches, min(before, self.engine.count())
         raise StoreError("another process is writing, so the documents to delete cannot be counted; try again")
 
     def _matching(self, plan: BoundPlan) -> Iterator[list[str]]:
-        """Yield the ids of the documents that the plan of a filter matches, in ascending order, in batches.
+        """Yield the ids of the documents that a filter's plan matches, in ascending order, in batches.
 
-        Each id is yielded once, even if the store changes in between.
+        Each id is yielded only once, even if the store changes during the iteration.
         """
         following = plan
         # Hits of a filter have equal scores, so they are ordered by id.
@@ -466,7 +468,7 @@ class Store:
         exists, and a document that has this id as its name must stay.
 
         Raises:
-            ParameterError: Both ids and a query are given, or neither; or as for `delete_matching`.
+            ParameterError: Both ids and a query are given, or neither; or `delete_matching` refuses the query.
         """
         if (ids is None) == (options.query is None):
             raise ParameterError("name documents by their ids, or by a query")
@@ -512,7 +514,7 @@ class Store:
 
         Args:
             a, b: References to documents, or names of texts in `source`.
-            options: All passages are returned, and the scheme is always the store's.
+            options: `rows`, `start` and `scheme` are ignored: the result has all passages, under the store's scheme.
             source: A text outside the store, with the name `source`; or a dict of texts, keyed by name.
 
         Raises:
@@ -529,7 +531,7 @@ class Store:
         return Comparer(of_a, scheme, common).compare(of_b)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return the stored fields of documents except their texts. The keys are the ids; unknown ids are omitted."""
+        """Return the stored fields of documents, except their texts, keyed by id; omit unknown ids."""
         return self.engine.documents(list_references(ids))
 
     def document(self, reference: str) -> Stored:
@@ -545,10 +547,10 @@ class Store:
         return stored
 
     def count(self, query: str | None = None) -> DocumentCount:
-        """Return the number of documents in the store, or of the documents that a query matches.
+        """Return the number of documents in the store, or the number of documents that a query matches.
 
-        Documents that this process is adding are made searchable first. If the index lacks documents of another
-        process, or could not be written, the result is a lower bound, and has a warning.
+        If this process is adding documents, refresh the index first. If the index still lacks documents, because
+        another process is writing or because writing the index failed, the result is a lower bound with a warning.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
@@ -560,7 +562,8 @@ class Store:
             self.engine.refresh()
             lag = self.engine.index_lag()
         plan = self._bound(query)
-        # Count outdated hits before the search: if the index catches up in between, the result is only too small.
+        # Count outdated hits before the search. If the index is updated in between, the result is too small, but never
+        # too large.
         outdated = self.engine.count_outdated(plan) if lag else 0
         total = self.engine.search(plan, start=0, rows=0).total
         return DocumentCount(max(0, total - outdated), (f"{lag}; this answer leaves them out",) if lag else ())
@@ -597,16 +600,17 @@ def open_store(
     """Open a store by name.
 
     Args:
-        store: The http(s) URL of a Solr core or collection; the URL of an index of OpenSearch or Elasticsearch, which
-            begins with `opensearch+` or `elasticsearch+` (if a plain URL has only a name after the host, whorl asks the
-            server for its kind); or the path of a folder, which is created if it does not exist. None means the
-            configured store: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
+        store: The path of a folder, which is created if it does not exist. Or the http(s) URL of a Solr core or
+            collection. Or the URL of an OpenSearch or Elasticsearch index, with the prefix `opensearch+` or
+            `elasticsearch+`. If a URL without a prefix has only a name after the host, whorl asks the server whether it
+            is OpenSearch or Elasticsearch. None means the configured store: WHORL_STORE, whorl.toml, or a folder in the
+            user's data directory.
         settings: Field names, time limits and credentials; None reads them from the environment.
         create: Create a missing folder, instead of raising an error.
-        passages: True lets the store find passages from now on: every passage of 20 words, or of the length that it was
-            created with. A number, 8 to 20, is the length of the shortest passage that the store finds for certain. A
-            folder without passages is indexed again. A new index is created with passages; other stores must have been
-            set up for them.
+        passages: Let the store find shared passages from now on. A number from 8 to 20 is the length, in words, of the
+            shortest passage that the store finds for certain. True means the length that the store was created with, or
+            20 in a new store. All documents of a folder without passages are indexed again. A missing OpenSearch index
+            is created with passages. An existing index or collection must already have the field for passages.
         without_minhash: Remove the MINHASH tokens from a folder, and keep none from now on. This saves a fifth of the
             space if you never use FINGERPRINT.
         short_minhash: Cut the MINHASH tokens of a folder to their upper bits, permanently. A FINGERPRINT then has the
@@ -616,10 +620,10 @@ def open_store(
 
     Raises:
         ParameterError: The URL does not name a core, collection or index; or `without_minhash`, `short_minhash` or
-            `no_text` is given for a server; or `short_minhash` together with one of the others; or an option has
-            another type.
+            `no_text` is given for a server; or `short_minhash` together with one of the others; or an option has the
+            wrong type.
         SchemaError: The collection or index has no field for passages.
-        SchemeMismatchError: The store finds passages of another length.
+        SchemeMismatchError: The store was created for passages of another length.
         StoreError: The folder is not usable, or does not exist.
     """
     if not isinstance(settings, Settings | None):

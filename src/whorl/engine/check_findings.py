@@ -1,4 +1,4 @@
-"""Defines `Finding`, the result of one check of a server, and the findings that several checks share."""
+"""Defines `Finding`, the result of one check of a server, and the findings that Solr and OpenSearch have in common."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Finding:
     """Result of one check of a collection or index.
 
     Args:
-        code: Identifier for programs; its meaning never changes.
+        code: Name of the finding for programs; it keeps its meaning in all versions.
         remedy: Recommended action, or "".
     """
 

@@ -21,7 +21,7 @@ READ_AT_ONCE, CHANGED_AT_ONCE = 1000, 100
 
 
 class ServerLabels(ABC):
-    """Reads and writes the cluster labels of documents on a server, in batches."""
+    """Base class for reading and writing the cluster labels of documents on a server, in batches."""
 
     def __init__(self, url: str) -> None:
         self._url = url

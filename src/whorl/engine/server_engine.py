@@ -88,7 +88,8 @@ class ServerAccess:
     """Connection options for a server.
 
     Args:
-        timeout_seconds: Read timeout: longest pause within a response.
+        timeout_seconds: Longest pause while a request is sent or its response is read.
+        connect_seconds: Longest time to open a connection.
         auth: User and password; not needed if the URL contains them.
         api_key: Elasticsearch's API key, sent instead of user and password.
         ca: File or folder of CA certificates; None for the system's certificates.
@@ -166,7 +167,7 @@ class ServerConnections:
     def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:
         self.url, self._name, self._ca_setting, self._access = url, name, ca_setting, access
         self._ca = access.ca or default_ca
-        #: The pool, and the process that made it.
+        #: Process id and connection pool: a forked process makes its own pool.
         self._pool: tuple[int, urllib3.HTTPConnectionPool] | None = None
 
     def request(
@@ -174,7 +175,7 @@ class ServerConnections:
     ) -> urllib3.BaseHTTPResponse:
         """Send a request and read the whole response; raise EngineUnavailableError if it does not arrive in time.
 
-        `target` is the path with its query; the headers have ASCII values.
+        `target` is the URL's path and query; the values of the headers are ASCII.
         """
         left = seconds_left()
         silence = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
@@ -259,16 +260,17 @@ class ServerConnections:
 def split_address(
     url: str, access: ServerAccess, is_valid: Callable[[SplitResult], object], error: str
 ) -> tuple[SplitResult, ServerAccess]:
-    """Move the login of an address into the options; return the parts of the address, and the options.
+    """Split an address, and move its user and password into the connection options.
 
-    Raise ParameterError with the message `error` if the address has no host, or is not valid.
+    Return the parts of the address without the login, and the new options. Raise ParameterError with the message
+    `error` if the address has no host, or if `is_valid` rejects it.
     """
     try:
         parts = urlsplit(url)
         if not (parts.hostname and parts.port != 0 and not parts.query and is_valid(parts)):
             raise ValueError(error)
     except ValueError as cause:
-        # The address may also have unclosed brackets, or a port that is not a number.
+        # Python also raises ValueError for unclosed brackets, and for a port that is not a number.
         raise ParameterError(error) from cause
     if parts.username is not None:
         access = replace(access, auth=(unquote(parts.username), unquote(parts.password or "")))
@@ -281,7 +283,10 @@ def redirect_message(url: str, status: int, location: str) -> str:
 
 
 def json_bytes(body: object) -> bytes:
-    """Return JSON in UTF-8. Escape only lone surrogates, because other escapes would double the size of tokens."""
+    """Encode JSON in UTF-8, because escapes would double the size of tokens.
+
+    If orjson refuses the body, for example because of a lone surrogate, encode it in ASCII with escapes.
+    """
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -302,7 +307,7 @@ _GUARDED_ERRORS = (*_SHAPE_ERRORS, RuntimeError)
 def guard_responses(cls: _Class) -> _Class:
     """Apply `guard_response` to all public methods and properties of a class.
 
-    The class is a client, or its objects have a client in the attribute `_client`.
+    The class must be a client, or its objects must have a client in the attribute `_client`.
     """
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
@@ -315,13 +320,13 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Decorate a method, or a function whose first argument is a client, so that it need not check responses.
+    """Decorate a method or function so that it may use responses without checking their structure.
 
     If Python raises an error such as KeyError because a response is malformed, the decorated function raises
-    EngineResponseError instead.
+    EngineResponseError instead. The first argument is a client, or an object with a client in `_client`.
     """
 
-    # Do not use a context manager: it takes a microsecond, and a search calls guarded methods dozens of times.
+    # A context manager would add a microsecond to each of the dozens of guarded calls in a search.
     @wraps(function)
     def guarded(self: Any, *args: Any, **arguments: Any) -> Any:
         try:
@@ -342,13 +347,13 @@ def guard_response(function: _Function) -> _Function:
 def _raise_malformed(owner: Any, error: Exception) -> NoReturn:
     """Raise EngineResponseError if a malformed response may have caused the error; otherwise, raise the error again.
 
-    The error may also be a defect of whorl, so the message names the line of code, and the log has the stack.
+    A defect of whorl may have caused it, too, so the message names the line of code, and the log shows the stack.
     """
     is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
     if isinstance(error, WhorlError) or not is_shape_error:
         raise error
     reason = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-    # Do not log this as a warning, because Python prints warnings if no log is configured.
+    # Log this as information: Python prints warnings to the terminal if no log is configured.
     _log.info("unreadable answer", exc_info=error)
     frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename.startswith(_PACKAGE)]
     place = f"{frames[-1].filename.removeprefix(_PACKAGE)}, line {frames[-1].lineno}" if frames else "whorl"
@@ -403,7 +408,7 @@ _Value = TypeVar("_Value")
 
 
 class TtlCache(Generic[_Value]):
-    """Caches a value, and fetches it again after its time to live.
+    """Cache of one value, which is fetched again after `seconds`.
 
     One thread fetches the value while the others wait. The argument of `fetch` is the previous value, or None at first.
     """
@@ -417,7 +422,7 @@ class TtlCache(Generic[_Value]):
 
     def __call__(self) -> _Value:
         # A search reads the value a dozen times, so do not take the lock if the value is fresh. Set the expiry time
-        # after the value: otherwise another thread could read an expired value as a fresh one.
+        # only after the new value: otherwise another thread could take the old value for a fresh one.
         if time.monotonic() > self._fresh_until:
             with self._lock:
                 if time.monotonic() > self._fresh_until:
@@ -446,7 +451,7 @@ _Key = TypeVar("_Key")
 
 
 class LimitedCache(Generic[_Key, _Value]):
-    """Keeps the most recently stored values, up to a limit; threads can share it."""
+    """Cache of at most `most` values, the most recently stored ones; threads can share it."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock, self._values = most, threading.Lock(), dict[_Key, _Value]()
@@ -476,7 +481,7 @@ class SharedCommit:
         self._succeeded, self._error = 0, EngineError("no commit has failed")
 
     def __call__(self) -> None:
-        """Wait until a commit that began after this call has succeeded; raise the last error if all of them failed."""
+        """Wait for a commit that begins after this call; raise the last EngineError if none has succeeded."""
         # Reading `_begun` needs no lock: a commit that another thread begins now is either counted already, or begins
         # after this call.
         wanted = self._begun + 1
@@ -511,7 +516,7 @@ TermMatches: TypeAlias = Iterator[tuple[str, list[int]]]
 
 
 class ServerEngine(Engine):
-    """Parts of an engine that are the same for all servers: commits, cached values, and look-ups of passages."""
+    """Base class of the engines for servers: commits, cached values, references, and look-ups of passages."""
 
     def __init__(self, commit: Callable[[], None]) -> None:
         self._commit = SharedCommit(commit)
@@ -543,11 +548,11 @@ class ServerEngine(Engine):
 
     @abstractmethod
     def _match_terms(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> TermMatches:
-        """Run a plan; yield each hit with the positions of its terms in `terms`."""
+        """Run a plan; for each hit, yield its id and the indices of the `terms` that it has."""
 
     @abstractmethod
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the pairs of a field and a value that a reference may mean, the preferred meaning first."""
+        """Return the possible meanings of a reference as pairs of a field and a value, the preferred one first."""
 
     @abstractmethod
     def _values_of(self, document: dict[str, Any], field: str) -> Sequence[str]:
@@ -609,7 +614,7 @@ class ServerEngine(Engine):
         held: dict[str, list[int]] = {document_id: [] for document_id in among}
 
         def look_up(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> None:
-            """Add to `held` the documents that have any of the passage hashes; `ids` restricts the look-up to these."""
+            """Add to `held` the documents that have any of the passage hashes; `ids` lists the documents to look in."""
             require_time()
             must: list[BoundNode] = [PassageHashes("the text", scheme, tuple(numbers))]
             if ids is not None:
@@ -632,7 +637,7 @@ class ServerEngine(Engine):
 
 @contextmanager
 def explain_refusals(plan: BoundPlan) -> Iterator[None]:
-    """If Lucene refuses a plan's patterns or similar words, raise UnsupportedQueryError with the likeliest cause."""
+    """If Lucene refuses the patterns or fuzzy words of a plan, raise UnsupportedQueryError with the likeliest cause."""
     try:
         yield
     except EngineResponseError as error:
@@ -677,7 +682,7 @@ MAX_CLAUSES = 1024
 
 
 def count_tokens(node: BoundLeaf) -> int:
-    """Return the number of tokens, numbers or groups of ids that a clause looks up; 0 for a test of words or values."""
+    """Return the number of tokens, hashes or groups of ids that a clause looks up; 0 for words or values."""
     match node:
         case SharedTokens(tokens=tokens):
             return len(tokens)
@@ -700,15 +705,19 @@ def fingerprints_to_move(
     server: str,
     expanding: tuple[type, ...] = (),
 ) -> frozenset[int]:
-    """Choose FINGERPRINT clauses to move into functions, so that their tokens do not count as clauses.
+    """Choose the FINGERPRINT clauses to move into functions, so that a query keeps Lucene's limit on clauses.
 
-    The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
-    adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
+    A moved clause becomes a function that adds to the score: `query($part0,0)` in Solr, a function of `function_score`
+    in OpenSearch. Lucene does not count its tokens as clauses. The largest clauses move first, until the rest fits.
 
-    `count` returns the maximum number of leaf clauses of a node, and `moved_clauses` the number of leaf clauses of a
-    moved node. `expanding` lists types of nodes that may become more clauses than `count` says: with one of them, all
-    clauses move. The result contains `id(node)` of each node to move. If the clauses exceed the limit even after all
-    moves, raise ParameterError.
+    Return `id(node)` of each node to move; raise ParameterError if too many clauses are left even after all moves.
+
+    Args:
+        count: Returns the maximum number of leaf clauses of a node.
+        movable: Types of nodes that may move.
+        moved_clauses: Number of leaf clauses that a moved node still has.
+        expanding: Types of nodes that may become more clauses than `count` returns. If the query has such a node, all
+            movable nodes move.
     """
     nodes = list(leaves(root))
     total, moved = sum(map(count, nodes)), set[int]()
@@ -741,13 +750,13 @@ def encode_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> st
 
 
 def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
-    """Check whether all candidates of a plan are short documents; most of these have no stored sketch."""
+    """Check whether a plan finds only short documents; most short documents have no stored sketch."""
     sizes = [leaf.largest_size for leaf in leaves(plan.root) if isinstance(leaf, SketchTokens)]
     return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
 
 
 class StoredSketch(NamedTuple):
-    """Fields of a document that whorl needs to decode or compute its sketch, as a server returns them.
+    """Fields of a document in a server's response that `decode_sketches` needs.
 
     Args:
         has_store_schemes: Whether the sketch was made under the schemes of the store; if not, whorl cannot use it.
@@ -766,10 +775,9 @@ def decode_sketches(
     fetch_texts: Callable[[list[str]], Mapping[str, str]],
     schemes: tuple[Scheme, SketchScheme],
 ) -> list[Sketch | None]:
-    """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
+    """Decode or compute the sketch of each document; None for a missing or malformed sketch, or a missing text.
 
-    `fetch_texts` returns the texts of existing documents, keyed by id. It is called for short documents whose `text`
-    was not read.
+    `fetch_texts` returns the texts of existing documents, keyed by id. It is called for short documents without `text`.
     """
     sketches = decode_texts([row.encoded if row.has_store_schemes else None for row in stored], schemes[1])
     short = {position: row for position, row in enumerate(stored) if row.has_store_schemes and row.encoded is None}
