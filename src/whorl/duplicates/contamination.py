@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -184,31 +184,16 @@ class ReferenceIndex:
         return self._known_spans[text]
 
 
-class ReferenceMatch(NamedTuple):
-    """A document that contains a reference text.
-
-    Attributes:
-        text: Index of the reference text.
-        row: Index of the document in its batch; in `ReferenceMatches`, among all documents.
-        pair: The reference text (A) and the document (B).
-    """
-
-    text: int
-    row: int
-    pair: Pair
-
-
-class MatchBatch(NamedTuple):
-    """Ids of a batch of documents, a mask of documents with fewer words than a shingle, and the matches."""
-
-    ids: list[str]
-    is_too_short: Bools
-    matches: list[ReferenceMatch]
+#: A document that contains a reference text: index of the text, index of the document in its batch, and the pair of the
+#: text (A) and the document (B).
+_Match: TypeAlias = tuple[int, int, Pair]
+#: Ids of a batch of documents, a mask of the documents with fewer words than a shingle, and the matches.
+_MatchBatch: TypeAlias = tuple[list[str], Bools, list[_Match]]
 
 
 def _find_matches(
     index: ReferenceIndex, options: DuplicatesOptions, documents: Iterable[Document]
-) -> Iterator[MatchBatch]:
+) -> Iterator[_MatchBatch]:
     read = zip_with_results(
         batches(documents, DOCUMENTS_AT_ONCE),
         lambda ahead: hash_in_batches(
@@ -217,12 +202,12 @@ def _find_matches(
     )
     for batch, together in read:
         matches = list(_matches_in_batch(index, options, batch, together))
-        yield MatchBatch([document.id for document in batch], together.sizes == 0, matches)
+        yield [document.id for document in batch], together.sizes == 0, matches
 
 
 def _matches_in_batch(
     index: ReferenceIndex, options: DuplicatesOptions, documents: Sequence[Document], together: HashBatch
-) -> Iterator[ReferenceMatch]:
+) -> Iterator[_Match]:
     """Yield the matches in a batch of documents, each with its exact counts and its longest shared passage."""
     pairs = options.pairs
     ends = np.cumsum(together.sizes)
@@ -268,7 +253,7 @@ def _matches_in_batch(
                 passage = " ".join(document.text[slice(*in_row)][: 4 * _PASSAGE_CHARACTERS].split())
                 pair = Pair.of_counts(index.members[number], member, count, count, count)
                 pair = pair._replace(spans=(in_text, in_row), passage=passage[:_PASSAGE_CHARACTERS])
-                yield ReferenceMatch(number, at, pair)
+                yield number, at, pair
 
 
 def item_of(text: Member) -> str:
@@ -312,41 +297,41 @@ class ReferenceMatches:
         self,
         index: ReferenceIndex,
         options: DuplicatesOptions,
-        match_batches: Iterable[MatchBatch],
+        match_batches: Iterable[_MatchBatch],
         on_repeated: Callable[[str], None],
     ) -> None:
         self.references = index.members
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
-        matches, is_too_short = list[ReferenceMatch](), [np.empty(0, np.bool_)]
+        matches, is_too_short = list[_Match](), [np.empty(0, np.bool_)]
         # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
         with (
             tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
             closing(IdFile(Path(folder) / "ids")) as ids,
         ):
-            for batch in match_batches:
+            for batch_ids, is_batch_too_short, batch_matches in match_batches:
                 require_time()
-                for text, row, pair in batch.matches:
+                for text, row, pair in batch_matches:
                     # If another process has found the match, A is a copy; replace it with the original object.
-                    matches.append(ReferenceMatch(text, len(ids) + row, pair._replace(a=self.references[text])))
-                is_too_short.append(batch.is_too_short)
-                for document_id in ids.add(batch.ids):
+                    matches.append((text, len(ids) + row, pair._replace(a=self.references[text])))
+                is_too_short.append(is_batch_too_short)
+                for document_id in ids.add(batch_ids):
                     on_repeated(document_id)
                 report_progress("reading", len(ids))
             for document_id in ids.repeated_ids():
                 on_repeated(document_id)
             is_last = ids.is_last()
-        #: Matches; `pairs` yields them in this order.
+        #: Matches: index of the reference text, and pair. `pairs` yields the pairs in this order.
         self._matches = sorted(
-            (match for match in matches if is_last[match.row]),
-            key=lambda match: (-match.pair.shares.measured_by(options.pairs.metric), match.text),
+            ((text, pair) for text, row, pair in matches if is_last[row]),
+            key=lambda match: (-match[1].shares.measured_by(options.pairs.metric), match[0]),
         )
         self.documents = int(np.count_nonzero(is_last))
         self.too_short = int(np.count_nonzero(np.concatenate(is_too_short) & is_last))
 
     def pairs(self) -> Iterator[Pair]:
         """Yield each pair of a reference text (A) and a document that contains it (B), the largest share first."""
-        return (match.pair for match in self._matches)
+        return (pair for _, pair in self._matches)
 
     def items(self) -> list[ReferenceItem]:
         """Return the reference items that documents contain, at least in part.
@@ -368,15 +353,15 @@ class ReferenceMatches:
 
     def clusters_by_document(self) -> Iterator[Cluster]:
         """Yield the clusters, with each document only in the cluster of the text that has the largest share."""
-        best: dict[str, ReferenceMatch] = {}
-        for match in self._matches:
-            best.setdefault(match.pair.b.id, match)
+        best: dict[str, tuple[int, Pair]] = {}
+        for text, pair in self._matches:
+            best.setdefault(pair.b.id, (text, pair))
         return self._clusters(best.values())
 
-    def _clusters(self, matches: Iterable[ReferenceMatch]) -> Iterator[Cluster]:
+    def _clusters(self, matches: Iterable[tuple[int, Pair]]) -> Iterator[Cluster]:
         groups: dict[int, list[Pair]] = {}
-        for match in matches:
-            groups.setdefault(match.text, []).append(match.pair)
+        for text, pair in matches:
+            groups.setdefault(text, []).append(pair)
         for text, pairs in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
             member = self.references[text]
             yield Cluster((Pair.of_counts(member, member, member.size, member.size, member.size), *pairs))
