@@ -136,7 +136,8 @@ def test_a_store_without_texts(
 
 def test_quotations(store: Store) -> None:
     """
-    `verify` takes a text or quotations with their sources, and pages through the verdicts.
+    `verify` takes a text or quotations with their sources, and pages through the verdicts. A text stands for a
+    quotation without a source, and a single quotation for a list.
     """
     server = server_of(store)
     body = call_tool(server, "verify", text=LETTER, all=True, rows=2)
@@ -145,6 +146,10 @@ def test_quotations(store: Store) -> None:
     given = [{"quote": "the landlord keeps the structure", "source": "recipe.txt"}, {"quote": "the moon is green"}]
     body = call_tool(server, "verify", quotations=given)
     assert [quotation["verdict"] for quotation in body["quotations"]] == ["misattributed", "absent"]
+    quote = "the landlord keeps the structure"
+    for short in (quote, [quote], {"quote": quote}):
+        body = call_tool(server, "verify", quotations=short)
+        assert [(each["quote"], each["verdict"]) for each in body["quotations"]] == [(quote, "exact")]
 
 
 def test_words_clusters_and_documents(store: Store) -> None:

@@ -246,8 +246,17 @@ _TOO_SMALL = "max_characters is too small for one item of the list"
 _Json: TypeAlias = dict[str, Any]
 _Id = Annotated[str, Field(description="A document in the store: its id, its path or its name; give this or a text")]
 _Text = Annotated[str, Field(description="A text that need not be in the store; give this or an id")]
+
+
+def _list_quotations(value: Any) -> Any:
+    """Accept a text instead of a quotation without a source, and one quotation instead of a list."""
+    given = [value] if isinstance(value, str | dict) else value
+    return [{"quote": item} if isinstance(item, str) else item for item in given] if isinstance(given, list) else given
+
+
 _Quotations = Annotated[
     list[GivenQuotation] | None,
+    BeforeValidator(_list_quotations),
     Field(
         max_length=1_000,
         description="Quotations instead of a text, each with `quote` and, if you like, `source`: the id or name of the "
