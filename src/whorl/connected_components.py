@@ -44,7 +44,7 @@ def stars_of(links: Iterable[Links], at_once: int, dtype: npt.DTypeLike = np.int
 
     Args:
         links: Links of the graph, in any number of batches.
-        at_once: Number of links to merge at a time. Memory holds about as many links, and one link per node.
+        at_once: Number of links to merge at a time. Memory holds about this number of links, and one link per node.
         dtype: Type of the nodes' numbers.
 
     Returns:

@@ -109,11 +109,11 @@ class ReferenceIndex:
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
 
     def look_up(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
-        """Find the given hashes that the reference contains.
+        """Look up hashes in the reference.
 
         Returns:
-            The indices of these hashes in `hashes`, and their hash numbers (indices in the reference's distinct
-            hashes).
+            The indices in `hashes` of the hashes that the reference contains, and their hash numbers (indices in the
+            reference's distinct hashes).
         """
         return self._lookup.find(hashes)
 

@@ -59,7 +59,7 @@ class InputReader:
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
-        #: Numbers of all documents read, of documents read that are not in the reference, and of repeated ids.
+        #: Number of documents read, number of documents read outside the reference, and number of repeated ids.
         self.count = self.count_in_paths = self.repeated = 0
         #: Number of values that are not a date or number, although the retention policy or the versions need one.
         self.unread_values = 0

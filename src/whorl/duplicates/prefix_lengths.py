@@ -57,7 +57,7 @@ class PrefixLengths(NamedTuple):
     def can_reach_threshold(self, is_larger: Bools, shared: Numbers, shared_indexable: Numbers) -> Bools:
         """Return a mask of the documents that can be in a pair if they share at most these numbers of hashes.
 
-        The arguments are as for `prefixes`. Decision 0050 describes this pruning.
+        The arguments are the same as in `prefixes`. Decision 0050 describes this pruning.
         """
         is_smaller = (self.indexable > 0) & (shared_indexable >= self.min_indexable_shared)
         return np.asarray(is_smaller | (is_larger & (shared >= self.min_shared)))

@@ -166,8 +166,8 @@ class _WordStream:
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
     """Return, for the window at each position, 1 plus the position of its source; 0 if the window has no source.
 
-    The array is mapped from a sparse file in `folder`. To bound the memory, windows are sorted by hash in several
-    passes, each over a range of hash values.
+    The array is mapped from a sparse file in `folder`. The function sorts windows by hash in several passes, each over
+    a range of hash values, to limit the memory.
     """
     total = int(stream.begins[-1])
     if not total:

@@ -135,7 +135,7 @@ class Cluster:
     """Documents connected by pairs.
 
     Args:
-        matches: Pairs of the principal (A) with each member (B), including itself, in the order of the documents.
+        matches: Pairs of the principal (A) with each member (B), also with itself, in the order of the documents.
         pairs: Pairs among the members, if the caller asked for them and the search found them.
         versions: Members in the order of their versions, if requested.
     """

@@ -127,7 +127,7 @@ class UnreadValues:
 def ranks_and_dates(
     keep: Keep, date_column: str | None, values_of: Callable[[str], Sequence[object]], count: int
 ) -> tuple[npt.NDArray[np.float64], dict[tuple[str, str], dict[int, object]]]:
-    """Convert the values of the retention policy's column to ranks, and those of the date column to dates.
+    """Convert the values of the retention policy's column to ranks, and the values of the date column to dates.
 
     Args:
         values_of: Returns the values of a column, one for each of `count` documents.

@@ -179,7 +179,7 @@ class PersistentSketchStore:
         return descriptor
 
     def _compact(self, number: int) -> int:
-        """Copy the hashes that belong to documents from file `number` to a new file; return its number."""
+        """Copy the hashes that belong to documents from file `number` to a new file; return the new file's number."""
         rows = self._rows("SELECT number, start, count FROM document ORDER BY number")
         old = np.fromfile(self._hashes_path(number), HASH) if rows else np.empty(0, HASH)
         moved, start = [], 0

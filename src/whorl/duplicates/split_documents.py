@@ -21,7 +21,7 @@ _BETWEEN = {
 }
 #: Matches a text without any word: only white space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
-#: The first matches white space within a line, the second white space and the line break after it.
+#: `_BLANKS` matches white space within a line, and `_EMPTY_LINE` matches white space and the line break after it.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
 _TWO_LETTERS = re.compile(r"\w\w")
 

@@ -119,7 +119,7 @@ def map_in_processes(
 def begin_as_worker() -> None:
     """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
 
-    A worker does not notice the parent's end by a closed pipe, because the other workers keep the pipe open.
+    A thread waits for the end of the parent. The pipe from the parent would stay open, because all workers hold it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A forked process must not keep the parent's handler.

@@ -182,7 +182,7 @@ def write_filtered(
             if target.exists():
                 target.rmdir()
             partial.replace(target)
-            # Delete the marker last: if this run is killed before, the next run replaces the folder.
+            # Delete the marker last: if this run is killed before that, the next run replaces the folder.
             (target / _UNFINISHED).unlink()
         finally:
             lock.close()

@@ -50,7 +50,7 @@ from whorl.request_context import require_time, timely
 CANDIDATES = 16
 #: Number of words or shingles to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of words, in addition to the words of A, whose numbers are kept for the next comparison.
+#: Maximum number of words outside A that keep their numbers for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
 _DEFAULT_SCHEME = Scheme()
 
@@ -167,8 +167,8 @@ class Size:
 class CommonWords:
     """Masks of the common words (boilerplate) of two texts: True for each common word.
 
-    Boilerplate detection may miss up to `edge` words at each end of a run of common words. So in a shared passage, up
-    to `edge` words next to a run are also treated as common.
+    Boilerplate detection may miss up to `edge` words at each end of a run of common words. So `with_edges` also marks
+    up to `edge` words between a run and the start or end of a shared passage.
     """
 
     a: npt.NDArray[np.bool_]

@@ -50,7 +50,8 @@ _FIXED = 64
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Maximum number of batches for a thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
-#: Smallest number of distinct shingles of a text whose stored sketch is decoded faster than the loops compute it.
+#: Minimum number of distinct shingles of a text whose sketch is worth storing. The compiled loops compute a smaller
+#: sketch as fast as they decode a stored one.
 _LEAST_STORED_SIZE = 200
 
 _Row = npt.NDArray[np.uint64]
@@ -186,7 +187,7 @@ def fingerprints(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """Return the tokens of all texts as one array, and a mask of the texts that have tokens.
 
-    The arguments are those of `signatures_of`. Progress goes to `whorl.reporting`.
+    The arguments are the same as in `signatures_of`. Progress goes to `whorl.reporting`.
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than a
@@ -218,7 +219,7 @@ def hash_texts(
 ) -> Iterator[TextHashes]:
     """Yield the results that `outputs` selects for each text, in the order of the texts.
 
-    Arguments and errors are as for `signatures_of`. Hashes depend only on the profile and the shingle size.
+    Arguments and errors are the same as in `signatures_of`. Hashes depend only on the profile and the shingle size.
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")

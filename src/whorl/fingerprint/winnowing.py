@@ -50,7 +50,7 @@ class PassageScheme:
     """Parameters of passage hashes, in addition to the token scheme. Hashes of different schemes cannot be compared.
 
     Args:
-        run_words: Every shared run of at least this number of words is detected, 2 to 999.
+        run_words: Every shared run of this number of words or more is detected; 2 to 999.
         hashed_words: Number of words per hash, 1 to `run_words`. With a smaller number, texts keep fewer hashes, but
             common phrases match more documents.
         bits: Number of bits per hash, 24 to 48.
@@ -123,10 +123,10 @@ def winnow(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a document, to be stored with it, as an ascending distinct uint64 array.
+    """Return the passage hashes that a store keeps for a document, as an ascending distinct uint64 array.
 
     If words are broken at line ends, the result includes BROKEN_WORDS, and the hashes of the text with these words
-    joined. `words` are the words of `text` under `scheme`, the scheme of the document's tokens. The hashes are those of
+    joined. `words` are the words of `text` under `scheme`, the scheme of the document's tokens. The hashes come from
     the text with folded apostrophes.
     """
     folded = fold_apostrophes(text)

@@ -237,7 +237,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 def read_numbers(text: Any, codes: Any) -> Any:
     """Read one decimal number per line, ignoring blanks around it; the last line ends in a newline.
 
-    Return the number of lines read, and the offset of the first invalid line, or of the end.
+    Return the number of lines read, and the offset of the first invalid line (the length of the text if all are valid).
     """
     most, count, i = uint64(0xFFFFFFFFFFFFFFFF), 0, 0
     while i < text.size:

@@ -64,7 +64,7 @@ class SparkDuplicates:
             reference documents.
 
     Attributes:
-        loaded: The documents that were compared, their numbers, and the problems of the input.
+        loaded: The compared documents, counts of documents, and the problems of the input.
 
     Raises:
         StoreError: The state folder holds other files, or is not usable.
@@ -187,7 +187,7 @@ class SparkDuplicates:
         return with_shares(clusters, self.loaded)
 
     def save_state(self) -> None:
-        """Write the documents and pairs into the state folder, if there is one, for the next run.
+        """Write the documents and pairs into the state folder for the next run; do nothing without a state folder.
 
         Call this after writing all results, so that a failed run leaves the state unchanged.
 
@@ -273,7 +273,7 @@ class SparkDuplicates:
 
 
 def _shares() -> tuple[Column, ...]:
-    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded as in all output."""
+    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, with shares rounded to six decimals."""
     shared, a, b = f.col("shared"), f.col("size_a"), f.col("size_b")
     shares = {"jaccard": shared / (a + b - shared), "a_in_b": shared / a, "b_in_a": shared / b}
     rounded = (f.floor(share * SHARE_STEPS + SLACK) / SHARE_STEPS for share in shares.values())

@@ -419,7 +419,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, tokens, counts, flags = decode_columns(rows, "levels tokens document_counts flags", scheme.bits)
     if not levels.size:
         return
-    # A level takes one byte, so the bytes of a row's levels are the number of its hashes.
+    # A level takes one byte, so the length of a row's `levels` is the number of its hashes.
     sizes = [len(raw) for batch in rows for raw in batch["levels"].to_pylist()]
     sources = np.repeat(np.concatenate([whole_numbers(batch["source"]) for batch in rows]), sizes)
     if scheme.bits > _LEVEL_SHIFT:

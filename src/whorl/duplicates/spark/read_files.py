@@ -74,7 +74,7 @@ def read(
     so that they differ from other ids.
 
     Raises:
-        ParameterError: No paths are given; or `form` is None, and a folder of texts has files with a suffix of rows.
+        ParameterError: No paths are given; or `form` is None, and a folder of texts also has files of rows.
         DocumentError: The column of the ids is missing, or one of the paths lacks the column of the texts.
     """
     if not paths:
@@ -411,7 +411,8 @@ def read_without(
 ) -> tuple[DataFrame, str]:
     """Return the rows of files, except rows with an id in `ids`, and their format: "parquet", or "text" for lines.
 
-    Lines of JSON are returned unchanged, as text. All paths have one format. The other arguments are as for `read`.
+    Lines of JSON are returned unchanged, as text. All paths have one format. The other arguments are the same as in
+    `read`.
     """
     if "parquet" in {form or _format_of(path) for path in paths}:
         rows = session.read.option("mergeSchema", "true").parquet(*paths)

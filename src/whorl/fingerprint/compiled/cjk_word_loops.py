@@ -125,9 +125,9 @@ def _advance(trie: Any, place: int, units_left: int, unit: int) -> Any:
 
 @inlined
 def _record_word(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record a word if a segmentation that ends with it is the cheapest found so far up to the word's end.
+    """Record a word if it lowers the cost of the cheapest segmentation up to the word's end.
 
-    The word begins at `start`, and its cost is `value`.
+    The word begins at `start`. `value` is its cost, or -1 if the dictionary has no such word.
     """
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
@@ -244,7 +244,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
 
 @cached
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
-    """Divide the segments that contain only Chinese and Japanese into words.
+    """Divide Chinese and Japanese segments into words; leave all other segments to the Python code.
 
     `slow` has the segments from `word_loops.scan`. `ends` receives the word ends of the divided segments. `counts`
     receives the number of words of each segment, or -1 for a segment that is left to the Python code.

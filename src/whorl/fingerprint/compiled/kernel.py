@@ -69,7 +69,7 @@ class WorkingMemory(NamedTuple):
         slow: A row for each slow segment: number of words before it, start, end, and flags.
         folded: Folded units of the current buffer.
         runs: A bit for each unit of the buffer; it is set if the unit may be in a word.
-        care: The flag CARE for each block of 64 units of the buffer that has an unusual unit; 0 for other blocks.
+        care: For each block of 64 units of the buffer, the flag CARE if the block has an unusual unit, otherwise 0.
         edges: Positions in the buffer where runs of set bits in `runs` begin and end.
         at: Numbers of units, words and slow segments written so far.
         ends, counts: Ends of the words in slow segments, and number of words of each segment, from
@@ -524,8 +524,9 @@ def return_kernel(kernel: Kernel) -> None:
 def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    `weight` is the number of similarity searches that the loops would speed up by as much time as this search. If the
-    compiled code cannot be stored, do not load the loops: compiling would take longer than it saves.
+    `weight` is the time that the loops would save in this search, as a multiple of the time that they would save in a
+    similarity search; the search counts as this number of searches. If the compiled code cannot be stored, do not load
+    the loops: compiling would take longer than it saves.
     """
     is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():

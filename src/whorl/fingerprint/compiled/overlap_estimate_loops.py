@@ -57,7 +57,7 @@ def likeliest(
 
 @loop
 def _first_possible(total: int, takes_overlap: int, drawn: int, seen: int, start: int, end: int, tail: float) -> Any:
-    """Return the first possible number of shared shingles from `start` towards `end`, or `end` if none is.
+    """Return the first possible number of shared shingles from `start` towards `end`; `end` if no other is possible.
 
     Counting upwards, a number is possible if P(shared hashes >= seen) > `tail`. Counting downwards, it is possible if
     P(shared hashes <= seen) > `tail`.

@@ -62,7 +62,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold the units of a buffer, set a bit for each unit that may be in a word, and return all units' flags ORed."""
+    """Fold the units of a buffer, set a bit for each unit that may be in a word, and return the OR of all flags."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):

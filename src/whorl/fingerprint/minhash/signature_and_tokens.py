@@ -54,7 +54,7 @@ class TokenEncoding(Enum):
     HEX = "Alfresco's hexadecimal, units without leading zeros"
 
 
-#: Bytes per token in `read_tokens`: UTF-16 units, or hexadecimal letters in ASCII.
+#: Number of bytes per token in `read_tokens`. A UTF-16 unit takes two bytes, and a hexadecimal digit takes one.
 _BYTES = {TokenEncoding.UNITS_4: 8, TokenEncoding.UNITS_8: 16, TokenEncoding.HEX: 32}
 
 
@@ -219,7 +219,7 @@ def from_distinct(
     """Rebuild a document's signature from its distinct tokens in an index, which has lost their order and buckets.
 
     `repeats` maps each token to its count in the signature if `has_repeats` (an index with rotation), otherwise to 1.
-    If `order_matters`, as for bands, a guessed order makes the signature inexact.
+    If `order_matters` (it does for bands), a guessed order makes the signature inexact.
     """
     tokens, is_exact = _sort_by_bucket(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read_tokens(tokens, encoding), encoding, is_exact)

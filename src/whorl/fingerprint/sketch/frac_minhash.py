@@ -19,7 +19,7 @@ comparison counts a number twice if it occurs twice in both sketches, so it neve
 with n shingles also shares, by chance, the fraction n / 2**bits of another document's hashes: 0.0008 % for 1,024
 shingles and 27 bits, 0.1 % for 131,072.
 
-An encoded sketch takes few bytes, to be stored with each document:
+Stores keep encoded sketches with the documents, so the encoding takes few bytes:
 
     version  bits  level  low bits | size  count | low parts | high parts | CRC-32 of all before
        1       1     1       1     |   4     4   |           |            |          4

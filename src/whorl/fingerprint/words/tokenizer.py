@@ -62,8 +62,8 @@ _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
 _LINE_END_HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
 #: Characters that `fold_apostrophes` replaces.
 TYPOGRAPHIC_APOSTROPHES = "‘’‛ʼ"
-#: Characters that take two UTF-16 units, or may be half of a pair. After these characters, positions in characters and
-#: in units differ.
+#: Characters that take two UTF-16 units, and single surrogates, which may be half of a pair. After these characters,
+#: positions counted in characters and in UTF-16 units may differ.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 #: Maximum number of chunks of text whose words are cached; they take at most about 25 MB.
 _MOST_CACHED = 1 << 16
@@ -177,7 +177,8 @@ def segmenter_of(profile: str) -> Segmenter:
 class _LocatedWords:
     """Words with their positions in the text.
 
-    Each chunk has a start and a number of words. The words' ranges are relative to the start of their chunk.
+    `starts` and `counts` have the start and the number of words of each chunk of text. `relative` has the start and the
+    end of each word, relative to the start of its chunk.
     """
 
     __slots__ = ("counts", "relative", "starts", "words")

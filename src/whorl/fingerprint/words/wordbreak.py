@@ -63,8 +63,8 @@ class StateMachine:
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
         """Return the segments of a text: start, end, and whether the segment is a word.
 
-        The text is a script run, or a part of one between separators. `divide` returns the word ends inside a segment
-        that needs a dictionary.
+        The text is a script run, or the part of a script run between two separators. `divide` returns the word ends
+        inside a segment that needs a dictionary.
         """
         if text.isascii():
             categories = text.encode().translate(self._category[:256])
