@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +26,9 @@ from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.cli.run_duplicates import report_lost
+from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
 from whorl.duplicates.results import Member
+from whorl.duplicates.run import duplicates_among
 from whorl.ingest.files import Problem, Problems
 
 DOCUMENTS = family_documents(30, seed=3, longest=300)
@@ -863,6 +866,44 @@ def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
     # A list that does not exist becomes an empty one.
     assert run(*command, "--delete-list", lists["other"]).exit_code == 0
     assert lists["other"].read_text() == ""
+
+
+def test_a_note_counts_replaced_documents(tmp_path: Path) -> None:
+    """
+    Rows of a second file with the same path and without ids replace those of the first, which a note counts.
+    """
+    path, state = tmp_path / "new.jsonl", ("--state", tmp_path / "state")
+    notes = []
+    for texts in ([PAGE, OTHER], [OTHER, PAGE], [OTHER, PAGE]):
+        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        notes.append([line for line in run(path, *state).stderr.splitlines() if "replaced" in line])
+    expected = (
+        "note: 2 documents of earlier runs replaced by new ones with the same id, and compared no more; rows without "
+        "an id are named by file and line"
+    )
+    assert notes == [[], [expected], []]
+
+
+def test_a_note_counts_documents_of_an_interrupted_run(tmp_path: Path) -> None:
+    """
+    Documents of an interrupted run count until a run that has them ends; until then, a note counts them.
+    """
+    monday = written(tmp_path / "monday.jsonl", {"a": PAGE, "b": OTHER})
+    corrected = written(tmp_path / "corrected.jsonl", {"c": PAGE, "b": OTHER})
+    state = ("--state", tmp_path / "state")
+    options = DuplicatesOptions(parse_pair_options("jaccard", 80, 95), state=tmp_path / "state")
+    documents = [Document("a", PAGE), Document("b", OTHER)]
+    with suppress(KeyboardInterrupt), duplicates_among(documents, options):
+        raise KeyboardInterrupt
+    notes = [
+        [line for line in run(path, *state).stderr.splitlines() if "interrupted" in line]
+        for path in (corrected, monday, corrected)
+    ]
+    expected = (
+        "note: 1 document of an interrupted run not in PATHs, but compared with them; run that command again, or begin "
+        "another --state"
+    )
+    assert notes == [[expected], [], []]
 
 
 @pytest.mark.parametrize(("size", "pairs"), [("1", 1), ("2", 0)])

@@ -461,6 +461,16 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
             f"note: --new: no document is new to {command.state}; an earlier run listed their duplicates, and existing "
             "files stay as they are"
         )
+    if result.replaced:
+        yield (
+            f"note: {plural(result.replaced, result.kind)} of earlier runs replaced by new ones with the same id, and "
+            "compared no more; rows without an id are named by file and line"
+        )
+    if result.unfinished:
+        yield (
+            f"note: {plural(result.unfinished, result.kind)} of an interrupted run not in PATHs, but compared with "
+            "them; run that command again, or begin another --state"
+        )
     if result.without_sketch:
         yield "'whorl solr backfill' makes the sketches that are missing"
     yield from problem_lines(problems, _UNREADABLE)

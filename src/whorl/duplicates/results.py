@@ -179,6 +179,9 @@ class Duplicates:
         #: Number of documents without a sketch, and number of documents without a text; the search left out both
         #: groups.
         self.without_sketch = self.without_text = 0
+        #: Number of documents of earlier runs that documents of this run replaced, and number of documents that only
+        #: interrupted runs have read.
+        self.replaced = self.unfinished = 0
         #: Warnings about documents that a scan of the store misses.
         self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.

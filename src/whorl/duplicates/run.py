@@ -86,6 +86,8 @@ def duplicates_among(
             unread = load_documents(store, documents, sketching.sketch, options, on_repeated)
         duplicates = _find_duplicates(store, options, None, spanning_everywhere=options.spanning_only)
         duplicates.read_texts, duplicates.kind = texts, options.granularity.value
+        if isinstance(store, PersistentSketchStore):
+            duplicates.replaced, duplicates.unfinished = store.replaced, store.count_unfinished()
         duplicates.find_unread_values = lambda: unread
         yield duplicates
         store.end_run()

@@ -124,6 +124,8 @@ class PersistentSketchStore:
     """
 
     _is_closed = False
+    #: Number of documents of earlier scans that `put` has replaced.
+    replaced = 0
 
     def __init__(self, path: Path, origin: str, scheme: SketchScheme) -> None:
         self._path, self.scheme = path, scheme
@@ -245,7 +247,8 @@ class PersistentSketchStore:
             own = (digest, size, self._end + start, count, key, scan)
             rows[document_id] = (document_id, name, *rank_and_date, *own)
         known = self._select_in_batches("SELECT id, scan FROM document WHERE id IN ({})", list(rows))
-        repeated = [document_id for document_id, last_scan in known if last_scan == scan]
+        stored_scans = dict(known)
+        repeated = [document_id for document_id, last_scan in stored_scans.items() if last_scan == scan]
         with self._writing():
             self._delete_documents(list(rows))
             self._database.executemany(
@@ -256,6 +259,7 @@ class PersistentSketchStore:
             if mark is not None:
                 self._set("mark", mark)
         self._end += batch.hashes.size
+        self.replaced += len(stored_scans) - len(repeated)
         return [*(Counter(batch.ids) - Counter(list(rows))).elements(), *repeated]
 
     def _delete_documents(self, ids: Sequence[str]) -> None:
@@ -338,6 +342,11 @@ class PersistentSketchStore:
                 f"UPDATE document SET is_paired = CASE WHEN is_paired IN ({_NEW}, {_PAIRED_AND_NEW}) "
                 f"THEN {_PAIRED_AND_NEW} ELSE {_PAIRED} END"
             )
+
+    def count_unfinished(self) -> int:
+        """Return the number of documents that only interrupted runs have read."""
+        statement = f"SELECT count(*) FROM document WHERE is_paired IN ({_NEW}, {_PAIRED_AND_NEW}) AND scan <> ?"
+        return int(self._rows(statement, self._scan())[0][0])
 
     def end_run(self) -> None:
         """Mark the documents of this run as no longer new. Call this after the results have been written."""
