@@ -36,7 +36,7 @@ from line_report import Line, report
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
-from whorl.fingerprint.shingling import read_joined_words
+from whorl.fingerprint.shingling import JoinedWords, pieces
 from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnow
 from whorl.search.attribution.candidates import CROWDED_ABOVE, find_candidates, find_passage_candidates
 
@@ -113,7 +113,7 @@ def covered(returned: Iterable[str], own: Sequence[Passage]) -> list[bool]:
 
 def is_followed(store: Store, passage: Passage) -> bool:
     """Check if a passage has a hash that occurs in at most `CROWDED_ABOVE` documents."""
-    numbers = winnow(read_joined_words(passage.text, store.engine.scheme.profile), SCHEME).tolist()
+    numbers = winnow(JoinedWords.concatenate(pieces(passage.text, store.engine.scheme.profile)), SCHEME).tolist()
     return min(store.engine.passage_counts(numbers)) <= CROWDED_ABOVE
 
 
@@ -193,7 +193,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
 
 def designed(corpus: Path) -> Iterator[Line]:
     """Count the pairs that share a number, for each number of words under a hash."""
-    samples = [read_joined_words(text, "icu74") for _, text in islice(texts(corpus), 500)]
+    samples = [JoinedWords.concatenate(pieces(text, "icu74")) for _, text in islice(texts(corpus), 500)]
 
     def pairs(of_each: Iterable[Iterable[int]]) -> set[tuple[int, int]]:
         owners = defaultdict(list)

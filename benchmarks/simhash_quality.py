@@ -39,7 +39,7 @@ from accuracy_truth import Hashed, Postings, hashed
 from corpus import CORPORA, DEFAULT_DIRECTORY
 from simhash_designs import COLUMNS, Codes, codes_of
 from simhash_speed import compare
-from whorl.fingerprint.words.tokenizer import spans, tokens
+from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 
 #: With another seed, the sources and edits and so the figures differ.
 SEED = 12
@@ -83,7 +83,7 @@ def edits(text: str, others: Sequence[str], rng: random.Random) -> Iterator[tupl
 def edited(text: str, rate: float, others: Sequence[str], rng: random.Random) -> str:
     """Return a text with a share of its words replaced, left out, or followed by a new word."""
     parts, done = [], 0
-    for start, end in spans(text).tolist():
+    for start, end in tokens_and_spans(text)[1].tolist():
         parts.append(text[done:start])
         chance = rng.random() / rate
         parts.append("" if 1 / 3 <= chance < 2 / 3 else rng.choice(others) if chance < 1 / 3 else text[start:end])

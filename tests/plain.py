@@ -8,7 +8,7 @@ import mmh3
 import numpy as np
 
 from whorl.fingerprint.minhash.signature_and_tokens import Signature, minima_of
-from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.shingling import JoinedWords, Scheme, pieces
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import tokens
 
@@ -100,3 +100,7 @@ def full_minima(words: list[str], scheme: Scheme) -> np.ndarray:
 def sketch_of(hashes: np.ndarray, scheme: SketchScheme) -> Sketch:
     """Return the sketch of unsorted hashes that may repeat."""
     return sketch_of_distinct(np.unique(hashes), scheme)
+
+
+def read_joined_words(text: str, profile: str) -> JoinedWords:
+    return JoinedWords.concatenate(pieces(text, profile))

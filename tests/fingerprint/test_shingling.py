@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from hostile import TEXTS
 from tests.checks import Checks
-from tests.plain import full_minima, murmur_halves
+from tests.plain import full_minima, murmur_halves, read_joined_words
 from tests.sampling import thorough
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
 from whorl.fingerprint.minhash.signature_and_tokens import text_minima
-from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur_pieces, pieces, read_joined_words, well_formed
+from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur_pieces, pieces, well_formed
 from whorl.fingerprint.words.tokenizer import CHARACTERS, PROFILES, tokens
 from whorl.request_context import new_request
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks import Checks
+from tests.plain import read_joined_words
 from whorl import ParameterError
-from whorl.fingerprint.shingling import Scheme, join, read_joined_words
+from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import (
     BROKEN_WORDS,
     PassageScheme,

@@ -8,8 +8,9 @@ from tests.checks import Checks
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, tokens_and_spans
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import FuzzyWord, InOrder, Words
+from whorl.query.plan.planner import is_near
 from whorl.request_context import new_request
-from whorl.search.highlighting import is_near, snippet
+from whorl.search.highlighting import snippet
 
 FILLER = " ".join(f"word{number}" for number in range(100))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Flag, auto
 from itertools import chain, repeat
@@ -21,7 +20,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import chunks, sort_distinct
+from whorl.arrays_and_batches import chunks, map_in_threads, sort_distinct
 from whorl.errors import ParameterError, texts_only
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, is_compiling, kernel_if_ready, return_kernel
@@ -392,30 +391,13 @@ def _process(
         return result
 
     try:
-        yield from map(work, portions) if workers == 1 else _run_in_threads(work, portions, workers)
+        if workers == 1:
+            yield from map(work, portions)
+        else:
+            yield from map_in_threads(work, portions, workers, workers * BATCHES_PER_WORKER, "whorl-fingerprint")
     finally:
         for own in idle:
             return_kernel(own)
-
-
-def _run_in_threads(
-    work: Callable[[Sequence[str]], _Result], portions: Iterator[Sequence[str]], workers: int
-) -> Iterator[_Result]:
-    # Small commands start faster if this is imported here.
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    waiting: deque[Future[_Result]] = deque()
-    with ThreadPoolExecutor(workers, "whorl-fingerprint") as pool:
-        try:
-            for texts in portions:
-                waiting.append(pool.submit(work, texts))
-                if len(waiting) >= workers * BATCHES_PER_WORKER:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
 
 
 def processor_count() -> int:

@@ -254,7 +254,3 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
         words = JoinedWords.concatenate((before, piece))
         yield murmur(words, size)
         before = words.last_words(size - 1)
-
-
-def read_joined_words(text: str, profile: str) -> JoinedWords:
-    return JoinedWords.concatenate(pieces(text, profile))

@@ -92,9 +92,7 @@ class References:
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return a dict from each reference to the id of the document that it names; omit unknown references."""
-        wanted = list_references(references)
-        ids = dict(self._engine.resolve(wanted)) if wanted else {}
-        return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
+        return {name: ids[0] for name, ids in self.ids_of_all(references).items() if len(ids) == 1}
 
     def other_ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return a dict from paths and names (but not ids) to the ids of their documents.

@@ -16,7 +16,7 @@ from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, WordClause, Words
-from whorl.query.plan.planner import edit_distance
+from whorl.query.plan.planner import is_near
 from whorl.request_context import timely
 
 _Range: TypeAlias = tuple[int, int]
@@ -97,15 +97,6 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
     for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
         if all(is_meant(words[at + step]) for step, is_meant in enumerate(meant)):
             yield at, at + len(meant)
-
-
-def is_near(word: str, other: str, edits: int) -> bool:
-    """Check whether `edits` edits (insert, delete, replace or swap letters) turn one word into the other.
-
-    >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
-    (True, False)
-    """
-    return abs(len(word) - len(other)) <= edits and edit_distance(word, other) <= edits
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import BoundPlan, FuzzyWord, Words
-from whorl.query.plan.planner import MOST_EDITS, edit_distance
+from whorl.query.plan.planner import MOST_EDITS, edit_distance, is_near
 from whorl.request_context import require_time
-from whorl.search.highlighting import is_near
 
 #: Limits for suggestions: number of words to check, number of documents to read, and number of characters to read of
 #: each document.

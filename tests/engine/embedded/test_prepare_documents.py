@@ -7,6 +7,7 @@ import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plain import read_joined_words
 from whorl.engine.embedded.database import NumberedDocument
 from whorl.engine.embedded.prepare_documents import (
     WORDS_ANALYZER,
@@ -18,7 +19,7 @@ from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import BETWEEN_WORDS, join_terms, presence_term, value_term, word_term
 from whorl.engine.protocol import MinHashPart
 from whorl.fingerprint.fingerprint_texts import fingerprint, least_stored_size, text_sketch
-from whorl.fingerprint.shingling import Scheme, join, read_joined_words
+from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import PassageScheme, winnow
 from whorl.model import Document

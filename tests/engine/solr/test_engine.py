@@ -220,7 +220,8 @@ def test_the_first_error_ends_it() -> None:
     with pytest.raises(EngineUnavailableError, match="gone at 3"):
         send_parallel(ready(), send)
     last = 3 + CONNECTIONS
-    assert (ended, taken[-1]) == (set(range(last + 1)), last + 1)
+    # Portions that wait when the error occurs may be cancelled.
+    assert (ended - {last + 1}, taken[-1]) == (set(range(last + 1)), last + 1)
 
 
 def test_threads_know_the_request() -> None:

@@ -19,7 +19,6 @@ from whorl.fingerprint.words.tokenizer import (
     compose_hangul,
     folding_growth,
     segmenter_of,
-    spans,
     tokens,
     tokens_and_spans,
 )
@@ -155,7 +154,7 @@ def test_a_buffer_does_not_end_after_other_blanks(other: str) -> None:
 def folded(text: str, profile: str) -> list[str]:
     """Return the folded text at the positions of the words."""
     fold = segmenter_of(profile).default.fold
-    written = [text[start:end] for start, end in spans(text, profile).tolist()]
+    written = [text[start:end] for start, end in tokens_and_spans(text, profile)[1].tolist()]
     # Lucene treats a high and a low surrogate next to each other as one character.
     return [fold(token.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")) for token in written]
 
@@ -206,7 +205,7 @@ def test_places(text: str, places: list[list[int]]) -> None:
     """
     Positions count characters as Python does.
     """
-    assert spans(text).tolist() == places
+    assert tokens_and_spans(text)[1].tolist() == places
 
 
 @given(long_text)
@@ -287,7 +286,7 @@ def test_unknown_profiles_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"'icu99'; there are icu70, icu74, icu77"):
         tokens("text", "icu99")
     with pytest.raises(ParameterError, match=r"'icu99'"):
-        spans("text", "icu99")
+        tokens_and_spans("text", "icu99")[1]
 
 
 def test_positions_are_converted_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,9 +295,9 @@ def test_positions_are_converted_in_portions(monkeypatch: pytest.MonkeyPatch) ->
     cancellation.
     """
     text = "one 😀 two 𐐀𐐁 three " * 200
-    whole = spans(text).tolist()
+    whole = tokens_and_spans(text)[1].tolist()
     monkeypatch.setattr("whorl.fingerprint.words.tokenizer._ENCODED_AT_ONCE", 50)
     checks = Checks()
     with new_request("", checks):
-        assert spans(text).tolist() == whole
+        assert tokens_and_spans(text)[1].tolist() == whole
     assert checks.count >= 2 * len(text) / 50 + len(whole) / 50

@@ -25,6 +25,7 @@ from whorl.query.plan.nodes import (
 )
 from whorl.request_context import timely
 
+_Clauses: TypeAlias = tuple[BoundNode, ...]
 #: Maximum number of clauses to match at a time, to limit the memory.
 _PARTS_AT_ONCE = 64
 #: Maximum number of clauses whose matches a snapshot caches (`TokenSnapshot.matches_by_texts`).
@@ -84,7 +85,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
         case SharedBands(bands=bands, weight=weight):
             return _match_bands(snapshot, bands, weight)
         case Bool():
-            plan = _group_parts(plan)
+            plan = group_clauses(plan, _split_into_batches)
             must, should, must_not = (_match_all(nodes, snapshot) for nodes in (plan.must, plan.should, plan.must_not))
             return _combine_matches(
                 must, should, must_not, plan.min_should_match if must else max(plan.min_should_match, 1)
@@ -146,22 +147,29 @@ def _candidates_by_bands(
     return _match_bands(snapshot, upper_bits, 1.0), count
 
 
-def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the clauses of a plan in groups, so that only the matches of one group are in memory at a time.
+def group_clauses(
+    plan: Bool[BoundLeaf], split: Callable[[_Clauses], tuple[_Clauses, Iterable[_Clauses]]]
+) -> Bool[BoundLeaf]:
+    """Combine the clauses of a plan in groups; the plan has the same hits and scores.
 
-    The plan has the same hits and scores.
+    `split` returns the clauses that stay as they are, and the groups of the others.
     """
 
-    def group(parts: tuple[BoundNode, ...], *, all_match: bool) -> tuple[BoundNode, ...]:
-        if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
-            return parts
-        groups = map(tuple, batches(parts, _PARTS_AT_ONCE))
-        return tuple(Bool(must=nodes) if all_match else Bool(should=nodes) for nodes in groups)
+    def group(clauses: _Clauses, *, all_match: bool) -> _Clauses:
+        others, groups = split(clauses)
+        return (*others, *(Bool(must=nodes) if all_match else Bool(should=nodes) for nodes in groups))
 
     # A group counts as one match even if several of its clauses match, so group no clauses if several must match.
     should = group(plan.should, all_match=False) if plan.min_should_match <= 1 else plan.should
     must, must_not = group(plan.must, all_match=True), group(plan.must_not, all_match=False)
     return Bool(must, should, must_not, plan.min_should_match)
+
+
+def _split_into_batches(clauses: _Clauses) -> tuple[_Clauses, Iterable[_Clauses]]:
+    # Only the matches of one group are in memory at a time.
+    if len(clauses) <= _PARTS_AT_ONCE or isinstance(clauses[0], SketchTokens):
+        return clauses, ()
+    return (), map(tuple, batches(clauses, _PARTS_AT_ONCE))
 
 
 def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:

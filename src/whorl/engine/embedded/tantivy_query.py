@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
+from itertools import chain, filterfalse, pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,7 +22,7 @@ from tantivy import Occur, Query
 from whorl.engine.embedded.database import RecordDatabase
 from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
-from whorl.engine.embedded.shared_tokens import ScoredDocuments, has_only_tokens, match_tokens
+from whorl.engine.embedded.shared_tokens import ScoredDocuments, group_clauses, has_only_tokens, match_tokens
 from whorl.engine.embedded.store_index import StoreIndex
 from whorl.engine.index_terms import (
     OWN_FIELDS,
@@ -68,7 +68,7 @@ from whorl.query.plan.nodes import (
     Words,
     leaves,
 )
-from whorl.query.plan.planner import describe_test, edit_distance
+from whorl.query.plan.planner import MOST_EDITS, describe_test, is_near
 from whorl.request_context import require_time, seconds_left, timely
 
 #: Function that checks whether a term, without its prefix, matches a clause.
@@ -100,20 +100,10 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     return PlanTranslator(profile, reader).translate_node(plan.root)
 
 
-def _group_tokens(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the clauses that look up only fingerprint tokens, so that one query lists their documents."""
-
-    def group(parts: tuple[BoundNode, ...], *, all_match: bool) -> tuple[BoundNode, ...]:
-        tokens = tuple(filter(has_only_tokens, parts))
-        if len(tokens) < 2:
-            return parts
-        others = (part for part in parts if not has_only_tokens(part))
-        return (*others, Bool(must=tokens) if all_match else Bool(should=tokens))
-
-    # A group counts as one match even if several of its clauses match, so group no clauses if several must match.
-    should = group(plan.should, all_match=False) if plan.min_should_match <= 1 else plan.should
-    must, must_not = group(plan.must, all_match=True), group(plan.must_not, all_match=False)
-    return Bool(must, should, must_not, plan.min_should_match)
+def _split_tokens(clauses: tuple[BoundNode, ...]) -> tuple[tuple[BoundNode, ...], Sequence[tuple[BoundNode, ...]]]:
+    """Group the clauses that look up only fingerprint tokens, so that one query lists their documents."""
+    tokens = tuple(filter(has_only_tokens, clauses))
+    return (clauses, ()) if len(tokens) < 2 else (tuple(filterfalse(has_only_tokens, clauses)), [tokens])
 
 
 def _constant_score(weight: float) -> float | None:
@@ -209,7 +199,7 @@ class PlanTranslator:
                 translated = PlanTranslator(self._profile, None).translate_bool(plan)
                 return translated._replace(query=self.match_tokens(plan))
             case Bool():
-                return self.translate_bool(plan if self._reader is None else _group_tokens(plan))
+                return self.translate_bool(plan if self._reader is None else group_clauses(plan, _split_tokens))
             case _:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
@@ -359,8 +349,7 @@ class PlanTranslator:
             return query
 
         def is_match(values: Values) -> bool:
-            words = {word for words in values for word in words if abs(len(word) - len(test.word)) <= test.edits}
-            return any(edit_distance(word, test.word) <= test.edits for word in words)
+            return any(is_near(word, test.word, test.edits) for word in set(chain.from_iterable(values)))
 
         return self._filter_query(query, fields, is_match)
 
@@ -527,7 +516,7 @@ def _is_close(field: str, other: str) -> bool:
     Terms begin with the name of their field, and a fuzzy search may edit the name.
     """
     is_beginning = field.startswith(other) or other.startswith(field)
-    return is_beginning or (abs(len(field) - len(other)) <= 2 and edit_distance(field, other) <= 2)
+    return is_beginning or is_near(field, other, MOST_EDITS)
 
 
 #: Values of a field, each as a list of words.

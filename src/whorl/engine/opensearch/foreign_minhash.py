@@ -20,7 +20,7 @@ from whorl.engine.opensearch.create_index import field_definition
 from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature_and_tokens import Signature, TokenEncoding, from_distinct, smallest_in_buckets
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, TokenEncoding, combine_values, from_distinct
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.query.plan.fields_and_values import Fields
@@ -239,12 +239,8 @@ class ForeignTokens:
 
     def _recover_signature(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
         """Return the signature of a document or text from its tokens and their frequencies."""
-        # The cluster makes tokens for each value of the text, but a fingerprint covers all values together. So keep
-        # only the smallest token of each bucket.
-        smallest = smallest_in_buckets(repeats, self.scheme)
-        if has_several := len(smallest) < len(repeats):
-            repeats = dict.fromkeys(smallest, 1)
-        options = {"has_repeats": not has_several, "order_matters": order_matters}
+        repeats, has_repeats = combine_values(repeats, self.scheme)
+        options = {"has_repeats": has_repeats, "order_matters": order_matters}
         return from_distinct(repeats, self.scheme, self.field.encoding, **options)
 
 

@@ -19,13 +19,13 @@ from whorl.engine.server_engine import guard_response
 from whorl.engine.solr.client import Json, SolrClient
 from whorl.engine.solr.field_definitions import (
     PASSAGES,
+    SAMPLE,
     SKETCH_FIELDS,
     VECTOR_COMPONENT,
     VECTOR_HANDLER,
     VECTORS,
     definitions,
     dynamic_definitions,
-    passages_definitions,
 )
 from whorl.engine.solr.inspect_collection import (
     Schema,
@@ -80,8 +80,10 @@ def initialise(
     fields, types = _fields(names, schema), dict(definitions("fieldType"))
     if passages:
         _require_possible(client, schema, names, passages)
-        field, types[passages.name] = passages_definitions(passages)
-        fields.append(field)
+        # The type of the passage field has the name of the scheme.
+        sample = dict(definitions("field")[SAMPLE])
+        types[passages.name] = {**types[sample["type"]], "name": passages.name}
+        fields.append({**sample, "name": PASSAGES, "type": passages.name})
     if without_minhash:
         fields = [field for field in fields if field["name"] != names.minhash]
     repairs = list(_repairs(client, schema, names))

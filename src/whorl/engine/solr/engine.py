@@ -6,11 +6,8 @@ fields and term vectors of the shards.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -18,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from whorl.arrays_and_batches import batches, chunks
+from whorl.arrays_and_batches import batches, chunks, map_in_threads
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.protocol import (
     CachedSketch,
@@ -90,9 +87,9 @@ from whorl.errors import DocumentError, EngineError, EngineResponseError, Schema
 from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Signature,
+    combine_values,
     from_distinct,
     read_tokens,
-    smallest_in_buckets,
 )
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
@@ -598,11 +595,8 @@ class SolrEngine(ServerEngine):
             return Signature(scheme, read_tokens(stored, encoding), encoding)
         repeats: Mapping[str, int] = document[names.minhash] if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
-            # Solr makes tokens for each value of the text, but a fingerprint covers all values together. So keep only
-            # the smallest token of each bucket.
-            smallest = smallest_in_buckets(repeats, scheme)
-            if len(smallest) < len(repeats):
-                repeats, has_repeats = dict.fromkeys(smallest, 1), False
+            repeats, is_whole = combine_values(repeats, scheme)
+            has_repeats = has_repeats and is_whole
         if order_matters and (made := self._signature_of_text(document, repeats)):
             return made
         recovered = from_distinct(repeats, scheme, encoding, has_repeats=has_repeats, order_matters=order_matters)
@@ -721,23 +715,15 @@ class SolrEngine(ServerEngine):
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Call `send` for each portion in parallel threads, and return the results in order.
 
-    The caller's thread prepares the portions. If the input has only one portion, this thread also sends it. If requests
-    fail, wait for all running requests, and raise the error of the first failed portion.
+    If the input has only one portion, the caller's thread sends it. If requests fail, wait for all running requests,
+    and raise the error of the first failed portion.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))
     if len(first) < 2:
         return list(map(send, first))
-    results, pending = list[_Result](), deque[Future[_Result]]()
-    with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
-        for portion in chain(first, remaining):
-            # Keep one request waiting in addition to the running requests, so that no connection is idle.
-            if len(pending) > CONNECTIONS:
-                results.append(pending.popleft().result())
-            # The copied context carries the request's deadline and trace.
-            pending.append(pool.submit(copy_context().run, send, portion))
-        results += [request.result() for request in pending]
-    return results
+    # Keep one request waiting in addition to the running requests, so that no connection is idle.
+    return list(map_in_threads(send, chain(first, remaining), CONNECTIONS, CONNECTIONS + 2, "whorl-solr"))
 
 
 def _can_hold(field: str, value: str, collection: SolrCollection) -> bool:

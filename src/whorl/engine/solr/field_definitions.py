@@ -81,13 +81,6 @@ def dynamic_definitions() -> list[Json]:
     return [definition for name, definition in definitions("dynamicField").items() if name != "*"]
 
 
-def passages_definitions(scheme: PassageScheme) -> tuple[Json, Json]:
-    """Return the definitions of the passage field and of its type, which has the name of the scheme."""
-    sample = definitions("field")[SAMPLE]
-    own_type = {**definitions("fieldType")[sample["type"]], "name": scheme.name}
-    return {**sample, "name": PASSAGES, "type": scheme.name}, own_type
-
-
 def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
     """Read the scheme of the passage hashes from the definition of their field.
 

@@ -225,18 +225,20 @@ def from_distinct(
     return Signature(scheme, read_tokens(tokens, encoding), encoding, is_exact)
 
 
-def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Combine the tokens of the parts of a text into the tokens of the whole text: the smallest token of each bucket.
+def combine_values(repeats: Mapping[str, int], scheme: Scheme) -> tuple[Mapping[str, int], bool]:
+    """Combine the tokens of several values of a text: only the smallest token of each bucket belongs to all together.
 
+    Return the remaining tokens with their counts, and whether all remain; otherwise the counts are unknown, and are 1.
     A token whose bucket is unreadable is kept. If the scheme has several tokens per bucket, all tokens are kept.
     """
     if not scheme.fills_every_bucket:
-        return list(tokens)
+        return repeats, True
     smallest: dict[int | str, str] = {}
-    for token in sorted(tokens, key=_utf16_bytes):
+    for token in sorted(repeats, key=_utf16_bytes):
         bucket = _bucket(token, scheme.bucket_count)
         smallest.setdefault(token if bucket is None else bucket, token)
-    return list(smallest.values())
+    is_whole = len(smallest) == len(repeats)
+    return (repeats if is_whole else dict.fromkeys(smallest.values(), 1)), is_whole
 
 
 def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:

@@ -95,16 +95,12 @@ def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
     return sum(int(growth[codes].sum()) for codes in _codes(text))
 
 
-def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
-    """Return the half-open ranges of the words of a text in characters, one for each word from `tokens`.
+def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Return the words of a text, and their half-open ranges in characters.
 
-    >>> spans("ﬁne  Straße").tolist()
+    >>> tokens_and_spans("ﬁne  Straße")[1].tolist()
     [[0, 3], [5, 11]]
     """
-    return tokens_and_spans(text, profile)[1]
-
-
-def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[str], npt.NDArray[np.int64]]:
     located = _LocatedWords()
     segmenter, offset = segmenter_of(profile), 0
     for buffer in buffers(text):

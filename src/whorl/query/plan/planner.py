@@ -720,6 +720,15 @@ def edit_distance(one: str, other: str) -> int:
     return rows[-1][-1]
 
 
+def is_near(word: str, other: str, edits: int) -> bool:
+    """Check whether `edits` edits (insert, delete, replace or swap letters) turn one word into the other.
+
+    >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
+    (True, False)
+    """
+    return abs(len(word) - len(other)) <= edits and edit_distance(word, other) <= edits
+
+
 def bind(
     plan: ResolvedPlan,
     signatures: Mapping[str, Signature],

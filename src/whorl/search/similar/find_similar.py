@@ -129,11 +129,6 @@ class SketchSearch:
             self._phrases = () if text is None else phrases_of(text, self._sketch, self.engine.scheme)
         return with_phrases(plan) if len(self._phrases) == plan.source_size else plan
 
-    def _narrow(self) -> None:
-        """Switch to the plan with more tokens, which finds fewer candidates, and to large batches."""
-        precise = self._make_plan(None)
-        self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_up_count), None
-
     def batch_size(self, query: BoundPlan) -> int:
         """Return the number of candidates to fetch in one request."""
         return MOST_VERIFIED if self.engine.has_lazy_candidates(query) else CANDIDATES_AT_ONCE
@@ -180,7 +175,9 @@ class SketchSearch:
             raise ChangedSourceError
         self.cached_sketch = None
         if is_cheap and candidates.total > MOST_OF_FIRST_QUERY:
-            self._narrow()
+            # Use the plan with more tokens, which finds fewer candidates, and large batches.
+            precise = self._make_plan(None)
+            self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_up_count), None
             return None
         own = self.source.document_id
         return Batch(candidates, self._judge_candidates(candidates, seen if own is None else seen | {own}))

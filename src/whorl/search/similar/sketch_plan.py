@@ -60,8 +60,6 @@ from whorl.engine.protocol import Costs
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch
 from whorl.fingerprint.statistics.hypergeometric import (
     SLACK,
-    Counts,
-    Floats,
     Tails,
     draws_to_meet,
     least_good_for,
@@ -308,9 +306,13 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     tails = distributions.from_least(np.concatenate(least)).reshape(len(overlap_rows), -1)
     prices = np.zeros(ends[-1])
     if costs is not None:
-        prices = _price(drawn, minima[0], costs)
+        # The price of each number of tokens in microseconds; infinity if the recall is too low.
+        candidates = _SHARING / np.maximum(minima[0] - 1, _OF_ONE_TOKEN)
+        prices = np.where(minima[0] > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
     elif is_open:
-        prices = _imprecision(plan, minima[1], tails[1], tails[2])
+        # The probability of finding a document 10 points below the threshold, plus the recall in excess of the wanted
+        # recall. With slightly fewer tokens, the largest sufficient min-should-match often has a recall closer to it.
+        prices = np.where(minima[1] > 0, tails[2] + tails[1] - float(plan.first_recall), np.inf)
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
         own_prices = prices[end - len(own) : end]
@@ -334,27 +336,6 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(size_range.smallest), plan.first_recall, most)
     least = int(most * _LEAST_SHARE_OF_TOKENS) if costs is None else 1
     return range(max(1, least, to_promise), most + 1)
-
-
-def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
-    """Return the imprecision of each number of tokens; without costs, it is minimised instead of the price.
-
-    The imprecision is the probability of finding a document 10 points below the threshold, plus the recall in excess of
-    the wanted recall; infinity if the recall is too low. With slightly fewer tokens, the largest sufficient
-    min-should-match often has a recall closer to the wanted recall.
-
-    Args:
-        minima: For each number of tokens, the largest min-should-match that reaches the recall; 0 if none does.
-        recalls: For each number of tokens, the probability of finding a document at the threshold.
-        unwanted: The same for a document 10 points below the threshold.
-    """
-    return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
-
-
-def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
-    """Return the cost in microseconds of each number of tokens; infinity if the recall is too low."""
-    candidates = _SHARING / np.maximum(minima - 1, _OF_ONE_TOKEN)
-    return np.where(minima > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
 
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
