@@ -152,7 +152,7 @@ def group_clauses(
 ) -> Bool[BoundLeaf]:
     """Combine the clauses of a plan in groups; the plan has the same hits and scores.
 
-    `split` returns the clauses that stay as they are, and the groups of the others.
+    `split` divides clauses into single clauses and groups of clauses.
     """
 
     def group(clauses: _Clauses, *, all_match: bool) -> _Clauses:

@@ -316,17 +316,15 @@ class IndexClient:
             try:
                 return send()
             except TransportError as error:
-                raise self._transport_error(error) from error
+                status = error.status_code if isinstance(error.status_code, int) else 0
+                cause = error.info.get("error") if isinstance(error.info, dict) else error.info
+                # A cluster responds with 404 while a shard is starting. Treat this as a temporary failure (503).
+                status = 503 if _is_temporary(cause) else status
+                raise self._error(status, cause or str(error.error)) from error
             except OpenSearchException as error:
                 raise EngineResponseError(f"{self.url} gives an unexpected answer ({path}): {error}") from error
 
         return with_retries(send_once, self._access.retries)
-
-    def _transport_error(self, error: TransportError) -> EngineError:
-        status = error.status_code if isinstance(error.status_code, int) else 0
-        cause = error.info.get("error") if isinstance(error.info, dict) else error.info
-        # A cluster responds with 404 while a shard is starting. Treat this as a temporary failure (503).
-        return self._error(503 if _is_temporary(cause) else status, cause or str(error.error))
 
     def without_fields(self) -> SchemaError:
         init, backfill = f"'whorl opensearch init {self.store_url}'", f"'whorl opensearch backfill {self.store_url}'"

@@ -108,7 +108,10 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     """Determine from sample texts how a field makes tokens; raise SchemaError if the tokens are unreadable."""
     tokens = client.terms_of(LONG_PROBE, field.text_field, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
-    encoding, scheme = _ENCODINGS.get(units), find_scheme(field, len(tokens))
+    # Some releases ignore bucket_count and hash_set_size.
+    schemes = field.scheme(), field.scheme(bucket_count=512, hash_set_size=1)
+    scheme = next((scheme for scheme in schemes if token_count(scheme) == len(tokens)), None)
+    encoding = _ENCODINGS.get(units)
     if encoding is None or scheme is None:
         problem = f"{field.name!r} makes {len(tokens):,} tokens of {units} units of a long text"
         expected = f"{token_count(field.scheme()):,} of 8, or of 4"
@@ -134,15 +137,6 @@ def _sorts_by_id(client: IndexClient) -> bool:
 def token_count(scheme: Scheme) -> int:
     """Return the number of distinct tokens of the long sample text under a scheme."""
     return len(set(sign(LONG_PROBE, scheme).integers))
-
-
-def find_scheme(field: MinHashField, count: int) -> Scheme | None:
-    """Return the scheme that gives the long sample text `count` distinct tokens, or None.
-
-    Try the scheme that the settings describe, then the scheme of releases that ignore bucket_count and hash_set_size.
-    """
-    schemes = field.scheme(), field.scheme(bucket_count=512, hash_set_size=1)
-    return next((scheme for scheme in schemes if token_count(scheme) == count), None)
 
 
 def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[dict[str, int], bool]]]:
