@@ -23,7 +23,7 @@ def read_entries(
 
     Args:
         hashes: Hashes of all members, one member after another, ascending within each.
-        numbers: Number of each member, to be written into its entries.
+        numbers: Number of each member; the lower bits of the member's entries contain it.
         cursors: Offset in `hashes` of each member's first hash that is not yet read; updated.
         ends: Offset after each member's last hash.
         state: Index of the first member to read, and number of entries written; updated. The loop stops if

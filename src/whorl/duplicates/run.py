@@ -116,7 +116,7 @@ def duplicates_in(
     """Find the near-duplicates in a store: compare the stored sketches, and read texts if sketches cannot decide.
 
     Args:
-        options: Fields are named as in a query. With boilerplate options, the search reads all texts, because the
+        options: Field names are the names in queries. With boilerplate options, the search reads all texts, because the
             store's sketches are incomplete. With a folder for later runs (`state`), only new texts are read. Documents
             deleted from the store are also deleted from the folder.
         origin: Name of the store, for error messages. The folder remembers it, and refuses another store.
@@ -290,7 +290,7 @@ def _load_changed(
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
-    is_empty = not store.count()  # If the store is empty, only `sketch` needs to convert ranks and dates.
+    is_empty = not store.count()  # Then all documents are new, and `sketch` converts their ranks and dates.
 
     def changed_documents() -> Iterator[list[Document]]:
         """Yield the new and changed documents of each batch, and remember their digests."""

@@ -79,7 +79,7 @@ def map_in_processes(
 ) -> Iterator[Result]:
     """Yield the results of `work` on parts of the documents, in the order of the documents.
 
-    Each process gets `work` once. `method` is a result of `start_method`.
+    `work` is sent to each process only once. `method` is a result of `start_method`.
 
     Raises:
         StoreError: A process has died or cannot write.

@@ -42,7 +42,7 @@ class Scheme:
         hash_set_size: Number of smallest hashes kept per bucket, 1 to 65536; Lucene's hashSetSize.
         rotation: Whether an empty bucket repeats the token of the next filled bucket; Lucene's withRotation. Always
             True if rotation has no effect (one bucket, or several hashes per bucket).
-        version: Version of the arithmetic; old versions stay available.
+        version: Revision of the hash computation; earlier revisions stay available.
 
     Raises:
         ParameterError: A number is out of range.

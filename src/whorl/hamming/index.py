@@ -155,7 +155,7 @@ class HammingIndex:
             self._rebuild(remove_codes(self.codes(), sort_distinct([codes])))
 
     def find_all_bulk(self, queries: CodesLike) -> Groups:
-        """Return a group of codes for each query, in ascending order."""
+        """Return the codes near each query as a group, in ascending order."""
         queries = as_codes(queries)
         if (self._recent.known or self._removed) and self._is_small(queries):
             answers = [self.find_all(query) for query in queries.tolist()]

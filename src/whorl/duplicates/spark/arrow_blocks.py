@@ -395,7 +395,7 @@ def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Number
 
 
 def sketch_row(part: int, block: Block, indices: Numbers) -> pa.RecordBatch:
-    """Return some documents of a block as one row of SKETCHES."""
+    """Return the documents of a block at `indices` as one row of SKETCHES."""
     sketches = block.sketches
     hashes, _ = sketches.copy_hashes(indices)
     values = {

@@ -45,12 +45,12 @@ _Compare = Callable[[Sketches, Numbers, Numbers], Pairs]
 
 
 def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_options: PairOptions) -> DataFrame:
-    """Return the candidates that reach the threshold, in the columns of PAIRS; a is the smaller key."""
+    """Return the candidates that reach the threshold, in the columns of PAIRS; column a has the smaller key."""
     return _compare_pairs(candidates, documents, partial(verify_pairs, pair_options=pair_options))
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Count the shared shingles of pairs (sender, receiver), in the columns of PAIRS; the sender is document a."""
+    """Count the shared shingles of pairs (sender, receiver), in the columns of PAIRS; column a has the sender."""
     return _compare_pairs(pairs, documents, measure_pairs)
 
 

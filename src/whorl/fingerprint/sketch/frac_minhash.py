@@ -60,8 +60,8 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Maximum number of hashes of a sketch that is compared together with others. Larger sketches are merged with the
-#: source's sketch one by one, which is faster for them.
+#: Sketches of up to this number of hashes are compared with the source's sketch many at a time. Larger sketches are
+#: compared one by one, by merging, which is faster for them.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 #: Names of the array attributes of `Overlaps`.
@@ -81,7 +81,7 @@ class SketchScheme:
         cap: Approximate maximum number of hashes of a document, at least k.
         lookup_k: Largest number of shingles for which the index holds every hash of a document, 1 to k.
         bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.
-        version: Version of the arithmetic.
+        version: Revision of the sketch format and computation; must be 3.
 
     Raises:
         ParameterError: A parameter is out of range.

@@ -26,7 +26,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance for rounding errors: a computed tail that is this much lower than a requested probability still reaches it.
+#: Tolerance for rounding errors: a computed tail still reaches a requested probability if it is lower by this or less.
 SLACK = 1e-12
 #: Maximum number of terms to compute at a time. Each term takes 8 bytes in each of a few arrays.
 _CELLS = 1 << 19

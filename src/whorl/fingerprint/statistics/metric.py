@@ -81,7 +81,7 @@ SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a",
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Other names that users may type for a metric.
 _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
-#: For each metric, words for the text that its shares refer to.
+#: For each metric, a description of the text or texts that its shares refer to.
 _WHOLES = {
     Metric.JACCARD: "both texts together",
     Metric.A_IN_B: "{a}",
@@ -123,14 +123,14 @@ PAIR_METRICS = _metrics_named(get_args(PairMetric))
 
 
 def name_whole(metric: Metric, a: str, b: str) -> str:
-    """Return words for the text that a metric refers to; `a` and `b` are words for the two texts."""
+    """Describe the text or texts that a metric's shares refer to; `a` and `b` are names of the two texts."""
     return _WHOLES[metric].format(a=a, b=b)
 
 
 def describe_metrics(metrics: Mapping[Metric, Sequence[str]], a: str = "A", b: str = "B") -> str:
-    """List the texts that metrics refer to, with the metrics' names, for a help text.
+    """List the texts that the shares of metrics refer to, with the metrics' names, for a help text.
 
-    `a` and `b` are words for the two texts.
+    `a` and `b` are names of the two texts.
 
     >>> describe_metrics(PAIR_METRICS)
     'both texts together (jaccard or similarity), or the smaller text (containment)'
