@@ -521,14 +521,12 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: A document has no stored text.
         """
-        from whorl.fingerprint.compare_texts import rejoin_pair, words_of
-        from whorl.search.boilerplate import Comparer, detector_for_comparison
+        from whorl.search.boilerplate import compare_two_texts, detector_for_comparison
 
         options = operation_of(CompareOperation, options, keywords)
         texts, scheme = QuerySources(self.engine, source, self.references).fetch_whole_texts([a, b]), self.engine.scheme
         common = detector_for_comparison(self.engine, options.common_above, options.boilerplate)
-        of_a, of_b = rejoin_pair(words_of(texts[a], scheme), words_of(texts[b], scheme))
-        return Comparer(of_a, scheme, common).compare(of_b)
+        return compare_two_texts(texts[a], texts[b], scheme, common)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored fields of documents, except their texts, keyed by id; omit unknown ids."""

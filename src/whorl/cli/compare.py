@@ -13,13 +13,13 @@ from whorl.cli.shared.flags import STORE, operation_options, with_boilerplate_te
 from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, resolve_reference
 from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.compare_texts import Comparison, rejoin_pair, words_of
+from whorl.fingerprint.compare_texts import Comparison
 from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
 from whorl.output.compare_documents import ReadText, comparison_values, warnings
 from whorl.output.formatting import as_json as json_text
-from whorl.search.boilerplate import Comparer, detector_of_texts
+from whorl.search.boilerplate import compare_two_texts, detector_of_texts
 
 if TYPE_CHECKING:
     from whorl.store import Store
@@ -107,10 +107,9 @@ def _read_text(opened: Store, name: str) -> ReadText:
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
     if options.common_above is None:
-        of_a, of_b = rejoin_pair(words_of(a, scheme), words_of(b, scheme))
         # If only files define the boilerplate, no store is needed.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
-        return Comparer(of_a, scheme, boilerplate).compare(of_b)
+        return compare_two_texts(a, b, scheme, boilerplate)
     try:
         opened = open_existing_store(store)
     except StoreError as error:

@@ -20,7 +20,15 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import mask_ranges
 from whorl.errors import ParameterError, StoreError
-from whorl.fingerprint.compare_texts import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
+from whorl.fingerprint.compare_texts import (
+    CommonWords,
+    Comparison,
+    ShingleIndex,
+    TextWords,
+    compare_words,
+    rejoin_pair,
+    words_of,
+)
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import PassageScheme, winnow_with_positions
 
@@ -120,6 +128,12 @@ class Comparer:
         words, detector = self.rejoin_halves(words), self._detector
         common = None if detector is None else CommonWords(self.is_common, detector.words(words), self.edge)
         return self._index.compare(words, common, min_words)
+
+
+def compare_two_texts(text_a: str, text_b: str, scheme: Scheme, detector: BoilerplateDetector | None) -> Comparison:
+    """Compare two texts; if a detector is given, also compare them without common text."""
+    of_a, of_b = rejoin_pair(words_of(text_a, scheme), words_of(text_b, scheme))
+    return Comparer(of_a, scheme, detector).compare(of_b)
 
 
 def _mark_runs(
