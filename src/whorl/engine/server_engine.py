@@ -21,7 +21,7 @@ import time
 from abc import abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from http.client import HTTPException
@@ -265,16 +265,14 @@ def split_address(
     Return the parts of the address without the login, and the new options. Raise ParameterError with the message
     `error` if the address has no host, or if `is_valid` rejects it.
     """
-    try:
+    # Python raises ValueError for unclosed brackets, and for a port that is not a number.
+    with suppress(ValueError):
         parts = urlsplit(url)
-        if not (parts.hostname and parts.port != 0 and not parts.query and is_valid(parts)):
-            raise ValueError(error)
-    except ValueError as cause:
-        # Python also raises ValueError for unclosed brackets, and for a port that is not a number.
-        raise ParameterError(error) from cause
-    if parts.username is not None:
-        access = replace(access, auth=(unquote(parts.username), unquote(parts.password or "")))
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]), access
+        if parts.hostname and parts.port != 0 and not parts.query and is_valid(parts):
+            if parts.username is not None:
+                access = replace(access, auth=(unquote(parts.username), unquote(parts.password or "")))
+            return parts._replace(netloc=parts.netloc.rpartition("@")[2]), access
+    raise ParameterError(error)
 
 
 def redirect_message(url: str, status: int, location: str) -> str:

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import IO, Any
@@ -43,7 +44,7 @@ class RemoteFile:
         """Last part of the address, without login and signature."""
         return PurePosixPath(self.as_posix().partition("::")[0]).name
 
-    @property
+    @cached_property
     def address(self) -> str:
         """The address with login and signature, because two files may differ only in these parts.
 
