@@ -31,7 +31,7 @@ from sources import pieces
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
-from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
+from whorl.fingerprint.compiled.kernel import SEARCHES_WORTH_LOADING, Kernel
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.search.attribution.find_sources import LOOPS_GAIN
 
@@ -139,7 +139,7 @@ def measured(options: argparse.Namespace) -> Iterator[Line]:
             service.start()
             # Send twice as many requests as the workers need to load the loops, because the system distributes
             # connections at random.
-            warm_up = 2 * options.workers * WORTH_LOADING // LOOPS_GAIN
+            warm_up = 2 * options.workers * SEARCHES_WORTH_LOADING // LOOPS_GAIN
             asyncio.run(load(service.address, queue[:warm_up], options.rate / 2))
             before = service.cpu_seconds
             answers = asyncio.run(load(service.address, queue, options.rate))

@@ -27,7 +27,7 @@ from urllib.parse import quote
 from load_servers import free_port, until_it_answers
 from whorl import Store, open_store
 from whorl.cli.demo import find_texts
-from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
+from whorl.fingerprint.compiled.kernel import SEARCHES_WORTH_LOADING, Kernel
 from whorl.output.json_conversion import values
 from whorl.output.search import make_measured_page
 
@@ -121,7 +121,7 @@ def main() -> None:
         # Every process loads the compiled loops first, as it would after some time.
         Kernel()
         for server in servers.values():
-            for _ in range(WORTH_LOADING):
+            for _ in range(SEARCHES_WORTH_LOADING):
                 server.answer(*_ADDRESSES["similar at 80 %"])
         functions = _in_process(store)
         for number in range(options.rounds + 1):

@@ -33,7 +33,7 @@ from urllib.parse import quote, urlsplit
 from load_servers import ENGINES, KEY, SearchServer, Service
 from whorl import Document, open_store
 from whorl.cli.demo import find_texts
-from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
+from whorl.fingerprint.compiled.kernel import SEARCHES_WORTH_LOADING, Kernel
 from whorl.output.json_conversion import values
 from whorl.output.search import make_measured_page
 
@@ -190,7 +190,7 @@ def measure(store: str, folder: Path, seconds: float, rounds: int) -> Iterator[t
             service.start()
             # Every worker loads the compiled loops, as it would after some time.
             answered = 0
-            while answered < 2 * workers * WORTH_LOADING:
+            while answered < 2 * workers * SEARCHES_WORTH_LOADING:
                 answered += len(load(service, partial(_endless, _KINDS[2], names, 0), 16, seconds, None).times)
         for number in range(rounds):
             for kind in _KINDS:

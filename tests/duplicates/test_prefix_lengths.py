@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.duplicates.sets import SMALL, numbers, pair_options, sketches_of
 from tests.fingerprint.statistics.laws import binomial
-from whorl.duplicates.prefix_lengths import FIRST_AIM, Round, rounds
+from whorl.duplicates.prefix_lengths import FIRST_AIM, RoundParameters, rounds
 
 METRICS = ["jaccard", "containment"]
 
@@ -96,9 +96,9 @@ def test_homes() -> None:
     """
     sketches, sizes = sketches_of([], SMALL), np.array([64, 65, 128, 129, 4000])
     own = [SMALL.level(size) for size in sizes.tolist()]
-    jaccard = Round(pair_options("jaccard", 80), 64, Fraction(1), False)
+    jaccard = RoundParameters(pair_options("jaccard", 80), 64, Fraction(1), False)
     assert jaccard.home_levels(sketches.scheme, sizes).tolist() == [0, 1, 1, 2, 6]
-    containment = Round(pair_options("containment", 80), 64, Fraction(1), False)
+    containment = RoundParameters(pair_options("containment", 80), 64, Fraction(1), False)
     assert containment.home_levels(sketches.scheme, sizes).tolist() == own == [0, 1, 1, 2, 4]
 
 
@@ -107,7 +107,7 @@ def test_counted_hashes() -> None:
     A document that may be the larger one uses all hashes; others use the indexable ones.
     """
     sketches = sketches_of([numbers(random.Random(1), 200)] * 2, SMALL)
-    aimed = Round(pair_options("containment", 80), 16, Fraction(9, 10), False)
+    aimed = RoundParameters(pair_options("containment", 80), 16, Fraction(9, 10), False)
     lengths = aimed.prefix_lengths(sketches, np.arange(2), 2)
     assert lengths.count_used_hashes(np.array([True, False])).tolist() == [int(lengths.counts[0]), 16]
     assert aimed.has_more_hashes(sketches, np.arange(2), lengths).all()

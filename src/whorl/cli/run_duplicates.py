@@ -73,9 +73,9 @@ _TABLES = ("", ".txt", ".log", ".out")
 #: A `-` as output file is standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
 #: Options that are only valid if PATHs are given.
-_OF_FILES = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
+_FILE_OPTIONS = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
 #: Options that are only valid if whole documents are compared.
-_OF_DOCUMENTS = ("annotated", "versions")
+_WHOLE_DOCUMENT_OPTIONS = ("annotated", "versions")
 #: Options that do not apply if the search only looks for reference texts.
 _NOT_OF_REFERENCE_ONLY = (
     *("recall", "complete", "versions", "state", "new", "date", "common_above", "boilerplate", "ignore_common"),
@@ -169,7 +169,7 @@ class DuplicatesCommand(DuplicatesOperation):
         if self.write_ids and (self.paths or self.new):
             raise ParameterError("--write-ids writes into a store; give no PATHs, and leave out --new")
         if not self.paths:
-            require_default(self, _OF_FILES, "is for PATHs; name some")
+            require_default(self, _FILE_OPTIONS, "is for PATHs; name some")
             require_default(self, ["reference"], "is compared with PATHs; give some")
         if self.reference and self.state is not None:
             raise ParameterError(
@@ -188,7 +188,7 @@ class DuplicatesCommand(DuplicatesOperation):
         if self.words is not None and self.level != "passage":
             raise ParameterError("--words sets the length of passages; add --level passage")
         if self.level != "document":
-            require_default(self, _OF_DOCUMENTS, f"is for documents; leave it out, or --level {self.level}")
+            require_default(self, _WHOLE_DOCUMENT_OPTIONS, f"is for documents; leave it out, or --level {self.level}")
         if self.level == "passage":
             reason = (
                 "is not for passages: they are equal word for word, the first stays, and --words N says how long they "

@@ -2,7 +2,7 @@
 
 Documents are compared level by level. Level L has the hashes in the lowest fraction 2**-L of the hash space, so each
 level has half of the hashes of the level below it. A pair is compared at the level of its larger document, with the few
-tens of hashes that each document has at this level (`Round.aim`).
+tens of hashes that each document has at this level (`RoundParameters.aim`).
 
 A document has k hashes at a level, and its partner contains the share c of the document's shingles. With probability
 `recall`, the partner then has at least m = quantile(Binomial(k, c), 1 - recall) of these k hashes. (The exact
@@ -39,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import expand_ranges, run_starts
-from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
+from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, RoundParameters, rounds
 from whorl.duplicates.sketch_arrays import Bools, Hashes, Numbers, Sketches
 from whorl.duplicates.thread_ranges import run_in_threads, split_evenly
 from whorl.duplicates.verify_by_sketches import is_compiled_faster
@@ -104,7 +104,7 @@ class _FilterRound:
     """
 
     sketches: Sketches
-    round: Round
+    round: RoundParameters
     options: JoinOptions
     connect_block: Callable[[Numbers], bool]
     #: Groups of documents that share a hash with too many pairs. The next round compares these documents.
@@ -266,7 +266,7 @@ class LevelMembers:
 
     @classmethod
     def choose(
-        cls, sketches: Sketches, current_round: Round, indices: Numbers, home_levels: Numbers, level: int
+        cls, sketches: Sketches, current_round: RoundParameters, indices: Numbers, home_levels: Numbers, level: int
     ) -> LevelMembers:
         """Choose the members of a level among documents that are ordered by size, given their home levels."""
         is_home, sizes = home_levels == level, sketches.sizes[indices]

@@ -38,8 +38,8 @@ class PrefixLengths(NamedTuple):
         counts: Number of the document's hashes below the bound of the level.
         indexable: Number of the document's smallest hashes that may be in its index prefix (see `prefixes`).
         min_indexable_shared: A larger partner has at least this number of the indexable hashes, with probability
-            `Round.recall`.
-        min_shared: A smaller partner has at least this number of the hashes, with probability `Round.recall`.
+            `RoundParameters.recall`.
+        min_shared: A smaller partner has at least this number of the hashes, with probability `RoundParameters.recall`.
     """
 
     counts: Numbers
@@ -77,8 +77,8 @@ class PrefixLengths(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """One pass of the prefix filter, which uses about `aim` hashes of each sketch.
+class RoundParameters:
+    """Parameters of one pass of the prefix filter, which uses about `aim` hashes of each sketch.
 
     The round finds a pair just at the threshold with probability `recall`.
     """
@@ -135,7 +135,7 @@ class Round:
         return np.asarray(sketches.counts[indices] > used)
 
 
-def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
+def rounds(pair_options: PairOptions, largest: int) -> list[RoundParameters]:
     """Return the rounds of a search, each with more hashes; the largest sketch has `largest` hashes."""
     # Raise the aim until a pair at the threshold shares at least half of FIRST_AIM hashes. For a recall of 100 %, raise
     # it until the first round uses all hashes.
@@ -146,7 +146,7 @@ def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
     while aims[-1] < largest:
         aims.append(aims[-1] * _GROWTH)
     recall = 1 - (1 - pair_options.recall) * _SHARE_OF_MISSES / (2 * len(aims))
-    return [Round(pair_options, aim, recall, aim == aims[-1]) for aim in aims]
+    return [RoundParameters(pair_options, aim, recall, aim == aims[-1]) for aim in aims]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,5 +168,5 @@ class JoinOptions:
     spanning_only: bool = False
     spanning_everywhere: bool = False
     most: int = MOST_PAIRS
-    rounds: Sequence[Round] | None = None
+    rounds: Sequence[RoundParameters] | None = None
     workers: int = 1

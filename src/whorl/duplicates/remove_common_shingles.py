@@ -73,7 +73,7 @@ def parse_boilerplate_options(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Residual:
+class ResidualSketches:
     """Sketches without the hashes of common shingles, and numbers that describe the removal.
 
     Args:
@@ -93,7 +93,9 @@ class Residual:
     only_common: int
 
 
-def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme) -> Residual:
+def remove_boilerplate(
+    sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme
+) -> ResidualSketches:
     is_whole = sketches.scheme.levels(sketches.sizes) == 0
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     above = None if options.above is None else common_limit(options.above, different.size)
@@ -105,7 +107,9 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
     residual = _without_hashes(sketches, common, is_whole)
     left, whole = int(residual.counts.sum()), int(sketches.counts.sum())
     only_common = int(np.count_nonzero((residual.sizes == 0) & (sketches.sizes > 0)))
-    return Residual(options, above, residual, common.size, (whole - left) / whole if whole else 0.0, only_common)
+    return ResidualSketches(
+        options, above, residual, common.size, (whole - left) / whole if whole else 0.0, only_common
+    )
 
 
 def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> Hashes:

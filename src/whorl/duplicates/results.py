@@ -17,7 +17,7 @@ from whorl.arrays_and_batches import batches, chunks, ranges_of
 from whorl.connected_components import UnionFind
 from whorl.duplicates.clusters import groups_by_label, labels_around_earlier, labels_around_kept
 from whorl.duplicates.pairs import ExactCopies, Pairs
-from whorl.duplicates.remove_common_shingles import Residual
+from whorl.duplicates.remove_common_shingles import ResidualSketches
 from whorl.duplicates.retention import Keep, UnreadValues, unknown_rank
 from whorl.duplicates.sketch_arrays import Bools, Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
@@ -169,7 +169,7 @@ class Duplicates:
         firsts: Numbers,
         scheme: Scheme,
         properties: ReadProperties | None = None,
-        residual: Residual | None = None,
+        residual: ResidualSketches | None = None,
     ) -> None:
         self._properties = properties
         #: Cache: options and result of the last call of `_groups`.

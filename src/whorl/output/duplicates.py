@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
-from whorl.duplicates.remove_common_shingles import Residual
+from whorl.duplicates.remove_common_shingles import ResidualSketches
 from whorl.duplicates.results import (
     Cluster,
     ClusterColumns,
@@ -188,7 +188,7 @@ def _date(member: Member) -> str | None:
         return None
 
 
-def common_line(residual: Residual) -> str:
+def common_line(residual: ResidualSketches) -> str:
     where = [] if residual.above is None else [f"in more than {plural(residual.above, 'different document')}"]
     where += ["in what was named as boilerplate"] if residual.options.boilerplate else []
     shingles, share = plural(residual.shingles, "shingle"), percent(residual.share)

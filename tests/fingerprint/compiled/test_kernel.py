@@ -230,7 +230,7 @@ def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch, weights: 
     kernel.Kernel()
     monkeypatch.setattr(kernel, "_compiled", Event())
     monkeypatch.setattr(kernel, "_searches", itertools.count(1))
-    monkeypatch.setattr(kernel, "WORTH_LOADING", 3)
+    monkeypatch.setattr(kernel, "SEARCHES_WORTH_LOADING", 3)
     for weight in weights[:-1]:
         kernel.count_search(Scheme(), weight)
     assert _loading() == []
@@ -251,7 +251,7 @@ def test_searches_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(jit, "_CACHED", [])
     monkeypatch.setattr(kernel, "_compiled", Event())
-    monkeypatch.setattr(kernel, "WORTH_LOADING", 1)
+    monkeypatch.setattr(kernel, "SEARCHES_WORTH_LOADING", 1)
     kernel.count_search(Scheme())
     for thread in _loading():
         thread.join()

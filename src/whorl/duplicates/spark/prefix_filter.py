@@ -31,7 +31,7 @@ from whorl.arrays_and_batches import HashLookup, expand_ranges, indices_of_range
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_filter import find_oversized_groups, mark_prefixes
-from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
+from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, RoundParameters, rounds
 from whorl.duplicates.sketch_arrays import Bools, Hashes, Numbers, Sketches
 from whorl.duplicates.sketching import GOLDEN_FACTOR
 from whorl.duplicates.spark.arrow_blocks import (
@@ -199,7 +199,7 @@ def _one_by_one(batches: Batches) -> Batches:
             )
 
 
-def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, current_round: Round) -> dict[int, int]:
+def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, current_round: RoundParameters) -> dict[int, int]:
     levels = map_batches(
         blocks.select("sizes"),
         partial(_home_levels, scheme=scheme, current_round=current_round),
@@ -212,7 +212,7 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, current_round: Roun
     return smallest
 
 
-def _home_levels(batches: Batches, scheme: SketchScheme, current_round: Round) -> Batches:
+def _home_levels(batches: Batches, scheme: SketchScheme, current_round: RoundParameters) -> Batches:
     for batch in batches:
         (sizes,) = decode_columns([batch], "sizes")
         levels = current_round.home_levels(scheme, sizes)
@@ -227,7 +227,7 @@ class _PairFinder:
 
     scheme: SketchScheme
     parts: Partitioning
-    round: Round
+    round: RoundParameters
     number: int
     options: JoinOptions
     pivots: int
@@ -337,7 +337,7 @@ class FrequencyCounter:
 
     scheme: SketchScheme
     parts: Partitioning
-    round: Round
+    round: RoundParameters
     smallest: Mapping[int, int]
 
     def counts(self, batches: Batches) -> Batches:

@@ -475,7 +475,7 @@ def load_loops() -> Loops:
 #: Maximum number of idle kernels in memory; each takes some megabytes.
 MOST_IDLE = 4
 #: Number of similarity searches after which the loops have saved more time than loading them takes.
-WORTH_LOADING = 1000
+SEARCHES_WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops, once started.
 _started: list[Popen[bytes]] = []
@@ -522,13 +522,13 @@ def return_kernel(kernel: Kernel) -> None:
 
 
 def count_search(scheme: Scheme, weight: int = 1) -> None:
-    """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
+    """Count a search. After every `SEARCHES_WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
     `weight` is the time that the loops would save in this search, as a multiple of the time that they would save in a
     similarity search; the search counts as this number of searches. If the compiled code cannot be stored, do not load
     the loops: compiling would take longer than it saves.
     """
-    is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
+    is_due = 0 in [next(_searches) % SEARCHES_WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
 

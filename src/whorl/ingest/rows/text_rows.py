@@ -462,7 +462,7 @@ class _Lines:
         return line
 
 
-class _Cells:
+class _TableRows:
     """Iterates over the rows of a table, each with a list of its cells and its source text.
 
     An unreadable row has an error, and no cells.
@@ -604,7 +604,7 @@ class _PushedBack(ReadableStream):
 
 
 @contextmanager
-def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
+def _cells(opened: IO[bytes]) -> Iterator[_TableRows]:
     first = opened.read(EXAMINED_BYTES)
     encoding = encoding_of_mark(first) or (not is_mostly_utf_8(first) and probable_encoding(first)) or "utf-8"
     # Decode invalid bytes as lone surrogates, so that `_require_valid` refuses only the rows that contain them.
@@ -612,7 +612,7 @@ def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
     )
     try:
-        yield _Cells(text, encoding)
+        yield _TableRows(text, encoding)
     except UnicodeError as error:
         raise UnreadRowsError(f"this table is no text in {encoding}: {error}") from None
 

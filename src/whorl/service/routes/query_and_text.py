@@ -38,7 +38,7 @@ from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.search.similar.results import Similar
 from whorl.service.requests_and_responses import Example, Json, response_type
 from whorl.service.routes.api_router import api_router
-from whorl.service.routes.request_models import OneText, QueryText, RequestBody, Shown, body_of, options_in
+from whorl.service.routes.request_models import OneText, QueryText, RequestBody, ShownIds, body_of, options_in
 from whorl.store import Store
 
 
@@ -84,7 +84,7 @@ class SnippetsRequest(RequestBody):
     example: ClassVar[Example] = {"query": "rent AND house", "documents": ["lease", "renewal"]}
 
     query: QueryText
-    documents: Shown
+    documents: ShownIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class PassagesRequest(OneText):
 
     example: ClassVar[Example] = {"id": "lease", "documents": ["renewal", "minutes"]}
 
-    documents: Shown
+    documents: ShownIds
 
 
 @body_of(VerifyOperation)

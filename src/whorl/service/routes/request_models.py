@@ -17,7 +17,7 @@ from whorl.service.requests_and_responses import TypedModel
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]
 
 #: Ids of hits for which a client requests details, for example all hits on a page.
-Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
+ShownIds: TypeAlias = Annotated[list[str], Field(max_length=100)]
 
 
 class RequestBody(TypedModel):
