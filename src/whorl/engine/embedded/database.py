@@ -1,9 +1,9 @@
 """Reads and writes the SQLite database of an embedded store: the documents, and a journal of changes.
 
 The database is the source of truth. One transaction writes documents and their journal entries. The journal lists the
-changes that the index may lack. Every blob ends with a checksum of its content and of a label. For example, the label
-of a document's blob consists of the blob's column, and the document's number and id. So a flipped bit, or a blob in a
-wrong row, raises an error.
+changes that the index may lack. Every blob ends with a checksum of its content and of a label; the label names its
+place, for example the column, the document's number and its id. So a flipped bit, or a blob in a wrong row, raises an
+error.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ REFERENCE_PROPERTIES = ("DBID", "LID")
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
-# Every blob ends with a checksum. The id and the handles (DBID, LID) of a document also have plain columns, for
-# look-ups. `head` has a document's name, properties and digest; `content` has its text, or in a store without texts its
+# Every blob ends with a checksum. For look-ups, a document's id and handles (its values of DBID and LID) are in plain
+# columns. `head` has a document's name, properties and digest; `content` has its text, or in a store without texts its
 # passage hashes. A short document has only `head`, with the text in place of the digest. A store without texts has no
 # sketches.
 _TABLES = """
@@ -72,7 +72,7 @@ CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
 CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
-_CHUNK = 500  # number of ids in one statement; older SQLite libraries allow 999
+_CHUNK = 500  # number of ids in one SQL statement; older SQLite libraries allow 999
 _SEAL_BYTES = 4
 _MOST_CACHED = 100_000  # number of ids and names that are kept in memory; about 20 MB
 # Size of a page in bytes. Long rows waste more space on larger pages; short rows waste more space on smaller pages.
@@ -178,7 +178,7 @@ class RecordDatabase:
         self._absolute_path = path.absolute()
         self._identity: tuple[int, int] | None = None
         self._texts = TextCodec(self._dictionary)
-        # Cached fields, with the number of the last change when they were read.
+        # Cached result of `fields`, and the number of the last journal entry when it was read.
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._cache = _IdCache(-1, {}, {})
         # For each field, the change in the number of documents that have it, in the current transaction.
@@ -245,7 +245,7 @@ class RecordDatabase:
     def verify(self) -> None:
         """Read all data and raise StoreError if it is damaged."""
         with sqlite_errors(self._path), closing(self._connect()) as connection:
-            # Read everything in one transaction, because parts that are read before and after a write disagree.
+            # Read everything in one transaction, because rows that are read before and after a write may disagree.
             connection.execute("BEGIN")
             snapshot = copy(self)
             snapshot._reader, snapshot._reading = connection, threading.Lock()
@@ -318,7 +318,7 @@ class RecordDatabase:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Run the `with` block in a transaction; the documents' `texts` train the dictionary for compression."""
+        """Run the `with` block in a transaction. Until the store has a compression dictionary, `texts` train one."""
         try:
             with self._transaction():
                 self._field_changes.clear()
@@ -347,7 +347,7 @@ class RecordDatabase:
                 raise
 
     def _write_field_counts(self) -> None:
-        """Apply this transaction's changes to the document counts of the fields; remove fields without documents."""
+        """Update the number of documents with each field by this transaction's changes; remove fields without any."""
         for name, change in self._field_changes.items():
             if not change:
                 continue
@@ -386,9 +386,9 @@ class RecordDatabase:
         return numbers
 
     def _blobs(self, record: Record) -> tuple[bytes, bytes | None, bytes | None]:
-        """Return the stored parts of a document: head (name, properties, digest), sketch, and text or passage hashes.
+        """Return a document's blobs: head (name, properties, digest), sketch, and content (text or passage hashes).
 
-        A short document has only a head, which includes the text.
+        A short document has only a head, which includes the text instead of the digest.
         """
         document, content = record.document, record.content
         if content is None:
@@ -410,10 +410,9 @@ class RecordDatabase:
         return removed
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of existing documents, keyed by id.
+        """Return the numbers of the existing documents that the caller is about to replace or delete, keyed by id.
 
-        Also subtract these documents from the document counts of their fields, because the caller replaces or deletes
-        them.
+        Also subtract these documents from the number of documents with each of their fields.
         """
         numbers = {}
         for chunk in batches(ids, _CHUNK):
@@ -500,7 +499,7 @@ class RecordDatabase:
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
-        """Return the source of a document's sketch: the text of a short document, or the encoded sketch."""
+        """Return the data to get a document's sketch from: the text of a short document, or the encoded sketch."""
         if sketch is None and head.short_text is not None:
             return head.short_text
         return self._unseal(_label("sketch", head.number, head.id), sketch)
@@ -537,9 +536,9 @@ class RecordDatabase:
         return {number: known[number] for number in numbers if number in known}
 
     def _valid_cache(self, wanted: Sequence[object]) -> _IdCache:
-        """Return the cache of ids and names; clear it if the store has changed, or if `wanted` would not fit."""
-        # Read the number of the last change first; the caller reads the documents later. If the store changes in
-        # between, the next call clears the cache.
+        """Return the cache of ids and names: a new one if the store has changed, or if `wanted` does not fit in."""
+        # Read the number of the last change now; the caller reads the documents later. If the store changes in between,
+        # the next call returns a new cache.
         change, cache = self.last_change(), self._cache
         if cache.change == change and len(wanted) + len(cache.ids) + len(cache.names) <= _MOST_CACHED:
             return cache
@@ -636,7 +635,7 @@ class RecordDatabase:
 
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
-    """Return a document's entries for the table of fields: JSON pairs of a field's name and a type of its values."""
+    """Return a document's rows for the table of fields: JSON pairs of a field's name and a type of its values."""
     entries = {_field_entry(field, infer_kind(value)[0]) for field, values in properties.items() for value in values}
     return entries | {_field_entry("name", Kind.KEYWORD)} if name else entries
 
@@ -694,8 +693,8 @@ def previous_store(folder: Path) -> Iterator[RecordDatabase | None]:
 
 #: Compression level of zstd. At this level, zstd takes a fifth of zlib's time; the size is nearly the same.
 _LEVEL = 3
-#: Write frames without zstd's magic number and dictionary id, which would take 8 bytes. A byte before each frame says
-#: whether the frame needs the dictionary.
+#: Omit zstd's magic number and dictionary id from each frame, because they take 8 bytes. Instead, whorl writes one byte
+#: before the frame: `_PLAIN` or `_WITH_DICTIONARY`.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
@@ -703,7 +702,7 @@ _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
 )
 #: Total size in bytes of the texts on which the dictionary is trained.
 TRAINING_BYTES = 2 << 20
-#: Maximum number of characters that the dictionary's training uses from each text.
+#: Maximum number of characters of each text to train the dictionary on.
 _TRAINING_CHARACTERS_PER_TEXT = 1 << 14
 #: Size of the dictionary in bytes.
 _DICTIONARY = 112_640
@@ -712,7 +711,7 @@ _TRAINING = {"k": 200, "d": 8}
 
 
 class TextCodec:
-    """Compresses texts in one thread at a time, and decompresses them in any number of threads.
+    """Compresses and decompresses texts. Many threads may decompress at once, but only one may compress.
 
     `read_dictionary` returns the store's dictionary, which never changes, or None before the store has one.
     """
@@ -727,7 +726,7 @@ class TextCodec:
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Load the store's dictionary. If the store has none, train and return one.
+        """Load the store's dictionary. If the store has none, train one on the texts so far, and return it.
 
         Return None if the store has a dictionary, if the sample is too small for training, or if the training fails.
         """
@@ -755,7 +754,7 @@ class TextCodec:
         return kind + self._compressor.compress(text.encode())
 
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
-        """Add texts to the sample; if it is large enough, return a dictionary trained on it."""
+        """Add texts to the sample. If the sample is large enough, train a dictionary on it; otherwise return None."""
         for text in texts:
             if self._sampled >= TRAINING_BYTES:
                 break

@@ -88,10 +88,10 @@ COMMIT_EVERY = 8192
 COMMIT_CHARACTERS = 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Description of the damage if a store has no index.
+#: Value of `_repaired` if the index did not exist.
 _MISSING = "was missing"
 _Result = TypeVar("_Result")
-#: Option of `open_store` that makes a store smaller.
+#: Option of `open_store` that reduces the data that a store keeps.
 Reduction: TypeAlias = Literal["short_minhash", "without_minhash", "no_text"]
 
 
@@ -100,7 +100,7 @@ class EmbeddedEngine(Engine):
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
     Documents are safe when `index` returns, and searchable after `refresh`. Until `refresh`, writers in other processes
-    wait. An engine of a read-only folder searches the documents that were there when it was opened. It raises
+    wait. The engine of a read-only folder searches the documents that the folder had when it was opened, and raises
     StoreError if another process has written since. Every engine raises StoreError if its folder was replaced, moved or
     removed since it was opened.
 
@@ -133,11 +133,11 @@ class EmbeddedEngine(Engine):
         self._process, self._is_open = os.getpid(), True
         self._writing, self._adopting = threading.RLock(), threading.Lock()
         self._writers = WriterRegister()
-        # The index that was last found complete, and the number of the last journal entry at that moment.
+        # The last index that was seen with all changes, and the number of the last journal entry at that time.
         self._complete_at: tuple[StoreIndex, int] | None = None
         # Time of the last failed write of the index.
         self._failed_at: float | None = None
-        # Number of the last journal entry in the index when this engine last made documents searchable.
+        # Number of the last journal entry that this engine has made searchable.
         self._finished_at = -1
         # Description of the damage that a rebuild of the index has repaired; "" if the index was not damaged.
         self._repaired = ""
@@ -146,7 +146,8 @@ class EmbeddedEngine(Engine):
         self._merged.set()
         has_store = prepare_folder(self.path, create=create)
         with ExitStack() as opened:
-            # The program may change its working directory, so use the absolute path; messages have the given one.
+            # Use the absolute path for files, because the program may change its working directory. Messages show the
+            # given path.
             folder = self._folder = self.path.absolute()
             self._is_read_only = is_read_only(self.path)
             if self._is_read_only:
@@ -218,8 +219,8 @@ class EmbeddedEngine(Engine):
         return StoreOptions(stored.passages or requested, minhash, keeps_texts)
 
     def _save_options(self, options: StoreOptions) -> None:
-        # If the options have changed, the index is rebuilt, because its identifier contains the passage scheme and the
-        # number of bits of each kind of token.
+        # Changed options give the index another identifier, which contains the passage scheme and the number of bits of
+        # each kind of token. So the next writer rebuilds the index.
         with self._records.writing():
             self._records.set_options(options)
 
@@ -257,7 +258,7 @@ class EmbeddedEngine(Engine):
     def index(self, documents: Iterable[Document], *, replace: bool = True, only_unchanged: bool = False) -> None:
         """Store all documents, replacing documents with the same ids; after an error, store none.
 
-        The documents are safe when this method returns. It keeps all documents in memory, so split a large collection
+        The documents are safe when this method returns. It keeps all of them in memory, so split a large collection
         into several calls. With `only_unchanged`, skip documents that have changed since they were read.
         """
         self._require_writable()
@@ -312,8 +313,8 @@ class EmbeddedEngine(Engine):
     def refresh(self) -> None:
         self._require_usable()
         wanted = self._records.last_change()
-        # A commit of many documents takes as long as a commit of one, so let waiting writers store their documents
-        # first.
+        # First let waiting writers store their documents: one commit for all of them takes as long as a commit of one
+        # document.
         self._writers.wait_for_current()
         with self._writing:
             # If another writer has begun after `wait_for_current`, it will make the documents searchable and release
@@ -373,12 +374,12 @@ class EmbeddedEngine(Engine):
             except IndexBrokenError as error:
                 self._rebuild(error)
             except DocumentError:
-                # This call has written nothing. If the writer has uncommitted changes of earlier calls, keep it.
+                # This call has written nothing, so keep the writer if it has uncommitted changes of earlier calls.
                 if not writer.pending:
                     self._release()
                 raise
             except BaseException:
-                # The index writer may have only some of the changes, so discard it. The next writer starts from the
+                # The index writer may have only some of this call's changes, so discard it. The next writer applies the
                 # journal.
                 self._release()
                 raise
@@ -522,7 +523,7 @@ class EmbeddedEngine(Engine):
     def _apply_leftovers(self) -> None:
         """Apply the journal entries that the index lacks after a crash."""
         if self._is_up_to_date():
-            # `__init__` has taken the lock if it has saved options.
+            # Release the lock that `__init__` takes to save options.
             self._lock.release()
             return
         has_index = self._index.read_applied_numbers() is not None
@@ -535,8 +536,8 @@ class EmbeddedEngine(Engine):
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # If there is an index, ignore the error, such as a full disk: an outdated index still answers searches,
-            # with a warning.
+            # If an index exists, ignore the error, for example a full disk. Searches then use the outdated index, and
+            # warn about it.
             if not has_index:
                 raise
             self._failed_at = time.monotonic()
@@ -743,7 +744,7 @@ class EmbeddedEngine(Engine):
     def index_lag(self) -> IndexLag | None:
         self._require_usable()
         self._follow_index()
-        failed_at = self._failed_at  # Read it once, because another thread may replace it.
+        failed_at = self._failed_at  # Read the attribute once, because another thread may change it.
         missing = self._missing_changes()
         if missing and (failed_at is None or time.monotonic() - failed_at >= RETRY_SECONDS):
             # Apply the changes if no writer is active, for example after a crash.
@@ -762,7 +763,7 @@ class EmbeddedEngine(Engine):
 
     def _missing_changes(self) -> int:
         """Return the number of changes that the index lacks."""
-        # Read the index once, because another thread may replace it.
+        # Read the attribute `_index` once, because another thread may replace it.
         index, last = self._index, self._records.last_change()
         if self._complete_at == (index, last):
             return 0
@@ -801,7 +802,7 @@ class EmbeddedEngine(Engine):
     # Closing.
 
     def close(self) -> None:
-        """Make all stored documents searchable and release the folder. A second call does nothing."""
+        """Make all stored documents searchable, and close all files. A second call does nothing."""
         with self._writing:
             # Do nothing in a forked process, because it does not own the connections and locks of its parent.
             if not self._is_open or os.getpid() != self._process:

@@ -33,7 +33,7 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: Name of tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits that the layout assumes for MinHash tokens if the index has none.
+#: Number of bits per MinHash token in the layout of an index without MinHash tokens.
 _BITS_WITHOUT_MINHASH = 8
 #: Version of the computation of passage hashes. Version 3 adds BROKEN_WORDS to the hashes of texts with words broken at
 #: line ends.
@@ -45,9 +45,10 @@ _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
-    A store without texts keeps only the texts' passage hashes. Only FINGERPRINT queries use MinHash tokens. If
-    `minhash` is "short", the index has only the upper bits of each MinHash token: as many bits as a look-up hash has.
-    In a short text, most of these shortened tokens equal a look-up hash of the document, and the two share one posting.
+    A store without texts keeps only the passage hashes of the texts. Only FINGERPRINT queries use MinHash tokens. If
+    `minhash` is "short", the index has only the upper bits of each MinHash token, as many as a look-up hash has. Most
+    shortened tokens of a short text are also look-up hashes of this text, and then the index stores only one posting
+    for both.
     """
 
     scheme: Scheme
@@ -89,7 +90,7 @@ class DocumentPreparation:
             ]
 
     def minhash_tokens(self, texts: Iterable[str]) -> Iterator[Numbers]:
-        """Yield the whole MinHash tokens of each text, as an ascending uint64 array of distinct tokens."""
+        """Yield the whole MinHash tokens of each text as a uint64 array, ascending and distinct."""
         for hashed in hash_texts(texts, self.scheme, Outputs.MINIMA, workers=1):
             yield sort_distinct([hashed.minima[:, 0]])
 
@@ -132,7 +133,8 @@ LAYOUT = "13"
 class IndexEntry(NamedTuple):
     """Indexed data of a document: tokens, words, and whole (not tokenized) values.
 
-    `values` has pairs of a field's name and the terms of a value, from `engine.index_terms.join_terms`.
+    `values` has a pair for each text of the document: the field's name, and the text's words as `join_terms` of
+    `engine.index_terms` joins them.
     """
 
     tokens: DocumentTokens
@@ -161,9 +163,9 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
     # Ids of changed or deleted documents. Only the small part of the text index uses this field (see `text_index`).
     builder.add_bytes_field("changed", stored=True, indexed=True)
-    # One special document in each part has the store's identifier, and the numbers of the last journal entries in the
-    # main part (`base`) and in this part (`applied`). It also has the number of documents in the store or, in the small
-    # part, of changed documents.
+    # Each part has one special document with these four fields: the store's identifier; the numbers of the last journal
+    # entries in the main part (`base`) and in this part (`applied`); and the number of documents in the store (main
+    # part) or of changed documents (small part).
     builder.add_bytes_field("store", indexed=True)
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)
@@ -189,7 +191,7 @@ WORDS_ANALYZER = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).bui
 
 
 def words_field(field: str) -> str:
-    """Return the name of tantivy's field that has the words of a document's field."""
+    """Return the name of tantivy's field for the words of a document's field."""
     return field if field in OWN_FIELDS else _OTHER_WORDS
 
 

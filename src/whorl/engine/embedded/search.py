@@ -58,7 +58,7 @@ _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _PHRASES_AT_ONCE = 100
 #: Number of documents to read at a time for facets, without their texts.
 _HEADS_AT_ONCE = 1000
-#: Values of the requested fields: for each document id, the values keyed by the type and the name of their field.
+#: Values of documents in the requested fields: keyed by document id, then by the field's type and name.
 _DocumentValues = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 _Data = TypeVar("_Data")
 
@@ -103,8 +103,8 @@ class PlanRunner:
         snapshot = self._index.tokens()
         matches = match_tokens(plan.root, snapshot) if has_only_tokens(plan.root) else None
         if matches is not None and min(matches.numbers.size - start, rows) > FEW_CANDIDATES:
-            # The records are at least as new as the index. They lack only documents that were deleted since the
-            # snapshot.
+            # The database is at least as new as the index, so a missing record means that the document was deleted
+            # after the snapshot.
             changed = self._records.find_changed_since(snapshot.applied)
             if changed is not None:
                 return self._indexed_candidates(snapshot, plan, matches, (start, rows), changed)
@@ -137,7 +137,7 @@ class PlanRunner:
     def _read_page(
         self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row], matches: ScoredDocuments | None = None
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of matching documents, and one page of documents with their scores."""
+        """Run a plan; return the number of hits, and the documents of one page with their scores."""
         if not has_only_tokens(plan.root):
             return self._read_hits(*self._match_page(plan, start, rows), read)
         matches = match_tokens(plan.root, self._index.tokens()) if matches is None else matches
@@ -151,7 +151,10 @@ class PlanRunner:
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of hits, and one page with scores, without documents that were just deleted."""
+        """Read the documents of a page of hits. Return the total number of hits, and the documents with their scores.
+
+        Leave out documents that were just deleted.
+        """
         known = {row.id: row for row in read("id", _ids(scored))}
         # A missing hit must have just been deleted; otherwise, the store is damaged.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
@@ -222,7 +225,7 @@ class PlanRunner:
     def _count_facets(
         self, facets: Sequence[Facet], values_by_id: _DocumentValues, among: BoundNode
     ) -> tuple[FacetResult, ...]:
-        """Count facets of the documents in `values_by_id`, which are the matches of the query `among`."""
+        """Count facets of the matches of the query `among`, whose values are in `values_by_id`."""
         results: list[FacetResult] = []
         for facet in facets:
             match facet:
@@ -287,7 +290,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the index has one of the missing documents, unless the journal lists a change of it.
+        """Raise StoreError if the index has a missing document, and the journal lists no change of this document.
 
         `missing` has the numbers or ids of documents that the database lacks.
         """
@@ -329,7 +332,7 @@ def sort_hits(
 
 
 def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
-    """Return a function that returns the sort value of a hit, or None if the hit has no value."""
+    """Return a function that maps a hit to its value for a sort key, or to None if the hit has no value."""
     if key.field is None:
         return lambda hit: hit[1]
     if key.is_by_id:
@@ -354,9 +357,9 @@ class StoredCandidates(Candidates):
     """Candidates of a search in an embedded store, sorted by document number.
 
     A source can have thousands of near-copies, and reading their records would take most of the time of a search. The
-    index holds every hash of a short document. So if the sketch of the source is complete, the index gives the number
-    of hashes shared with each short candidate. Records are read only for other candidates and for the documents on a
-    page.
+    index has every hash of a short document. So if the sketch of the source is complete, the index alone gives the
+    number of hashes that each short candidate shares with the source. This class reads the records only of other
+    candidates, and of the documents on a page.
 
     Args:
         scored: Numbers of the candidates, ascending, with their scores.
@@ -403,9 +406,9 @@ class StoredCandidates(Candidates):
         return compared.tolist(), overlaps.select(compared)
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
-        """Return a mask of the candidates that the index can compare exactly with the source."""
-        # If the source repeats a hash, the index cannot compare it: the index counts the hash once, but a sketch counts
-        # every repetition.
+        """Return a mask of the candidates that the index alone can compare exactly with the source."""
+        # The index cannot compare a source with repeated hashes: it counts a hash once, but a sketch counts every
+        # repetition.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))
@@ -414,7 +417,7 @@ class StoredCandidates(Candidates):
         return is_short if np.count_nonzero(is_short) > FEW_CANDIDATES else np.zeros_like(is_short)
 
     def _shared(self, source: Sketch, which: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of hashes that each candidate in the mask `which` shares with the source."""
+        """For each candidate in the mask `which`, return the number of hashes that it shares with the source."""
         root = self._plan.root
         if isinstance(root, SketchTokens) and root.is_whole:
             return self._scored.scores[which].astype(np.int64)

@@ -4,8 +4,8 @@ A write adds a segment, as in a log-structured merge tree. A tombstone records t
 document, the youngest segment with the document or its tombstone overrides all older segments. Every look-up reads all
 segments, so they are merged: small segments during the write, large segments in a background thread, and the youngest
 segments at the end of a write. A manifest lists the segments and stores the number of the last journal entry in the
-index. Each commit replaces the manifest atomically, so readers see a consistent snapshot. They keep the files of their
-snapshot open. After a crash, the next writer deletes the leftover files.
+index. Each commit replaces the manifest atomically, so readers see a consistent snapshot. Readers keep the files of
+their snapshot open. After a crash, the next writer deletes the leftover files.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from whorl.engine.embedded.store_files import IndexBrokenError, OtherIndexError
 #: Otherwise, repeat the check with a limit that is `FANOUT` times as high, up to `LARGEST_SEGMENT`.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
-#: Replaces `FANOUT` for large segments (more than `MOST_AT_ONCE` documents) while the writer is active. A merge reads
-#: and writes all tokens of the segments, so fewer merges save time.
+#: `FANOUT` for large segments (more than `MOST_AT_ONCE` documents) while the writer is active. A larger fan-out saves
+#: time, because each merge reads and writes all tokens of its segments.
 FANOUT_WHILE_WRITING = 16
 #: After a write of n documents, merge the youngest segments into one of at most `FINAL_MERGE_FACTOR * n` documents.
 FINAL_MERGE_FACTOR = 4
@@ -112,8 +112,8 @@ class TokenSnapshot:
 class TokenIndex:
     """Token index in one folder, for any number of reading threads and one writer at a time.
 
-    `make` creates the folder. An index with another `store_id` is refused. The thread that merges large segments calls
-    `on_merged` at the end. `read_minhash` is passed to the snapshots.
+    `make` creates the folder. If the files have another `store_id`, reading raises OtherIndexError. The thread that
+    merges large segments calls `on_merged` at the end. `read_minhash` is for the snapshots.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class TokenIndex:
         if str(zlib.crc32(content)).encode() != check:
             raise IndexBrokenError(f"{self._manifest} is damaged")
         manifest = json.loads(content)
-        # An earlier version of whorl wrote other keys.
+        # Use `get`, because an earlier version of whorl wrote other keys.
         if manifest.get("store") != self._store_id:
             raise OtherIndexError
         known = {segment.name: segment for segment in self._cached[1].segments} if self._cached else {}
@@ -206,7 +206,7 @@ class TokenIndex:
         """Add, replace or delete (None) the documents with these numbers; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
-        # The sum need not be exact: a document that is replaced twice is counted twice.
+        # An exact sum is not necessary, so a document that is replaced twice may count twice.
         self._tokens_buffered += sum(
             own.size for document in documents.values() if document for own in document.by_kind
         )
@@ -256,7 +256,7 @@ class TokenIndex:
         self._idle.wait()
 
     def _flush(self) -> None:
-        """Write the buffered documents to a segment, which the next commit publishes."""
+        """Write the buffered documents to a segment; readers see the segment after the next commit."""
         if not self._buffered:
             return
         stored = {number: document for number, document in sorted(self._buffered.items()) if document is not None}
@@ -342,7 +342,8 @@ class TokenIndex:
 
     def _end_merging(self) -> bool:
         """If no merge is due, mark the background merges as ended and return True; otherwise, return False."""
-        # Decide under the lock: `finish` relies on a running merge to merge its segments, too.
+        # Decide under the lock: during a background merge, `finish` starts no other thread, and relies on this one to
+        # merge its segments, too.
         with self._lock:
             if self._due_segments(LARGEST_SEGMENT, self._final_merge_size):
                 return False

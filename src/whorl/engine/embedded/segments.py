@@ -222,7 +222,7 @@ class _BitLayout(NamedTuple):
 
     @property
     def bytes(self) -> tuple[int, int]:
-        """Size in bytes of the buckets and of the postings: whole blocks, padded for reads past the last posting."""
+        """Sizes in bytes of the buckets and of the postings: whole blocks, with room to read past the last posting."""
         return _round_up_to_block(self.buckets + 1), _round_up_to_block(-(-self.postings // GROUP) * self.width * 8 + 9)
 
 
@@ -524,7 +524,7 @@ def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
 
 
 def _first_keys(sizes: _Narrow | Numbers, shared_bits: _Narrow | Numbers) -> Tokens:
-    """Return the initial keys of documents; callers add the sums over the postings (see `Segment.token_keys`)."""
+    """Return the start values of the documents' hashes; callers add the tokens (see `Segment.token_keys`)."""
     return (sizes.astype(np.uint64) + (shared_bits.astype(np.uint64) << np.uint64(48))) * _MIXER
 
 
@@ -612,7 +612,7 @@ def write_documents(
 ) -> None:
     """Write a segment of new documents, like `write_segment`.
 
-    `kinds` has, for each kind, the tokens of each document, ascending and distinct.
+    `kinds` has, for each kind of token, a list of each document's tokens (ascending and distinct).
     """
     joined = list(map(_TokensOfDocuments.concatenate, kinds))
     joined[SKETCH], shared_bits = _without_shared(joined[MINHASH], joined[SKETCH], token_bits)
@@ -646,8 +646,8 @@ def merge_segments(
     order = np.argsort(numbers)
     keys = [segment.token_keys() for segment in segments]
     distinct, first, inverse = np.unique(select_retained(keys), return_index=True, return_inverse=True)
-    # Documents with the same key have the same tokens, so only the first of them gets postings. `is_missing` is True
-    # for a key until the loop reaches a segment with this key.
+    # Documents with the same key have the same tokens, so only the first document with a key gets postings.
+    # `is_missing` is True for a key until the loop reaches a segment with this key.
     is_missing = np.ones(distinct.size, np.bool_)
     shared_bits = np.zeros(numbers.size, np.int64)
     counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].postings]

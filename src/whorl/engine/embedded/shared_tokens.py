@@ -46,7 +46,7 @@ class ScoredDocuments:
         listed = [NO_MATCHES, *parts]
         numbers = np.concatenate([part.numbers for part in listed])
         scores = np.concatenate([part.scores for part in listed])
-        # Most parts are in order, which a stable sort uses.
+        # A stable sort is fast here, because the numbers of most lists ascend already.
         order = np.argsort(numbers, kind="stable")
         return cls(numbers[order], scores[order])
 
@@ -150,16 +150,17 @@ def _candidates_by_bands(
 def group_clauses(
     plan: Bool[BoundLeaf], split: Callable[[_Clauses], tuple[_Clauses, Iterable[_Clauses]]]
 ) -> Bool[BoundLeaf]:
-    """Combine the clauses of a plan in groups; the plan has the same hits and scores.
+    """Combine the clauses of a plan in groups; the returned plan has the same hits and scores.
 
-    `split` divides clauses into single clauses and groups of clauses.
+    `split` takes clauses; it returns the clauses to leave alone, and the groups of clauses to combine.
     """
 
     def group(clauses: _Clauses, *, all_match: bool) -> _Clauses:
         others, groups = split(clauses)
         return (*others, *(Bool(must=nodes) if all_match else Bool(should=nodes) for nodes in groups))
 
-    # A group counts as one match even if several of its clauses match, so group no clauses if several must match.
+    # A group counts as one match even if several of its clauses match. So leave the optional clauses alone if more than
+    # one of them must match.
     should = group(plan.should, all_match=False) if plan.min_should_match <= 1 else plan.should
     must, must_not = group(plan.must, all_match=True), group(plan.must_not, all_match=False)
     return Bool(must, should, must_not, plan.min_should_match)
@@ -181,9 +182,9 @@ def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[
 
 
 def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
-    """Return the number of documents that have each token.
+    """For each token, return the number of documents that have it.
 
-    `wanted` has distinct tokens; it and the result are arrays of shape (n,).
+    `wanted` and the result are arrays of shape (n,). The tokens must be distinct.
     """
     counts = np.zeros(wanted.size, np.int64)
     for token_indices, _ in _look_up(snapshot, kind, wanted):
@@ -200,7 +201,10 @@ def _look_up(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Iterator[tu
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
-    """Count the tokens of `wanted` in each document of `numbers`. Both arrays ascend; the tokens are distinct."""
+    """For each document in `numbers`, count the tokens of `wanted` that it has.
+
+    Both arrays must ascend, and the tokens must be distinct.
+    """
     (matches,) = _match_queries(snapshot, kind, [_TokenQuery(wanted.tolist())])
     return _values_of(numbers, matches.numbers, matches.scores)
 
@@ -245,7 +249,7 @@ def _match_sketches(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> l
 
 
 def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQuery]) -> list[ScoredDocuments]:
-    """Return the matching documents of each query. A token in several queries is read once."""
+    """Return the matching documents of each query. Look up a token only once, even if several queries have it."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
     # A query with fewer tokens than its minimum matches nothing, so do not look up its tokens.
@@ -285,8 +289,8 @@ def _token_array(tokens: Sequence[int]) -> Tokens:
         return np.array([token for token in tokens if not token >> 64], np.uint64)
 
 
-#: If n ordinals are in a range smaller than `_DENSE * n`, their counts are added up in an array for the whole range.
-#: Otherwise, the ordinals are sorted.
+#: If n ordinals lie in a range smaller than `_DENSE * n`, `_sums` adds their counts in an array for the whole range.
+#: Otherwise, it sorts the ordinals.
 _DENSE = 8
 #: Distinct ordinals of documents, ascending, and the count of each document so far.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
@@ -351,10 +355,10 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
 
 
 def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
-    """Return a key `ordinal * bands + band` for each document and band that share a token.
+    """Return a key `ordinal * bands + band` for each token that a document shares with a band.
 
     `token_indices` and `ordinals` list pairs of a token and a document that has it. `listed` has the bands of each
-    token, concatenated, and `lengths` the number of bands of each token. A key is repeated for each shared token.
+    token, concatenated, and `lengths` the number of bands of each token.
     """
     firsts = np.cumsum(lengths) - lengths
     band_numbers = listed[indices_of_ranges(firsts[token_indices], lengths[token_indices])]
@@ -390,7 +394,7 @@ def best_page(
     end = min(start + rows, numbers.size)
     if start >= end:
         return []
-    # To order ties by id, include all documents that have the score of the first or the last document of the page.
+    # To sort equal scores by id, include all documents with the same score as the first or last one of the page.
     least, most = np.partition(scores, [numbers.size - end, numbers.size - start - 1])[[-end, -start - 1]]
     is_near = (scores >= least) & (scores <= most)
     begin = np.count_nonzero(scores > most)

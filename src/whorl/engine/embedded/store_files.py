@@ -16,9 +16,9 @@ from whorl.errors import StoreError
 from whorl.file_lock import lock_file
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
-#: File with the path of the base folder: ids of indexed files are paths relative to the base folder.
+#: Name of the file with the path of the base folder. Ids of indexed files are paths relative to the base folder.
 BASE = "base"
-#: Names of the files that a store's folder may have before its database has tables. SQLite creates some of them.
+#: Names of the files that whorl and SQLite may create in a store's folder before the database has tables.
 _UNFINISHED = {f"{database}{ending}" for database in (LOCK, RECORDS) for ending in ("", "-journal", "-shm", "-wal")}
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
@@ -52,7 +52,7 @@ def prepare_folder(path: Path, *, create: bool) -> bool:
                 f"{path} is a damaged store: {RECORDS}, which holds the documents, is missing or empty; restore the "
                 "folder from a backup, or delete it and index again"
             )
-        # Allow `_UNFINISHED`: another process may be creating the store, or was stopped while it created the store.
+        # Allow `_UNFINISHED`, because another process may be creating the store, or was stopped while doing so.
         if others := [name for name in names if name not in _UNFINISHED]:
             advice = (
                 "name an empty or a new folder" if create else f"make one by indexing: whorl index --store NEW {path}"
@@ -72,10 +72,10 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the folder that the ids of files are relative to, or None.
+    """Return the base folder, or None: ids of indexed files are paths relative to the base folder.
 
-    If the store has no such folder yet, save the folder that `choose` returns. If the store is inside this folder, the
-    saved path is relative, so that both folders can be moved together. Otherwise, the path is absolute.
+    If the store has no base folder yet, save the folder that `choose` returns. If the store is inside this folder, save
+    a relative path, so that both folders can be moved together; otherwise, save an absolute path.
     """
     file, home = path / BASE, os.path.realpath(path)
     try:
@@ -193,7 +193,7 @@ class WriterRegister:
     def register_thread(self) -> Iterator[None]:
         """List the current thread as a writer during the `with` block."""
         ticket = object()
-        # Ctrl-C may come at any moment. If the ticket stayed in the list, `wait_for_current` would never return.
+        # Remove the ticket even after Ctrl-C: if it stayed in the list, `wait_for_current` would never return.
         try:
             with self._changed:
                 self._registered.add(ticket)
@@ -217,10 +217,10 @@ class WriterRegister:
 
 
 def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
-    """Open a database. Its statements wait up to `wait_seconds` for the locks of other processes."""
+    """Open a database. Each statement waits up to `wait_seconds` for the locks of other processes."""
     connection = sqlite3.connect(path, timeout=wait_seconds, isolation_level=None, check_same_thread=False)
     try:
-        # FULL: a finished commit survives a power cut.
+        # With FULL, a finished commit survives a power cut.
         connection.execute("PRAGMA synchronous=FULL")
     except BaseException:
         connection.close()
@@ -230,7 +230,7 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
     """Open a database without writing to it or creating files next to it."""
-    # If the database has no log, `immutable` prevents SQLite from creating one. An existing log must be read.
+    # If the database has no log, `immutable` prevents SQLite from creating one. SQLite must read an existing log.
     has_no_log = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * has_no_log}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
@@ -274,7 +274,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def _error_message(path: Path, error: sqlite3.Error) -> str:
-    # The upper bits of SQLite's extended code only give details.
+    # Ignore the upper bits of SQLite's extended error code, which only give details.
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return f"another process holds {path}; try again when it has finished"

@@ -22,10 +22,10 @@ _TOKENS = "tokens"
 
 
 class StoreIndex:
-    """The index of an embedded store, in one folder, which `build` creates. The index of another store is refused.
+    """The index of an embedded store, in one folder, which `build` creates.
 
-    `on_merged` is called after background merges of token segments. `read_minhash` is given if the index has only the
-    upper bits of MinHash tokens.
+    Reading the index of another store raises OtherIndexError. The token index calls `on_merged` after background
+    merges. `read_minhash` is given if the index has only the upper bits of MinHash tokens.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class StoreIndex:
         self.token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged, read_minhash)
 
     def read_applied_numbers(self) -> tuple[int, int] | None:
-        """Return the journal numbers that the text index and the token index have reached, the smaller number first.
+        """Return the numbers of the last journal entries in the text index and in the token index, ascending.
 
-        Return None if one of the two is damaged or belongs to another store.
+        Return None if one of the indexes is damaged or belongs to another store.
         """
         words = self.text_index.read_applied_number()
         with suppress(IndexBrokenError):
@@ -112,7 +112,7 @@ class StoreIndexWriter:
     def base(self) -> int:
         """Number of the last journal entry in the main part of the text index.
 
-        The journal may forget this entry and all earlier entries.
+        The database may delete this entry and all earlier entries from the journal.
         """
         return self._text_writer.base
 

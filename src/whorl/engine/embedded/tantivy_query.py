@@ -94,8 +94,8 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     """Translate a bound plan into a query. If the reader is None, the query only describes the plan."""
     tests = [leaf for leaf in leaves(plan.root) if isinstance(leaf, Test)]
     if reader is not None and any(not isinstance(test, Words) or test.slop for test in tests):
-        # First translate without a reader: this only checks the limits, and builds no automata, which take a few
-        # milliseconds each.
+        # First translate without a reader, to check the limits before any automaton is built: each takes a few
+        # milliseconds.
         PlanTranslator(profile, None).translate_node(plan.root)
     return PlanTranslator(profile, reader).translate_node(plan.root)
 
@@ -107,12 +107,12 @@ def _split_tokens(clauses: tuple[BoundNode, ...]) -> tuple[tuple[BoundNode, ...]
 
 
 def _constant_score(weight: float) -> float | None:
-    """Return 0 for a weight of 0, because all matches score 0; otherwise None, because the matches' scores differ."""
+    """Return the score that all matches of a token clause have: 0 for a weight of 0, otherwise None (scores differ)."""
     return None if weight else 0.0
 
 
 def _number_queries(numbers: list[int]) -> list[Query]:
-    """Return the fastest queries that match documents by number: one for all documents, or one per document."""
+    """Return queries that together match documents by number, in the fastest form: one set query, or one per number."""
     if len(numbers) > _FEW_NUMBERS:
         return [Query.term_set_query(SCHEMA, "number", numbers)]
     return [Query.term_query(SCHEMA, "number", number, "basic") for number in numbers]
@@ -121,7 +121,8 @@ def _number_queries(numbers: list[int]) -> list[Query]:
 def _bool_query(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
     """Return a query that matches like Lucene's BooleanQuery.
 
-    At least `minimum` of `should` must match; if `must` is empty, at least one of `should`, even if `minimum` is 0.
+    At least `minimum` of the `should` queries must match. If `must` is empty, at least one of them must match, even if
+    `minimum` is 0.
     """
     needed = minimum if must else max(minimum, 1)
     if needed > len(should):
@@ -138,8 +139,8 @@ MOST_LOOK_UPS = 100
 MOST_STATES = 8192
 #: Maximum number of terms that a query may compare one by one, if tantivy cannot build automata for its clauses.
 MOST_TERMS = 100_000
-#: If a field has at most this number of terms, a range with only a long lower bound is compared with each term. This is
-#: faster than several automata.
+#: If a field has at most this number of terms, compare each term with a range that has only a long lower bound. This is
+#: faster than building several automata.
 _FEW_TERMS = 10_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
@@ -173,7 +174,7 @@ class PlanTranslator:
                 return TantivyQuery(Query.empty_query(), {"nothing": reason}, 0.0)
             case _ if isinstance(plan, Test):
                 query, described = self.query(plan), self.description(plan)
-                # Give the queries of all fields together one constant score, so that a match in two fields counts once.
+                # Give the combined query on all fields one constant score, so that a match in two fields counts once.
                 return TantivyQuery(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
@@ -246,7 +247,7 @@ class PlanTranslator:
             case Words(text=text, slop=slop):
                 words = self._words(text)
                 if not words:
-                    # A quotation can consist of signs only, such as "= + =". It has no words, so it matches nothing.
+                    # A quotation without words, such as "= + =", matches nothing.
                     return Query.empty_query()
                 has_slop = slop > 0 and len(words) > 1
                 is_match = (lambda values: is_sloppy_phrase(values, words, slop)) if has_slop else None
@@ -298,7 +299,7 @@ class PlanTranslator:
                 return {"present": field, "weight": weight}
 
     def _words(self, text: str) -> list[str]:
-        """Return the words of a text; cache them, because both the query and its description need them."""
+        """Return the words of a text from a cache, because both the query and its description need them."""
         if text not in self._words_of:
             self._words_of[text] = tokens(well_formed(text), self._profile)
         return self._words_of[text]
@@ -306,7 +307,7 @@ class PlanTranslator:
     def _consecutive_words(
         self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
     ) -> Query:
-        """Return the query for a phrase of words or patterns; `is_match`, if given, filters hits by stored values."""
+        """Return the query for a phrase of words or patterns with a slop; `is_match` filters hits by stored values."""
         if is_match is None and all(map(_is_word, patterns)):
             return any_of(phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
         query = any_of(self._superset(field, patterns, slop) for field in fields)
@@ -341,8 +342,8 @@ class PlanTranslator:
 
         query = any_of(map(fuzzy_query, fields))
         names = set() if self._reader is None else self._reader.field_names()
-        # In a shared field, each term begins with the name of its field. A fuzzy search may also edit this name, and so
-        # match a term of another field.
+        # In tantivy's shared field, each term begins with the name of its property. A fuzzy search may also edit this
+        # name, and so match a term of another property.
         shared = [field for field in fields if field not in ("id", *OWN_FIELDS)]
         others = names - {*fields, *OWN_FIELDS}
         if not any(_is_close(field, other) for field in shared for other in others):
@@ -390,6 +391,7 @@ class PlanTranslator:
         field, prefix = field_and_prefix
         expressions, beginning = split_range_above(low, is_included=test.includes_low)
         # A short bound gives at most two expressions: for greater strings, and for strings that begin with the bound.
+        # More expressions would take longer than comparing a few terms.
         if len(expressions) > 2 and len(reader.terms(field, prefix, _FEW_TERMS)) <= _FEW_TERMS:
             expressions, beginning = [], ""
         start = pattern_expression((prefix,))
@@ -445,7 +447,7 @@ class PlanTranslator:
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
         """Build a query of many terms (a look-up); raise UnsupportedQueryError if the plan exceeds a limit.
 
-        From the fifth look-up on, schedule a trial run of each query.
+        Schedule a trial run of the query, except for the first four look-ups.
         """
         self._look_ups += 1
         self._states += size
@@ -519,7 +521,7 @@ def _is_close(field: str, other: str) -> bool:
     return is_beginning or is_near(field, other, MOST_EDITS)
 
 
-#: Values of a field, each as a list of words.
+#: Values of a field; each value is a list of words.
 Values: TypeAlias = Sequence[Sequence[str]]
 
 
@@ -559,7 +561,7 @@ class IndexReader:
         return passing
 
     def plan_trial_run(self, query: Query) -> None:
-        """Schedule a trial run of one part of a query, to measure its time before the whole query runs."""
+        """Schedule a trial run of one part of a query, so that `run_trials` measures its time."""
         self._pending.append(query)
 
     def run_trials(self) -> None:
@@ -583,7 +585,7 @@ GAP = 100
 
 
 def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """Return the words of a field's values with their positions; a gap separates two values."""
+    """Return the words of a field's values with their positions; the positions of two values are `GAP` apart."""
     positioned, at = [], 0
     for words in values:
         positioned += list(enumerate(words, at))
@@ -592,10 +594,10 @@ def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
 
 
 def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
-    """Check whether a field contains a phrase with a slop.
+    """Check whether a field contains a phrase, with deviations up to the slop.
 
-    The shift of a word is its position in the field minus its position in the phrase. The shifts of all words differ by
-    at most the slop.
+    The shift of a word is its position in the field minus its position in the phrase. In a match, the shifts of all
+    words differ by at most the slop.
 
     Source: Lucene's SloppyPhraseMatcher.
     """

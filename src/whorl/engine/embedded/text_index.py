@@ -3,8 +3,8 @@
 tantivy may merge 16,000 documents for a single new document, because no setting prevents it from merging a small
 segment with a large segment. So the text index has two tantivy indexes, in separate folders. The main part has the
 documents that existed at its last commit. The small part has only the documents that were changed or deleted since
-then, at most `MOST_RECENT`. A search queries both parts, and ignores documents of the main part that the small part
-also has. When the small part is full, the main part is updated from the records.
+then, at most `MOST_RECENT`. A search queries both parts, and ignores documents of the main part that are also in the
+small part. When the small part is full, a writer updates the main part from the database.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MOST_RECENT = 128
 META = "meta.json"
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
-#: Number of hits to fetch beyond the page, usually enough for all hits with the same score as the last hit of the page.
+#: Number of hits to fetch after the page. They usually include all hits with the same score as the page's last hit.
 _MARGIN = 700
 
-#: Number of ids to request while the number of matches is unknown. tantivy allocates memory for this number of ids.
+#: Number of ids to request at first, before the number of matches is known. tantivy allocates memory for all of them.
 _FEW_IDS = 2_000
-#: Time that a search ordered by id takes for one hit, as a multiple of the time to read one id from the stored fields.
+#: Time per hit of tantivy's search ordered by id, as a multiple of the time to read one id from the stored fields.
 _ORDERED_COST = 10
 
 ScoredId: TypeAlias = tuple[str, float]
@@ -62,7 +62,10 @@ class TextSnapshot:
 
 
 class TextIndex:
-    """The text index in one folder, which the first writer creates. The index of another `store_id` is refused."""
+    """The text index in one folder, which the first writer creates.
+
+    If the files have another `store_id`, reading raises OtherIndexError.
+    """
 
     def __init__(self, folder: Path, store_id: str) -> None:
         self._folder, self._store_id = folder, store_id
@@ -101,8 +104,8 @@ class TextIndex:
         return (self._folder / _MAIN / META).read_bytes(), recent.read_bytes() if recent.exists() else b""
 
     def _read_snapshot(self) -> TextSnapshot:
-        # Open the small part first. If the main part is committed in between, it then contains all documents of the
-        # small part.
+        # Open the small part first. If a writer commits the main part in between, it has all documents of the small
+        # part.
         recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
         main = self._searcher(_MAIN)
         reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)
@@ -161,8 +164,8 @@ class TextIndex:
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
         """Return the number of matching documents, and the ids and scores of one page.
 
-        The page is sorted by descending score, then by id. If two hits cannot have different scores (`is_ranked` is
-        false), tantivy orders the hits by id.
+        The page is sorted by descending score, then by id. If `is_ranked` is False, all hits get the score of the best
+        hit, so the page is sorted by id only.
         """
         with index_errors(self._folder):
             snapshot = self._snapshot()
@@ -172,8 +175,8 @@ class TextIndex:
             recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
             superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Each hit of the small part may move a hit of the main part back by one place. So start reading the main
-            # part earlier, by the number of hits in the small part.
+            # Each hit of the small part may displace a hit of the main part to a later place. So start reading the main
+            # part earlier by the number of hits in the small part.
             begin = max(0, start - len(recent))
             count, hits = page(snapshot.main, others, begin, start + rows)
             hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
@@ -190,11 +193,11 @@ class TextIndex:
             return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query)]
 
     def are_known(self, queries: Iterable[Query]) -> list[bool]:
-        """Return, for each query, whether it matches a document. Outdated versions in the main part count, too."""
+        """Check for each query whether it matches any document, or an outdated version of one in the main part."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
-            # If the score is constant, tantivy does not read the data for scores.
+            # Give all hits the same score, so that tantivy need not read the data for scores.
             unscored = (Query.const_score_query(query, 1.0) for query in queries)
             return [any(_search(part, query, 1)[0] for part in parts) for query in timely(unscored, 1)]
 
@@ -247,7 +250,8 @@ def _search_by_score(searcher: tantivy.Searcher, query: Query, start: int, end: 
         end = min(end, count)
         if end <= start:
             return count, []
-        # tantivy does not order equal scores by id, so fetch all hits with the first or the last score of the page.
+        # tantivy does not order equal scores by id. So fetch all hits with the same score as the first or the last hit
+        # of the page, and sort them below.
         if len(scores) == count or scores[-1] < scores[end - 1]:
             break
         limit *= 4
@@ -271,7 +275,7 @@ def _search(
     return result.count, result.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
 
 
-#: Function that takes the ids of documents, and returns the index entries of those documents that exist.
+#: Function that takes ids, and returns the changes that add the existing documents with these ids to the index.
 ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
@@ -280,7 +284,7 @@ class TextIndexWriter:
 
     Args:
         snapshot: The current index; None to create an index.
-        read_entries: Returns the current entries of documents in the small part.
+        read_entries: Reads the documents of the small part from the database, to add them to the main part.
         before_main: Waits for the previous writer of the main part.
     """
 
@@ -325,8 +329,8 @@ class TextIndexWriter:
     def _put(self, change: Change) -> None:
         writer, document = self._writer(self._part), tantivy.Document()
         if self._part == _MAIN:
-            # If the id of a new document is in the small part, a document with this id was deleted. The main part may
-            # still have that document, because only the small part marks it as deleted.
+            # A new document can have the id of a deleted document. If this id is in the small part, the main part may
+            # still have the deleted document, so delete it here.
             if not change.is_new or change.id in self._changed:
                 writer.delete_documents_by_term("id", change.id)
         else:
@@ -343,7 +347,7 @@ class TextIndexWriter:
             writer, is_main = self._writer(self._part), self._part == _MAIN
             marker = tantivy.Document()
             marker.add_bytes("store", self._store_id.encode())
-            # Readers ignore a small part whose base is older than the main part.
+            # Readers use `base` to recognize and ignore a small part that is older than the main part.
             marker.add_integer("base", number if is_main else self.base)
             marker.add_integer("applied", number)
             marker.add_integer("documents", documents if is_main else len(self._changed))
@@ -386,7 +390,7 @@ class TextIndexWriter:
                 self._before_main()
             folder = self._folder / part
             folder.mkdir(parents=True, exist_ok=True)
-            # tantivy caches the list of the folder's files, so open the folder again. With one thread, each commit
+            # Open the folder again, because tantivy caches the list of its files. Use one thread, so that each commit
             # makes one segment.
             writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
             writer.garbage_collect_files()
@@ -398,7 +402,7 @@ class TextIndexWriter:
 def _open(folder: Path) -> tantivy.Index:
     # tantivy raises an error if the folder has another schema.
     index = tantivy.Index(SCHEMA, str(folder))
-    # Without this setting, a thread would poll for commits. whorl reloads at each search.
+    # By default, a thread of tantivy would poll for commits; whorl reloads the index at each search instead.
     index.config_reader("manual")
     index.register_tokenizer("words", WORDS_ANALYZER)
     index.reload()
