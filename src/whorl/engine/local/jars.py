@@ -25,8 +25,7 @@ from whorl.engine.server_engine import with_retries
 from whorl.errors import EngineUnavailableError, ParameterError
 from whorl.file_lock import lock_file
 
-#: Number of retries for each jar. A download takes more than a hundred requests, and a name server or a repository may
-#: fail.
+#: Number of retries for each jar. A download takes more than a hundred requests, so a failure is not rare.
 _RETRIES = 5
 #: Time in seconds of one attempt to lock a file. It is short, because Ctrl-C only takes effect between two attempts.
 _LOCK_SECONDS = 1.0
@@ -56,9 +55,9 @@ class Server:
 
 
 def find_server(servers: Sequence[Server], version: str) -> Server:
-    """Return the first server of a version, which may be shortened to its first numbers (8.11 or 8 for 8.11.4).
+    """Return the first server of a version. The version may be shortened to its first numbers (8.11 or 8 for 8.11.4).
 
-    Raise ParameterError if none has this version.
+    Raise ParameterError if no server has this version.
     """
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):
@@ -95,7 +94,7 @@ def read_lock(text: str) -> list[Jar]:
 
 
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
-    """Return the files of a server's jars; the first use downloads them into a folder of `cache`.
+    """Return the paths of a server's jars; the first call downloads the jars into a folder in `cache`.
 
     The jars of Solr take 97 MB. The folder is created only when all jars are complete. If several processes need the
     jars at the same time, one downloads them and the others wait. By default, `cache` is in the user's cache folder.
@@ -149,7 +148,7 @@ def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
     def download(artifact: Any) -> Path:
         try:
             return Path(artifact.resolve())
-        except Exception as error:  # Any error of jgo, requests or the network
+        except Exception as error:  # jgo, requests and the network raise errors of many types
             message = f"{server.name}'s jars cannot be downloaded: {error}"
             raise EngineUnavailableError(message, is_temporary=True) from error
 

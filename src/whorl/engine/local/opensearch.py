@@ -57,7 +57,7 @@ _HOST = "127.0.0.1"
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
-#: Java's exception for a port in use, and the number of attempts, each with other ports.
+#: Java's exception for a port in use, and the maximum number of attempts to start, each on other ports.
 _TAKEN, _ATTEMPTS = "BindException", 3
 
 
@@ -160,8 +160,8 @@ def _elasticsearch_command(directory: Path, server: Server, port: int, heap: str
     ]
 
 
-#: Python program (watcher) that runs a command, and stops it when its own standard input ends. This happens at the
-#: latest when the parent process ends.
+#: Python program (watcher) that runs a command, and stops the command when its own standard input ends: at the latest
+#: when the parent process ends.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -179,9 +179,9 @@ sys.exit(child.wait())
 
 
 def free_port(port: int, nodes: int = 1) -> int:
-    """Return the port if it is free, and if enough ports after it are free for the other nodes; for 0, choose one.
+    """Return the port (for 0, a random port), if it is free and enough ports after it are free for the other nodes.
 
-    A node that finds its port taken takes the next free one.
+    Otherwise, raise EngineUnavailableError. A node whose port is in use takes the next free port.
     """
     candidates = _PORTS[: max(0, len(_PORTS) + 1 - nodes)]
     # Try ports in random order, so that processes started together choose different ports.

@@ -77,8 +77,8 @@ class RunningServer:
     """A search server in a child process.
 
     `url` is the base URL of the server or of its first node. `log` is the log file, which each start overwrites.
-    `process` is the server, or a watcher that stops the server. Both end when their standard input ends, at the latest
-    when this process ends, even by a crash.
+    `process` is the server, or a watcher that stops the server. It ends when its standard input ends: at the latest
+    when this process ends or crashes.
     """
 
     url: str
@@ -107,8 +107,8 @@ def start(
 ) -> RunningServer:
     """Start a command in the folder of its log, and wait until the server responds.
 
-    The program must stop when its standard input ends. `ready` gets the log so far, and returns the server's base URL,
-    or None while the server does not respond. If the server does not respond in time, the error shows the end of the
+    The command must stop when its standard input ends. `ready` gets the log so far; it returns the server's base URL,
+    or None if the server does not respond yet. If the server does not respond in time, the error shows the end of the
     log.
     """
     with log.open("wb") as output:
@@ -141,7 +141,7 @@ def java_command(java: Path, heap: str, class_path: str, *options: str) -> list[
 
 
 def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> None:
-    """Compile one file for Java 17. This uses the compiler ecj from the class path, so it needs no JDK."""
+    """Compile one file for Java 17 with the compiler ecj from the class path, which needs no JDK."""
     command = [java, "-cp", class_path, _COMPILER, "-17", "-nowarn", "-proc:none", "-d", classes, source]
     answer = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
@@ -151,7 +151,7 @@ def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> No
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log. Leave out stack frames, so that the lines include the causes of errors."""
+    """Return the last lines of a log without stack frames, so that the lines include the causes of errors."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     causes = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
     return f"The end of {log}:\n" + "\n".join(causes[-_TAIL_LINES:])

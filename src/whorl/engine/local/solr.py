@@ -83,7 +83,7 @@ def start_standalone(
 
 
 def create_core(home: Path, name: str, configset: Path) -> None:
-    """Create a core in the home folder of a standalone Solr, unless it exists. Solr opens the core when it starts."""
+    """Create a core in the home folder of a standalone Solr, if it is missing. Solr opens the core when it starts."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
     # Solr rewrites the schema when a field is added, so copy the configset.

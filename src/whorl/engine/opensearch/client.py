@@ -36,8 +36,8 @@ from whorl.errors import (
 from whorl.fingerprint.shingling import well_formed
 
 MOST_ID_BYTES = 512
-#: Number of hits that requests with an offset can reach. To get later hits, a request must contain the sort key of the
-#: previous hit.
+#: Largest offset plus page size that a cluster accepts (default of index.max_result_window). A request for later hits
+#: must contain the sort key of the previous hit instead of an offset.
 RESULT_WINDOW = 10_000
 # whorl reports refusals itself, so opensearch-py must not print them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
@@ -368,16 +368,13 @@ def _terms(document: Json, field: str) -> dict[str, int]:
 
 
 def _status_of(error: Any) -> int:
-    """Return the HTTP status for an error in a part of a response."""
+    """Return the HTTP status that fits the error of one document in a response."""
     known = {_NO_INDEX: 404, "illegal_argument_exception": 400}
     return 503 if _is_temporary(error) else known.get(_kind(error), 500)
 
 
 def _concerns_index(item: Json) -> bool:
-    """Check whether a change was refused because of the index or the user's rights.
-
-    Otherwise, the change was refused because of the document.
-    """
+    """Check whether the cluster refuses a change because of the index or the user's rights, not the document."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 
@@ -392,7 +389,7 @@ def _is_temporary(error: Any) -> bool:
 
 
 def _detail(error: Any) -> str:
-    """Return the server's message in one line, shortened."""
+    """Return the innermost error message of the server, as one line of at most 300 characters."""
     while isinstance(error, dict):
         causes = error.get("root_cause") or [error.get("caused_by")]
         deepest = causes[0] if isinstance(causes, list) and causes and isinstance(causes[0], dict) else None

@@ -41,15 +41,14 @@ from whorl.engine.server_engine import guard_response
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Default values of properties that a mapping may omit, for comparisons of mappings. Other properties are compared only
-#: if the mapping has them.
+#: Defaults of the properties that a mapping may omit. `definition_differences` ignores other omitted properties.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
-#: Key in the mapping's `_meta` for the folder that the ids of files are relative to.
+#: Key in the mapping's `_meta` for the base folder. Ids of indexed files are paths relative to the base folder.
 _FILE_BASE = "whorl_file_base"
 
 
 def find_stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields that have values, except the name field; the field with the most text comes first."""
+    """Return the text fields that have values, except the name field, sorted by amount of text (most text first)."""
     fields = [name for name in _text_names(mapping.get("properties", {})) if not missing_texts_reason(mapping, name)]
     # Make the last documents searchable, if the user has the right to refresh.
     with suppress(EngineResponseError):
@@ -75,10 +74,10 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def searchable_text(mapping: Json, names: FieldNames) -> str | None:
-    """Return the name of the text field, or None if queries cannot find the documents that have a text.
+    """Return the name of the text field if a query can find all documents that have a text, otherwise None.
 
-    This is the case if the field is not indexed, leaves out long values (`ignore_above`), or is inside objects of the
-    type `nested`.
+    Queries cannot find them if the field is not indexed, leaves out long values (`ignore_above`), or is inside objects
+    of the type `nested`.
     """
     field, parts = field_definition(mapping, names.content), names.content.split(".")
     parents = (field_definition(mapping, ".".join(parts[:count])) for count in range(1, len(parts)))
@@ -115,7 +114,7 @@ def definition_differences(mapping: Json) -> Iterator[str]:
 def properties_conflict(mapping: Json) -> str:
     """Return the reason why an index refuses whorl's documents, or "" if it accepts them.
 
-    Each of whorl's documents has an object PROPERTIES.
+    whorl sends the properties of each document as an object, so the field PROPERTIES must accept objects.
     """
     kind = field_definition(mapping, PROPERTIES).get("type", "object")
     if kind in ("object", "nested", "flattened", "flat_object"):
@@ -177,7 +176,7 @@ def initialise(
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # New documents may have added a field, so read the mapping again.
+            # Read the mapping again, because new documents may have added a field.
             present = client.mapping() or {}
             _require_scheme(client, present, passages)
             missing = _missing(client, present, wanted)
@@ -207,7 +206,8 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # An existing field WORDS may contain unsplit names, so add SPLIT_NAMES only together with a new field WORDS.
+    # SPLIT_NAMES marks an index that splits names. Documents in an existing field WORDS may have unsplit names, so add
+    # the mark only together with a new field WORDS.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
@@ -225,8 +225,8 @@ def create(client: IndexClient, names: FieldNames, *, passages: PassageScheme | 
 def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
     """Return the optional features of an index; create the index if it is missing.
 
-    Raise SchemaError if an existing index lacks whorl's fields or defines them differently. If `passages` is true, the
-    index must have the field of passages; if `passages` is a scheme, the field must have this scheme.
+    Raise SchemaError if an existing index lacks whorl's fields or defines them differently. If `passages` is True, the
+    index must have the passage field. If `passages` is a scheme, the field must also have this scheme.
     """
     chosen = passages if isinstance(passages, PassageScheme) else None
     present = client.mapping(OWN)
@@ -251,16 +251,16 @@ def without_passage_field(client: IndexClient) -> SchemaError:
 
 @guard_response
 def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the folder that the ids of files are relative to, from the `_meta` of the index.
+    """Return the base folder from the `_meta` of the index: ids of indexed files are paths relative to it.
 
-    If the index has none, save the folder that `choose` returns. Create the index if it is missing.
+    If the index has no base folder, save the folder that `choose` returns; create the index if it is missing.
     """
     base = (client.mapping(ID) or {}).get("_meta", {}).get(_FILE_BASE)
     if base is None and choose is not None:
         require_fields(client, names)
         about = (client.mapping(ID) or {}).get("_meta", {})
         chosen = os.path.realpath(choose())
-        # Ignore a refusal: a user who may write documents may lack the right to change the mapping.
+        # Ignore a refusal, because a user with the right to write documents may lack the right to change the mapping.
         with suppress(EngineResponseError):
             client.add_fields({}, {**about, _FILE_BASE: chosen})
             base = chosen
@@ -268,7 +268,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
 
 
 def require_same_definitions(client: IndexClient, mapping: Json) -> None:
-    """Raise SchemaError if fields with whorl's names have other definitions, perhaps guessed by the cluster."""
+    """Raise SchemaError if a field with one of whorl's names has another definition than whorl's."""
     if differing := list(definition_differences(mapping)):
         problem = f"{client.url} has fields of our names that are others: {'; '.join(differing)}"
         cause = "A cluster makes such fields where documents are sent before 'whorl opensearch init'"

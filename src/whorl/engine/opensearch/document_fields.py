@@ -13,11 +13,11 @@ document does not contain these fields; sketch, scheme and digest are stored fie
     whorl_sample         the look-up tokens of the sketch
     whorl_size           the number of distinct shingles of the text
     whorl_sketch         the sketch; missing in a short document if its text is stored: whorl computes it from the text
-    whorl_scheme         the schemes that tokens and sketch depend on
+    whorl_scheme         the schemes of the tokens and of the sketch
     whorl_passages       the name of the passage scheme, and the passage hashes; optional
     whorl_cluster        the id of the document's cluster; without a cluster, the document's own id
     whorl_is_principal   whether the document represents its cluster; missing without a cluster
-    whorl_digest         the first letters of the document's digest, so that unchanged documents are not indexed again
+    whorl_digest         the first letters of the document's digest, to skip unchanged documents
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ OWN = "whorl_*"
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-#: With the similarity `boolean`, each matching token scores 1, so one query can count many tokens.
+#: With the similarity `boolean`, each matching token scores 1, so a query's score is the number of matching tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
-#: Analyser that does not change whorl's terms; all servers have it.
+#: Analyser that splits at white space and does not change terms; all servers have it.
 WHITESPACE = "whitespace"
 MAPPING: Mapping[str, Json] = {
     ID: _WHOLE,
@@ -148,7 +148,7 @@ def own_fields(documents: Sequence[Document], names: FieldNames, features: Index
 
 
 def _encode_rows(rows: Sequence[_Row], encode: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield the terms of each row of numbers; one call of `encode` encodes all rows, because most are short."""
+    """Yield the terms of each row of numbers. Most rows are short, so encode all rows with one call of `encode`."""
     terms, begin = encode(np.concatenate(rows)), 0
     for row in rows:
         yield terms[begin : begin + len(row)]
@@ -156,7 +156,7 @@ def _encode_rows(rows: Sequence[_Row], encode: Callable[[_Row], Sequence[str]]) 
 
 
 def _content_fields(document: Document, names: FieldNames, features: IndexFeatures) -> Json:
-    """Return the fields that depend neither on words nor on hashes: values, cluster and digest."""
+    """Return the fields of a document that need no fingerprint: values, cluster and digest."""
     whole_values, properties = document.whole_values(), document.values()
     kinds = {(name, kind.name) for name, kind, _ in whole_values} | ({("content", "TEXT")} if document.text else set())
     return {
@@ -196,15 +196,15 @@ def name_in(source: Json, names: FieldNames) -> str:
 
 
 def document_in(hit: Json, names: FieldNames) -> Document:
-    """Return the document in a hit (the hit has the whole source); raise DocumentError if whorl cannot store it."""
+    """Return the document in a hit that has the whole source; raise DocumentError if whorl cannot store it."""
     source = hit.get("_source", {})
     return Document(hit["_id"], text_in(source, names), name_in(source, names), properties_in(source, names))
 
 
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
-    """Return a document's properties; the name of a nested value has dots.
+    """Return a document's properties. The name of a nested property has dots: `a.b`.
 
-    Omit whorl's own fields, and values other than texts, numbers and booleans.
+    Omit whorl's own fields, and all values except texts, numbers and Booleans.
     """
     properties: dict[str, list[PropertyValue]] = {}
     nested = source.get(PROPERTIES)
@@ -220,9 +220,7 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
 
 
 def _texts(value: Any, field: str) -> Iterator[str]:
-    """Yield the values of a field that the cluster indexes as texts.
-
-    These include numbers, and the values in lists of objects.
+    """Yield the values of a field as texts, like a cluster indexes them: also numbers, and values in lists of objects.
 
     `field` is the name of the field inside `value`, or "" for the value itself.
     """
@@ -237,10 +235,7 @@ def _texts(value: Any, field: str) -> Iterator[str]:
 
 
 def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[PropertyValue]]) -> None:
-    """Add the values of fields to the properties.
-
-    The name of a nested object becomes a prefix of its members' names.
-    """
+    """Add the values of fields to the properties; the name of an object becomes a prefix of its members' names."""
     for name, values in fields.items():
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, dict):
@@ -250,7 +245,7 @@ def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[
 
 
 def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict[str, Json]:
-    # Only whorl's fields are indexed, so no property can break the mapping.
+    # The cluster indexes only whorl's fields, so a property of any type fits the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
         names.content: {"type": "text", "index": False},
@@ -292,7 +287,7 @@ def encode_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
-    # Nine bytes become twelve letters, and the last letter is only padding.
+    # Nine bytes become twelve letters. The last letter encodes only the padding, so drop it.
     letters[:, 11] = ord(" ")
     return letters.tobytes().decode("ascii").split()
 
@@ -346,7 +341,7 @@ def _count_units(text: str) -> int:
 
 
 def field_term(name: str, kind: str) -> str:
-    """Return the term that marks documents with a value of this type in the field."""
+    """Return the term for documents that have a value of this type in the field."""
     return f"{name}\x1f{kind}"
 
 

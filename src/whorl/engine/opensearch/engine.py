@@ -134,14 +134,14 @@ class OpenSearchEngine(ServerEngine):
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # Check the fields at every call, because the cluster would create a missing index with default mappings.
+        # Check the fields at every call: if the index is missing, the cluster would create it with default mappings.
         features = require_fields(self._client, self._names)
         fields = own_fields(batch, self._names, features)
         actions = [{"index": {"_id": document.id}} for document in batch] if replace else self._safe_actions(batch)
         rows = zip(actions, batch, fields, strict=True)
         changes = [(action, {**source(document, self._names), **own}) for action, document, own in rows]
         refused = self._client.bulk(changes)
-        # If the response of a request is lost, the repeated request conflicts with its own write.
+        # A retry after a lost response conflicts with its own first write, so accept documents with the right digest.
         stored = self.digests([document_id for document_id, status, _ in refused if status == CONFLICT])
         written = {document.id for document in batch if document.has_digest(stored.get(document.id))}
         for document_id, status, reason in refused:
@@ -153,8 +153,8 @@ class OpenSearchEngine(ServerEngine):
     def _safe_actions(self, documents: Sequence[Document]) -> Iterator[Json]:
         """For each document, yield a bulk action that stores it, but cannot replace a different text.
 
-        A new document is created. A document with the same text is replaced, unless another client has changed it
-        since. Raise DocumentError if a document already has a different text.
+        The action creates a new document, or replaces a document with the same text unless another client has changed
+        it since. Raise DocumentError if the index already has a different text under an id.
         """
         hits = self._client.documents([document.id for document in documents], [self._names.content])
         for document in documents:
@@ -188,7 +188,7 @@ class OpenSearchEngine(ServerEngine):
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
 
     def _documents_if_index(self, ids: Collection[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return documents, keyed by id; return {} if the index does not exist yet. The method `index` creates it."""
+        """Return documents, keyed by id; return {} if `index` has not created the index yet."""
         try:
             return self._client.documents(list(ids), source, stored)
         except EngineResponseError as error:
@@ -252,8 +252,9 @@ class OpenSearchEngine(ServerEngine):
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Look up all possible meanings of the references in one request. If two references share a meaning, the
-            # later one decides whether the order of tokens matters, so put the references that need the order last.
+            # Look up all possible meanings of the references in one request. If two references have a meaning in
+            # common, the later one decides whether the order of tokens matters. So sort the references that need the
+            # order to the end.
             keys = {reference: [key for _, key in self._meanings(reference)] for reference in needs_order}
             last = sorted(needs_order, key=needs_order.__getitem__)
             signatures = self._foreign.signatures({key: needs_order[name] for name in last for key in keys[name]})
@@ -455,7 +456,7 @@ class OpenSearchEngine(ServerEngine):
     ) -> list[Sketch | None]:
         """Return the sketch of each hit, or None if it is missing, damaged or of another scheme.
 
-        `fetch` returns the texts of short documents, keyed by id; by default, the texts of their searchable versions.
+        `fetch` returns texts of short documents, keyed by id. The default fetches the texts of the searchable versions.
         """
 
         def read(hit: Json) -> StoredSketch:

@@ -27,25 +27,25 @@ from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import Kind
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
-#: Sample text that fills every MinHash bucket, so that the number of its tokens identifies the scheme.
+#: Sample text with so many shingles that the number of its tokens identifies the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and truncated tokens, keyed by the length of a token in UTF-16 units.
 _ENCODINGS = {8: TokenEncoding.UNITS_8, 4: TokenEncoding.UNITS_4}
-#: Number of words in a short sample text. With so few shingles, two hardly ever fall into the same bucket, so each
-#: shingle makes a token.
+#: Number of words in a short sample text. Its few shingles nearly always fall into different buckets, so each shingle
+#: makes a token.
 _PROBE_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class MinHashField:
-    """A field of MinHash tokens, as described by the mapping and the settings of the index.
+    """A field of MinHash tokens in the mapping and the settings of an index.
 
     Args:
         name: Full name in the mapping, such as `object.field.subfield`.
         text_field: Field that has the text in a document: the token field itself, or its parent.
         options: Arguments of `Scheme`, from the options of the filters.
-        rotation: Whether the filter fills empty buckets, which only repeats tokens.
-        has_vectors: Whether the index stores term vectors. If not, the cluster makes them from the source.
+        rotation: Whether the filter fills empty buckets with repeated tokens.
+        has_vectors: Whether the index stores term vectors. If not, the cluster computes them from the source.
     """
 
     name: str
@@ -55,7 +55,10 @@ class MinHashField:
     has_vectors: bool
 
     def scheme(self, **options: Any) -> Scheme:
-        """Return the scheme of the field's tokens, with other options if given; raise SchemaError if unsupported."""
+        """Return the scheme of the field's tokens; `options` replace those of the field.
+
+        Raise SchemaError if whorl does not support the scheme.
+        """
         try:
             return Scheme(**{**self.options, **options})
         except ParameterError as error:
@@ -64,13 +67,13 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens, as `probe_field` describes it.
+    """Result of `probe_field`: the properties of a field of MinHash tokens that sample texts reveal.
 
     Args:
-        text_field: Field of the document's text.
-        scheme, encoding: Scheme and encoding of the tokens, determined from the tokens of sample texts.
-        is_made_by_whorl: Whether whorl makes the same tokens from the sample texts. If not, the cluster makes all
-            tokens.
+        text_field: Field that has the text in a document.
+        scheme, encoding: Scheme and encoding of the tokens of the sample texts.
+        is_made_by_whorl: Whether whorl makes the same tokens from the sample texts as the cluster. If not, whorl lets
+            the cluster make all tokens.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
 
@@ -96,7 +99,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the MinHash field that FINGERPRINT uses: the configured field, or the only field, or None."""
+    """Return the MinHash field that FINGERPRINT uses: the configured field, or the only field, or None without one."""
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
         return by_name.get(wanted, next(iter(by_name.values()), None))
@@ -135,7 +138,7 @@ def _sorts_by_id(client: IndexClient) -> bool:
 
 
 def token_count(scheme: Scheme) -> int:
-    """Return the number of distinct tokens of the long sample text under a scheme."""
+    """Return the number of distinct tokens that a scheme makes from the long sample text."""
     return len(set(sign(LONG_PROBE, scheme).integers))
 
 
@@ -149,7 +152,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[dict[st
         if "min_hash" not in types:
             continue
         at = types.index("min_hash")
-        # A missing option has Lucene's default.
+        # If an option is missing, Lucene uses its default.
         defaults = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1}
         options = {name: int(filters[at].get(name, default)) for name, default in defaults.items()}
         # If no shingle filter comes before the MinHash filter, each shingle is a single word.

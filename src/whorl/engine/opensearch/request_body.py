@@ -243,10 +243,9 @@ def _minimum_match(queries: Sequence[Json], minimum: int) -> Json:
 
 
 def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Return the query for documents of `superset` with enough matches of the counted queries.
+    """Return a query that adds up numbers: `counted` has pairs of a query and the number that a match of it adds.
 
-    `counted` contains pairs of a query and a number. For each document, the numbers of the matching queries are added.
-    The sum must be at least `minimum`, and the score is the sum times `weight`.
+    A document of `superset` matches if its sum is at least `minimum`. Its score is the sum times `weight`.
     """
     if not weight:
         return _constant(_weighted_sum(superset, counted, minimum, 1.0), 0.0)
@@ -259,9 +258,9 @@ def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. Each doc value begins with a prefix for its field and type. The script takes the first of the given
-#: prefixes with a value in the document, and returns the smallest or largest value with this prefix. This is the first
-#: or last of them, because doc values are sorted, and the encodings sort like the values.
+#: Sort script. Each doc value begins with a prefix for its field and type. The script takes the first of the prefixes
+#: `beginnings` that the document has, and returns the smallest or largest value with this prefix. This is the first or
+#: last one, because doc values are sorted, and encoded values sort like the values.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
@@ -337,7 +336,7 @@ def clause(test: Test, profile: str) -> Json:
 
 
 def _value_field(field: str, kind: Kind) -> tuple[str, str]:
-    """Return the index field that holds a field's values of one type, and the prefix that these values have in it."""
+    """Return the index field for a field's values of one type, and the prefix of these values in the index field."""
     return (ID, "") if field == "id" else (VALUES, value_prefix(field, kind))
 
 
@@ -397,7 +396,7 @@ def _range(test: Between) -> Json:
     if test.high is not None:
         ends["lte" if test.includes_high else "lt"] = beginning + encode_sortable(test.kind, test.high)
     elif beginning:
-        # The range ends before the prefix of the next type.
+        # End the range before all values of the next type.
         ends["lt"] = beginning[:-1] + chr(ord(beginning[-1]) + 1)
     return {"range": {field: ends}} if ends else {"exists": {"field": field}}
 
@@ -406,10 +405,10 @@ def _escape(text: str) -> str:
     return _WILD.sub(r"\\\g<0>", text)
 
 
-#: Minimum number of values to request from each shard: a value that is frequent in total may be rare in one shard.
+#: Minimum number of values to request from each shard. A value that is frequent in total may be rare in a shard.
 _LEAST_PER_SHARD = 1000
-#: Maximum length of a prefix in a regular expression, whose total length is limited to 1,000 characters by the
-#: setting index.max_regex_length.
+#: Maximum length of a prefix in a regular expression. The setting index.max_regex_length limits the whole expression to
+#: 1,000 characters.
 _LONGEST_PREFIX = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 #: Aggregation script that decodes the numbers in a field, like the sort script.

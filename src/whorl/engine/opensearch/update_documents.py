@@ -158,9 +158,9 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Label each document without a cluster as the only member of a cluster with the document's id.
+        """Set the cluster of each document without a cluster to the document's own id.
 
-        Otherwise `collapse` would put all unlabelled documents into one group.
+        Otherwise, `collapse` would put all unlabelled documents into one group.
         """
         if not require_fields(self._client, self._names).clusters:
             problem = f"{self._client.url} has no fields for clusters"
@@ -205,7 +205,7 @@ class OpenSearchLabels(ServerLabels):
         is_in_source = has_own_fields_in_source(self._client.mapping(OWN) or {})
         documents = []
         for hit in hits:
-            # Skip an unreadable document, because it is in no cluster.
+            # Skip a document that whorl cannot read, because it is in no cluster.
             with suppress(DocumentError):
                 document = document_in(hit, self._names)
                 documents.append((hit, with_cluster_label(document, changes.get(document.id))))

@@ -1,6 +1,6 @@
 """`whorl solr init`: adds missing fields to a collection with the Schema and Config APIs, and keeps existing fields.
 
-A collection made from solr/configset has all fields.
+A collection with the configset in solr/configset already has all fields.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
 _ICU = "icu"
-#: Step that changes a collection: path of the API, name of the command, and argument of the command.
+#: One change of a collection: path of the API ("schema" or "config"), name of the command, and its argument.
 _Step: TypeAlias = tuple[str, str, Json]
 
 
@@ -59,8 +59,8 @@ def initialise(
 
     Args:
         content: Name of the text field; None for the field in `names`.
-        repair: Also undo mistakes of an earlier run: tokens from an unused field, or a single-valued token field for
-            texts with several values.
+        repair: Also undo mistakes of an earlier run: tokens made from a field that no document has, or a token field
+            for one value although the text field can have several.
         without_minhash: Do not add the token field, which only FINGERPRINT queries need.
 
     Raises:
@@ -112,8 +112,8 @@ def _require_possible(client: SolrClient, schema: Schema, names: FieldNames, pas
     """Raise an error if the collection has passage hashes of another scheme, or shingles longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
-    # A text without shingles is treated as too short for passages (see `lacks_passages`). So a passage must have at
-    # least as many words as a shingle.
+    # `lacks_passages` takes a text without shingles for too short to have passages. So a passage must have at least as
+    # many words as a shingle.
     if passages.run_words < (longest := schema.shingle_size(names.minhash)):
         problem = f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}"
         raise SchemaError(f"{problem}; --passages takes {longest} to 20")
@@ -121,9 +121,9 @@ def _require_possible(client: SolrClient, schema: Schema, names: FieldNames, pas
 
 @guard_response
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the folder that the ids of files are relative to; None if the collection has no such folder.
+    """Return the base folder, or None: ids of indexed files are paths relative to the base folder.
 
-    The folder is stored in a user property of the collection. If the property is missing, save the folder that `choose`
+    A user property of the collection stores this folder. If the property is missing, save the folder that `choose`
     returns; Solr then reloads the collection.
     """
     # Collections of a SolrCloud may share one configuration, so the property has the collection's name.
@@ -171,7 +171,7 @@ def _merge_fields(fields: list[Json], schema: Schema) -> dict[str, Json]:
 
 
 def _repairs(client: SolrClient, schema: Schema, names: FieldNames) -> Iterator[tuple[str, _Step]]:
-    """Yield the steps that undo mistakes of an earlier run, each with the reason."""
+    """Yield the steps that undo mistakes of an earlier run, each after its reason."""
     field = schema.fields.get(names.minhash, {})
     if field.get("type") != "text_min_hash":
         return

@@ -42,10 +42,10 @@ _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"^\d|\W", re.ASCII)
 #: Cursor mark of the first page.
 FIRST_CURSOR_MARK = "*"
-#: Parameters of all requests; they replace the defaults of a request handler. With them, Solr does not replace ${…} in
-#: ids, words and tokens (`expandMacros`), and does not repeat hundreds of tokens in the header of the response
-#: (`echoParams`). Solr returns no incomplete results if a shard fails or a time limit is exceeded, and counts hits
-#: exactly. The response has a header, which still shows incomplete results (`omitHeader`).
+#: Parameters of all requests, which replace the defaults of a request handler. They forbid Solr to replace ${…} in ids,
+#: words and tokens (`expandMacros`), to repeat hundreds of tokens in the response's header (`echoParams`), to return
+#: incomplete results after a time limit or a shard's failure (`timeAllowed`, `shards.tolerant`), to estimate the number
+#: of hits (`minExactCount`), and to omit the header, which marks incomplete results (`omitHeader`).
 _ALWAYS = (
     "expandMacros=false&wt=json&echoParams=none&omitHeader=false&indent=false&timeAllowed=-1&shards.tolerant=false"
     "&minExactCount=2147483647"
@@ -88,7 +88,7 @@ class SolrClient:
         self._connections = ServerConnections(self.url, "Solr", "WHORL_SOLR_CA", access, DEFAULT_CA_BUNDLE_PATH)
         self._path = urlsplit(self.url).path
         self._headers = access.headers
-        # pysolr calls one method of a `requests` session, and one of a JSON encoder.
+        # pysolr uses only `post` of its session and `encode` of its encoder, so replace both objects by simple ones.
         encoder = SimpleNamespace(encode=lambda documents: json_bytes(documents).decode())
         self._pysolr = pysolr.Solr(self.url, session=SimpleNamespace(post=self._post_update), encoder=encoder)
 
@@ -101,7 +101,7 @@ class SolrClient:
     def select(self, body: object, handler: str = "select", **params: str) -> SearchResponse:
         answer = self.post(handler, body, **params)
         response = answer["response"]
-        # `dict` raises an error if a document is not a JSON object.
+        # With `dict`, Python raises an error if a document is not a JSON object.
         return SearchResponse(whole_number(response["numFound"]), [*map(dict, response["docs"])], answer)
 
     def fetch(self, query: Mapping[str, Any], fields: Iterable[str], limit: int) -> list[Json]:
@@ -134,7 +134,7 @@ class SolrClient:
                 yield page.documents, following
 
     def change(self, path: str, command: object) -> Json:
-        """Send a command to the Schema or Config API, without retries, because Solr refuses a repeated command."""
+        """Send a command to the Schema or Config API. Do not retry, because Solr refuses a repeated command."""
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> Json:
@@ -155,7 +155,7 @@ class SolrClient:
         `versions` maps each document's id to its expected version, or to None if any version may be deleted. If a
         document has another version, Solr responds with the status 409, and ignores the rest of the request.
         """
-        # Only this form of the command can have versions: a JSON object with a member "delete" for each document.
+        # Only one form of the command can have versions: a JSON object with a member "delete" for each document.
         members = (
             b'"delete":' + json_bytes({"id": document_id, **({} if version is None else {"_version_": version})})
             for document_id, version in versions.items()
@@ -179,7 +179,7 @@ class SolrClient:
     def aliased_collections(self) -> list[str]:
         """Return the collections of this client's alias; an empty list if the URL names a collection or a core.
 
-        The list is also empty if Solr does not answer this question, for example because the user lacks the right.
+        Also return an empty list if Solr refuses the request, for example because the user lacks the right.
         """
         with suppress(EngineResponseError):
             names = sorted(self._administer("CLUSTERSTATUS", "collection")["cluster"]["collections"])
@@ -303,7 +303,7 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
 
 
 def _detail(body: bytes) -> str:
-    """Return the server's message in one line, shortened."""
+    """Return the server's error message as one line, shortened."""
     try:
         error = json.loads(body)["error"]
         return _shorten(str(error.get("msg") or error.get("trace", "")))

@@ -2,8 +2,8 @@
 
 A property is stored in the field with its name. If this is a text field, each whole (not tokenized) value is also
 stored in a dynamic field for its type. For example, the field `whorl_integer_year` contains the value 2021 of the
-property `year`. Such a field is searched only if all documents with the property have it; documents of other programs
-have only words.
+property `year`. whorl searches such a field only if all documents with the property have it, because documents from
+other programs lack it.
 
 The four fields of a sketch are in `field_definitions`. Sketches of different schemes are never compared. A short
 document with a stored text has no `whorl_sketch`, because whorl computes its sketch from the text.
@@ -57,7 +57,7 @@ from whorl.query.plan.nodes import Kind, Value
 
 
 def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
-    """Return the names of all fields in use; None if Solr refuses the request.
+    """Return the names of all fields that documents use; None if Solr refuses the request.
 
     If the schema has no dynamic fields, return an empty set without a request.
 
@@ -70,18 +70,18 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # The user may lack the right to read the names. They are indispensable if the schema has a dynamic field for
-        # all names, or for whole values, because then only the names in use show which fields exist.
+        # The user may lack the right to read the names. whorl needs them only if the schema has a dynamic field for all
+        # names or for whole values, because then only the names in use show which fields exist.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
 
 
 def find_partial_properties(client: SolrClient, schema: Schema, used: Collection[str] | None) -> frozenset[str]:
-    """Return the properties in text fields for which some documents lack the whole (not tokenized) values.
+    """Return the properties in text fields whose whole (not tokenized) values are missing in some documents.
 
-    Other programs have written these documents. Text fields of whorl's own types, and properties without a field in
-    the schema, are left out, because only whorl writes them.
+    Other programs have written these documents. Leave out text fields of whorl's own types, and properties without a
+    field in the schema, because only whorl writes them.
     """
     typed: dict[str, list[str]] = {}
     for name, _, field in _whole_value_fields(used or ()):
@@ -101,9 +101,10 @@ def find_partial_properties(client: SolrClient, schema: Schema, used: Collection
 def fields_of(
     collection: SolrCollection, names: FieldNames, used: Collection[str] | None, partial: Collection[str] = ()
 ) -> Fields:
-    """Return a collection's fields; if `used` is None, also all names that match a dynamic field.
+    """Return the fields of a collection that queries may use.
 
-    `partial` lists properties whose whole values are missing in some documents, and are therefore not searched.
+    `used` has the names of the fields in use. If it is None, queries may use any name that matches a dynamic field.
+    `partial` has the properties whose whole values are missing in some documents, so that whorl does not search them.
     """
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
@@ -148,7 +149,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: SolrCollecti
 
 
 def as_typed(name: str, text: str, collection: SolrCollection) -> str:
-    """Return a property's value as text for its field; for a date field, in Solr's date format."""
+    """Return a property's value, given as text, in the format of its field: a date field needs Solr's date format."""
     moment = date_of(text)
     return text if moment is None or collection.schema.kind(name) is not Kind.DATE else format_date(moment)
 
@@ -166,9 +167,9 @@ def fields_of_types(by_kind: FieldsByKind) -> Collection[str]:
 
 
 def original_values(field: str, by_kind: FieldsByKind, document: Json) -> tuple[PropertyValue, ...]:
-    """Convert the stored texts of a field to the property's values.
+    """Convert the stored texts of a field back to the property's values: texts, numbers or Booleans.
 
-    If a document has a text and an equal number, such as "12" and 12, the text comes first.
+    If a document has a text and an equal number, such as "12" and 12, return the text before the number.
 
     Args:
         by_kind: Names of the property's fields, keyed by the type of their values.
@@ -187,7 +188,7 @@ def original_values(field: str, by_kind: FieldsByKind, document: Json) -> tuple[
 
 
 def _number_or_text(value: PropertyValue, by_kind: FieldsByKind, document: Json) -> PropertyValue:
-    """Return the number or Boolean that a text was made from, if the document has it; otherwise the text."""
+    """Return the number or Boolean that the stored text stands for, if the document has one; otherwise the text."""
     if isinstance(value, str):
         is_certain = not fields_of_types(by_kind)
         for kind, read in _READERS.items():
@@ -243,7 +244,7 @@ def fingerprint_fields(
     Args:
         with_tokens: Include the MinHash tokens.
         with_sketches: Include the sketches.
-        are_returned: Whether Solr returns the texts exactly as given.
+        are_returned: Whether Solr returns the texts exactly as sent. If so, short texts need no stored sketch.
     """
     schema, scheme, names = collection.schema, collection.scheme, collection.names
     with_sketches = with_sketches and schema.has_sketches
@@ -251,7 +252,7 @@ def fingerprint_fields(
     outputs |= Outputs.HASHES if with_sketches else Outputs(0)
     outputs |= Outputs.WORDS if schema.passage_scheme else Outputs(0)
     if not outputs:
-        # No field is requested, so do not split the texts into words.
+        # The caller needs no field, so do not split the texts into words.
         yield from ({} for _ in texts)
         return
     for text, hashed in zip(texts, hash_texts(texts, scheme, outputs, workers=1), strict=True):
@@ -297,7 +298,7 @@ def read_sketches(client: SolrClient, collection: SolrCollection, documents: Seq
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Numbers of documents in a collection with and without a sketch.
+    """Numbers of documents with and without a sketch in a collection.
 
     Args:
         by_scheme: Documents with a sketch, keyed by the name of the scheme.
@@ -350,7 +351,7 @@ def token_warnings(
     try:
         documents, with_tokens, deleted = field_use(client, name)
     except EngineResponseError:
-        # The user may lack the right to make this request. With these values, the code below calls `count` if any
+        # The user may lack the right to make this request. These numbers make the code below call `count` if any
         # document lacks a sketch.
         documents, with_tokens, deleted = (covered.documents if covered else 0), 1, 1
     if not with_tokens:
@@ -381,7 +382,7 @@ def count_coverage(client: SolrClient, scheme: str, text: str | None) -> Coverag
         {str(bucket["val"]): int(bucket["count"]) for bucket in buckets},
         {str(bucket["val"]): count for bucket in buckets if (count := int(bucket["filled"]["count"]))},
         client.count(without_sketch(scheme, text)),
-        # Documents lack `SAMPLE_MARK` if their tokens are lost, or if an older version of whorl has stored them. Run
-        # the slow query only if such documents exist.
+        # Run the slow query for lost tokens only if documents without `SAMPLE_MARK` exist. Their tokens are lost, or an
+        # older version of whorl has stored them.
         client.count(lost_sketches(scheme)) if client.count(unmarked_sketches(scheme)) else 0,
     )

@@ -1,7 +1,7 @@
 """Engine for Solr: a standalone core or a SolrCloud collection.
 
-A core and a collection work in the same way: whorl resolves references with queries, and Solr merges the hits, stored
-fields and term vectors of the shards.
+The same requests work for both: whorl resolves references with queries, and Solr merges the hits, stored fields and
+term vectors of the shards.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ from whorl.query.plan.nodes import (
     map_leaves,
 )
 
-#: Number of documents per batch of a scan. It is large, because Solr goes through all documents for each batch.
+#: Number of documents per batch of a scan. It is large, because Solr visits all documents of the collection for each
+#: batch.
 SCAN_BATCH_SIZE = 5_000
 #: Maximum number of documents to fetch in one request.
 _FETCHED_AT_ONCE = 200
@@ -121,10 +122,10 @@ _MISSING_VERSION = -1
 _DESCRIPTION_SECONDS = 60.0
 #: Cache time in seconds for a count that reads all MinHash tokens of the index.
 _TOKENS_SECONDS = 300.0
-#: Number of passage hashes that one computed field can report: a float has 24 significant bits.
+#: Number of passage hashes that one computed field can report, one per significant bit of a 32-bit float.
 _BITS = 24
-#: Microseconds for a token look-up in one segment, and for a candidate, measured by benchmarks/similar_costs.py. Only
-#: the ratio matters.
+#: Microseconds to look up a token in one segment, and to read and compare a candidate, measured by
+#: benchmarks/similar_costs.py. Only the ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Assumed number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
@@ -196,8 +197,8 @@ class SolrEngine(ServerEngine):
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
             if error.status != 409:
                 raise
-            # If the response of a request is lost, the repeated request conflicts with its own write. Solr ends a
-            # request at the first conflict, so send the other documents again.
+            # A retry after a lost response conflicts with its own first write, and Solr ends a request at the first
+            # conflict. So send all documents again that are not stored yet.
             stored = self.digests(distinct)
             others = [document for document in distinct.values() if not document.has_digest(stored.get(document.id))]
             if len(others) == len(distinct):
@@ -207,9 +208,9 @@ class SolrEngine(ServerEngine):
     def _required_versions(self, documents: Mapping[str, Document]) -> Iterator[Json]:
         """For each document, yield the field `_version_`, so that Solr refuses to replace a different text.
 
-        With it, Solr stores a new document only if its id does not exist yet, and replaces a document with the same
+        With this field, Solr creates a document only if its id is still unused, and replaces a document with the same
         text only if it has not changed since. If the schema lacks the field, Solr does not check this. Raise
-        DocumentError if a document already has a different text.
+        DocumentError if the collection already has a different text under an id.
         """
         content = self.collection.content
         stored = self._documents(documents, [*filter(None, [content]), VERSION], latest=True)
@@ -303,7 +304,7 @@ class SolrEngine(ServerEngine):
         return ()
 
     def _token_warnings_now(self) -> tuple[str, ...]:
-        # The warnings compare several counts, so count the documents now, instead of using the cached coverage.
+        # The warnings compare several counts, which must be from the same time, so do not use an older cached coverage.
         covered = self._coverage.not_older_than(0.0) if self.collection.schema.has_sketches else None
         return token_warnings(self._client, self.collection, covered, self._without_tokens)
 
@@ -371,8 +372,8 @@ class SolrEngine(ServerEngine):
         for (reference, document), sketch in zip(named.items(), self._sketches([*named.values()]), strict=True):
             sketched[reference] = str(document[key]), sketch
             version = document.get(VERSION)
-            # Cache the sketch only if the first meaning of the reference is an id: any other reference can later name
-            # another document.
+            # Cache the sketch only if the first meaning of the reference is an id, because any other reference may name
+            # another document later.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
                 cached = CachedSketch(str(document[key]), version, sketch)
                 self._recent.put((collection.sketch_schemes, reference), cached)
@@ -386,7 +387,7 @@ class SolrEngine(ServerEngine):
         document_id, version = cached_sketch.document_id, cached_sketch.version
         if document_id in known:
             return known[document_id] == version
-        # The source is not on the page, because of a filter or many copies, so fetch its version.
+        # A filter or many copies may keep the source off the page, so fetch its version.
         return self._documents([document_id], [VERSION]).get(document_id, {}).get(VERSION) == version
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
@@ -420,7 +421,7 @@ class SolrEngine(ServerEngine):
 
     def _match_terms(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> TermMatches:
         key, body = self.collection.names.key, self._search_request(plan, start=0, rows=rows)
-        # Request computed fields. Each is a sum of powers of two, one power for each term that the document has.
+        # Request one computed field for each `_BITS` terms: a bit mask of the terms that the document has.
         body["fields"] = escape_field_names([key])
         for at, batch in enumerate(batches(terms, _BITS)):
             powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(batch)]
@@ -469,8 +470,8 @@ class SolrEngine(ServerEngine):
         prepared, names, covered = self._prepare_plan(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         is_counted = self.has_lazy_candidates(plan)
-        # If the scores count the shared hashes, the comparison needs neither sketches nor texts, so do not request
-        # them.
+        # If the scores are the numbers of shared hashes, the comparison needs only the sizes, so request neither
+        # sketches nor texts.
         request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED_ROWS else [])]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += escape_field_names([self.collection.content])
@@ -502,7 +503,7 @@ class SolrEngine(ServerEngine):
         key = self.collection.names.key
         for ids in batches(needs_order, _FETCHED_AT_ONCE):
             documents = self._fetch_tokens({key: ids}, with_text=any(needs_order[document_id] for document_id in ids))
-            # If the key is a number field, Solr returns document 7 for the id "007". Leave out such a document.
+            # Leave out documents with other ids: if the key is a number, Solr returns document 7 for the id "007".
             by_id = {str(document[key]): document for document in documents if str(document[key]) in needs_order}
             signatures |= self._signatures_by_id(by_id, needs_order)
         return signatures
@@ -559,11 +560,11 @@ class SolrEngine(ServerEngine):
         return whole_number(documents[0][SIZE]) if documents else None
 
     def _segments_now(self) -> int:
-        """Return the number of segments in one shard. Shards work in parallel, so their numbers need not be added."""
+        """Return the number of segments in one shard; other shards add no time, because shards work in parallel."""
         try:
             return int(self._client.get("admin/luke", show="index")["index"]["segmentCount"])
         except EngineResponseError:
-            # Solr may refuse this request to users with read access only, so assume the usual number.
+            # Solr may refuse this request if the user has only read access, so assume the usual number.
             return _SEGMENTS
 
     def _fetch_tokens(self, values: Mapping[str, list[str]], *, with_text: bool) -> list[Json]:
@@ -638,7 +639,7 @@ class SolrEngine(ServerEngine):
         names, text_field = collection.names, self._configured.content
         if collection.schema.describe(text_field) is None:
             raise self._client.missing_field(f"{text_field!r} for the text", ", or name another in whorl.toml")
-        # pysolr leaves out an empty text, so Solr then stores no text for the document.
+        # pysolr does not send an empty text, so Solr stores no text for a document without one.
         fields: dict[str, Any] = {names.key: document.id, text_field: document.text}
         if names.name and document.name:
             fields[names.name] = document.name
@@ -650,8 +651,8 @@ class SolrEngine(ServerEngine):
                 hint = suggestion(name, collection.schema.fields)
                 raise DocumentError(f"{problem}{hint}; add the field, or a dynamic one, to its schema")
             typed = [as_typed(name, value, collection) for value in values]
-            # pysolr leaves out an empty text, but sends a list that contains one. Send this list only to a text field,
-            # because a field of numbers or dates could not read an empty text.
+            # pysolr does not send an empty text, but it sends a list that contains one. Send this list only to a text
+            # field, because a field of numbers or dates could not read an empty text.
             is_empty_text = typed == [""] and collection.schema.is_text(name)
             fields[name] = typed[0] if len(typed) == 1 and not is_empty_text else typed
         called = {"name": names.name or "name"}
@@ -674,8 +675,8 @@ class SolrEngine(ServerEngine):
         must_not = tuple(self._without_stop_words(child, warnings) for child in node.must_not)
         kept = [child for child in must if not self._is_stop_word(child, warnings)]
         if not kept and not should:
-            # If all clauses have only stop words, keep them: for a query without clauses, Solr would find no documents,
-            # or all.
+            # If all clauses have only stop words, keep the clauses: without any, Solr would find either no documents or
+            # all documents.
             kept = must
         least = max(1, node.min_should_match) if should and must and not kept else node.min_should_match
         return replace(node, must=tuple(kept), should=should, must_not=must_not, min_should_match=least)
@@ -722,12 +723,12 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     first = list(islice(remaining, 2))
     if len(first) < 2:
         return list(map(send, first))
-    # Keep one request waiting in addition to the running requests, so that no connection is idle.
+    # Keep one more request ready than are running, so that no connection is idle.
     return list(map_in_threads(send, chain(first, remaining), CONNECTIONS, CONNECTIONS + 2, "whorl-solr"))
 
 
 def _can_hold(field: str, value: str, collection: SolrCollection) -> bool:
-    """Check whether a field can hold a value. In an integer field, Solr refuses to search for anything but a number."""
+    """Check whether a field can hold a value. Solr refuses to search an integer field for any other value."""
     if collection.schema.describe(field) is None:
         return False
     largest = collection.schema.largest_integer(field)

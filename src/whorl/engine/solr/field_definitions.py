@@ -19,9 +19,8 @@ from whorl.query.plan.nodes import Kind
 #: The four fields of a sketch: number of distinct shingles, look-up tokens (the indexed hashes of the sketch), encoded
 #: sketch, and names of the schemes (see `scheme_value`).
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: First look-up token of every non-empty sketch. If another program updates a document atomically, all its look-up
-#: tokens are lost. A query for documents without this token finds such documents quickly. No other token contains a
-#: dot.
+#: First look-up token of every non-empty sketch; no other token contains a dot. An atomic update by another program
+#: loses all look-up tokens of a document. A query for documents without this token finds such documents quickly.
 SAMPLE_MARK = "sampled."
 #: Schema properties that the fields of a sketch must have.
 SKETCH_FIELDS: Mapping[str, tuple[str, ...]] = {

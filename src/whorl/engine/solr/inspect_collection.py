@@ -45,7 +45,7 @@ _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
 
 class TokenSource(Enum):
-    """Source of a document's MinHash tokens in a collection."""
+    """Possible source of a document's MinHash tokens."""
 
     STORED = "a stored token field"
     TERM_VECTORS = "term vectors"
@@ -53,7 +53,7 @@ class TokenSource(Enum):
     TEXT = "the stored text, fingerprinted here"
 
 
-#: Solr's classes of fields for each type of values; all names end in `Field`.
+#: Solr's field classes for each type of values, without the ending `Field`.
 _CLASSES = {
     Kind.TEXT: "Text SortableText",
     Kind.KEYWORD: "Str UUID",
@@ -141,7 +141,7 @@ class Schema:
         return bool(is_indexed and "*" not in name and self.is_text(name) and not minhash_chain(self.type_of(name)))
 
     def altered_words(self, name: str) -> str:
-        """Return the tokenizer or filter that makes other tokens than words in a field's index analysis, or ""."""
+        """If a field's index analysis does not keep words, return the tokenizer or filter that alters them; else ""."""
         analysis = analyzer(self.type_of(name), "index")
         tokenizer = _component_name(analysis.get("tokenizer", {}))
         if tokenizer and tokenizer not in _WORD_TOKENIZERS:
@@ -175,13 +175,13 @@ class Schema:
     def has_sketches(self) -> bool:
         """Whether the schema defines all fields of a sketch with the properties in `SKETCH_FIELDS`.
 
-        Dynamic fields that match the names are ignored.
+        Dynamic fields with matching names do not count.
         """
         return not self.sketch_defects
 
     @property
     def sketch_defects(self) -> list[tuple[str, str]]:
-        """Pairs of a field of a sketch and a property of `SKETCH_FIELDS` that it lacks."""
+        """Missing properties of the sketch fields, as pairs of a field and a property from `SKETCH_FIELDS`."""
         wanted = [(name, own) for name, properties in SKETCH_FIELDS.items() for own in properties]
         return [(name, own) for name, own in wanted if not self.fields.get(name, {}).get(own)]
 
@@ -220,10 +220,9 @@ def read_schema(client: SolrClient) -> Schema:
 class SolrCollection:
     """Description of a core or collection, returned by `inspect`.
 
-    The word-break profile comes from the collection's analysis of a sample text if `profile_is_seen`. Otherwise it is
-    guessed from the Lucene version.
-
     Args:
+        profile_is_seen: Whether the word-break profile comes from Solr's analysis of a sample text. If not, it is a
+            guess from the Lucene version.
         dbid, noderef: Fields of Alfresco's node numbers and node references; None if the schema lacks them.
         content: Field of the texts; None if Solr does not return it.
         words: Field with the indexed words of the texts; None if no field has them.
@@ -270,7 +269,7 @@ class SolrCollection:
 def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None = None) -> SolrCollection:
     """Read the schema and the configuration of a collection, and describe how to search it by fingerprint.
 
-    If the type of the token field has not changed, the word-break profile of the previous description `known` is kept.
+    `known` is an earlier description. If the type of the token field is the same, keep its word-break profile.
 
     Raises:
         SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.
@@ -324,7 +323,7 @@ def _has_same_analysis(known: SolrCollection, minhash: str, version: SolrVersion
 
 
 def _luke_reports(client: SolrClient) -> Iterator[Json]:
-    """Yield the report of one core of each shard about its index and the fields in use, including dynamic fields."""
+    """Yield a report about the index of each shard, from one core: numbers of documents, and names of fields in use."""
     for core in client.cores(directly=False):
         yield core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false")
 
@@ -337,8 +336,8 @@ def names_in_use(client: SolrClient) -> set[str]:
 def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
     """Count the documents, the documents with an indexed value in a field, and the deleted documents.
 
-    The first number excludes deleted documents. The second number includes deleted documents with a value until Solr
-    removes them from its index. The request takes the same time for any number of documents.
+    The first number excludes deleted documents. The second number includes them until Solr removes them from its index.
+    The request takes the same time for any number of documents.
     """
     documents = with_values = deleted = 0
     for report in _luke_reports(client):
@@ -349,7 +348,7 @@ def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
 
 
 def find_stored_texts(client: SolrClient, schema: Schema, names: FieldNames) -> list[TextField]:
-    """Return the stored text fields that have values, except the name field; the field with the most text comes first.
+    """Return the stored text fields that have values, except the name field, sorted by amount of text (most first).
 
     Omit fields that are not indexed, because no query can count their documents.
     """
@@ -432,7 +431,7 @@ def find_filter(filters: list[Json], name: str) -> Json | None:
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis makes tokens like whorl: shingles, then hashes, which may be truncated."""
+    """Check whether an analysis makes tokens like whorl: shingles, then their hashes, perhaps truncated."""
     shingle = find_filter(chain, "shingle")
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -506,7 +505,7 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         raise SchemaError(message)
     buckets, functions, hashes = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
-        # The option `withRotation` only repeats tokens in empty buckets. Plans count repeated tokens, so ignore it.
+        # Ignore the option `withRotation`: it only repeats tokens in empty buckets, and plans count repeated tokens.
         return Scheme(profile, largest, buckets, functions, hashes)
     except ParameterError as error:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error

@@ -89,8 +89,8 @@ _BETWEEN_IDS = "\x1f"
 
 #: Parameter that stops Solr from replacing ${…} in ids, words and tokens.
 _WITHOUT_MACROS = {"expandMacros": "false"}
-#: Parameter of a filter. With it, Solr applies the filter only to documents with the tokens, instead of first finding
-#: all documents that match the filter.
+#: Parameter of a filter. Solr then checks the filter only for documents with the tokens, instead of first finding all
+#: documents that match the filter.
 _UNCACHED = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
@@ -127,7 +127,7 @@ def search_request(
 
     Args:
         only_scheme: The scheme of all sketches; None if there are several, so that the request must filter by scheme.
-        counted: Nodes of plans, keyed by name. They become named queries, to which the facets of the request refer.
+        counted: Nodes of plans, keyed by name. They become named queries that the facets of the request refer to.
     """
     roots = {"": plan.root, **(counted or {})}
     builder = _Builder(names, only_scheme)
@@ -147,7 +147,7 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the JSON body that requests all documents with any of the values; `values` maps fields to exact values."""
+    """Return the JSON body that requests all documents with any of the exact values; `values` is keyed by field."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # Several documents may have the same DBID, so allow two documents per clause.
@@ -327,7 +327,7 @@ class _Builder:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
     def _minimum_match(self, minimum: int, node: Bool[BoundLeaf]) -> Json:
-        """Return the query for documents that match at least `minimum` clauses.
+        """Return the query for documents that match at least `minimum` of the `should` clauses.
 
         The query does not use the parameter `mm`, because Solr 8.11 ignores it.
         """
@@ -389,7 +389,7 @@ class _Builder:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = query
             functions.append(f"query(${name},0)")
-        # If one term has no value, the sum has no value, but frange needs one. So `def` replaces a missing value by 0.
+        # If one term has no value, the sum has no value either, but frange needs one. So replace a missing value by 0.
         terms = [f"def({function},0)" for function in functions]
         total = functions[0] if len(functions) == 1 else f"sum({','.join(terms)})"
         matching = [*filters]
@@ -464,8 +464,8 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # Choose the similarity that gives a band a match probability of 1 / `first`: then the two probabilities differ
-    # clearly.
+    # Choose the similarity that gives each band a match probability of 1 / `first`, because then the two probabilities
+    # differ clearly.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)
@@ -543,7 +543,7 @@ def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Jso
             spelled = [_field_query(own, field, has_fuzzy_parser=has_fuzzy_parser) for own in test.spellings()]
             return {"bool": {"should": spelled}}
         case Words(text=text, slop=slop):
-            # Do not use {!field}: for a text without words, it returns null, which is an error in a clause.
+            # Do not use {!field}: for a text without words, this parser returns null, which is an error in a clause.
             return {"lucene": {"df": field, "query": f'"{_encode_characters(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=((WildcardCharacter.ANY,),)):
             # Solr reads a * without an explicit field as a query for all documents. So use an empty prefix, which
@@ -552,7 +552,7 @@ def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Jso
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
-            # Solr parses each word of the phrase as a query, so encode the whole phrase a second time.
+            # Encode the whole phrase a second time, because Solr parses each word of the phrase as a query again.
             phrase = _encode_characters(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits) if has_fuzzy_parser:
@@ -578,7 +578,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
 
 
 def encode_value(kind: Kind, value: Value) -> Value:
-    """Return a whole value as whorl stores it; a long text is shortened."""
+    """Return a whole value as whorl stores it: a date in Solr's format, and a long text shortened."""
     if kind is Kind.DATE:
         return format_date(int(value))
     return encode_keyword(str(value)) if kind is Kind.KEYWORD else value
@@ -611,7 +611,7 @@ def _units(character: str) -> str:
     return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))
 
 
-#: Number of additional values to request from each shard: a value that is frequent in total may be rare in one shard.
+#: Number of additional values to request from each shard, because a value that is frequent in total may be rare in one.
 _EXTRA_PER_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
@@ -631,7 +631,7 @@ def facets_request(
 
 
 def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
-    """Return the facets of a request. Add the node of each `MatchCount` to `counted`; the key is its query's name."""
+    """Return the JSON for facets. Add the node of each `MatchCount` to `counted`, keyed by the name of its query."""
     request: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"
@@ -688,7 +688,7 @@ def _read_date(raw: Any) -> int:
     return moment
 
 
-#: Functions that convert a facet's values, keyed by type. Values of other types are texts.
+#: Functions that convert the values in a facet's response, keyed by type. Values of other types are texts.
 _READERS: Mapping[Kind, Callable[[Any], Value]] = {
     Kind.INTEGER: int,
     Kind.FLOAT: float,

@@ -3,10 +3,10 @@
 Atomic updates set only whorl's fields. An update of a backfill contains the version that whorl has read
 (compare-and-set), so Solr skips a document that has changed since.
 
-In an atomic update, Solr rebuilds the whole document. It reads stored fields, and docValues with useDocValuesAsStored,
+In an atomic update, Solr rebuilds the whole document: it reads stored fields, and docValues with useDocValuesAsStored,
 and fills copyField destinations from their sources. Any other field would silently become empty, so `require_safe`
-first checks that all fields in use are of these kinds. The fields of look-up tokens and of passage hashes are not of
-these kinds, so each update contains their values.
+first checks that documents use no other fields. The exceptions are the fields of look-up tokens and passage hashes;
+each update sends their values again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.query.plan.nodes import BoundPlan, Kind
 
-#: Number of ids per page. It is large, because Solr goes through all matching documents for each page.
+#: Number of ids per page. It is large, because Solr visits all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
 #: Value of `_version_` that makes Solr require only that the document exists.
 _ANY_VERSION = 1
@@ -134,9 +134,9 @@ def backfill(
 def _fill(
     client: SolrClient, collection: SolrCollection, copied: CopiedFields, documents: list[Json]
 ) -> BackfillReport:
-    """Compute and send the fields that a batch of documents lacks; return the counts of the batch.
+    """Compute and send whorl's fields for a batch of documents; return the counts of the batch.
 
-    Leave out documents whose uncopied values an atomic update would lose.
+    Leave out documents that would lose values in an atomic update (see `uncopied_values`).
     """
     key, content = collection.names.key, collection.content or ""
     unsafe = uncopied_values(copied, documents, key)
@@ -213,7 +213,7 @@ def _find_unreadable(client: SolrClient, collection: SolrCollection, documents: 
 def update(collection: SolrCollection, document: Json, fields: Json) -> Json:
     """Return the update that sets fields; None removes a field. Solr skips the update if the document has changed."""
     key = collection.names.key
-    # To remove a field, Solr needs null, not an empty list.
+    # Replace an empty list by null, because Solr removes a field only for null.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
     return {key: document[key], "_version_": document.get("_version_", _ANY_VERSION), **changes}
 
@@ -253,8 +253,8 @@ _MOST_SUSPECTS = 1000
 def require_safe(client: SolrClient, collection: SolrCollection) -> None:
     """Raise SchemaError if atomic updates would lose fields, or if the schema has no `_version_`.
 
-    A copyField destination may have other values in addition to the copied values. `uncopied_values` finds them in a
-    document if the destination is stored. If it is only indexed, they cannot be found.
+    A copyField destination may also have values that were not copied. `uncopied_values` finds them if the destination
+    is stored. If it is only indexed, whorl finds them only in documents without a value in the sources.
     """
     client.require_one_collection()
     if "_version_" not in collection.schema.fields:
@@ -272,7 +272,8 @@ class CopiedField:
 
     Args:
         sources: Fields that Solr copies; a field is listed twice if two copyFields name it.
-        is_text: Whether all fields have texts. Otherwise, a copy can differ from its source: "007" from the number 7.
+        is_text: Whether the destination and all sources have texts. Otherwise, a copy can differ from its source, like
+            the text "007" from the number 7.
     """
 
     destination: str
@@ -283,7 +284,8 @@ class CopiedField:
         """Check whether the destination has values that are not copies."""
         copies = [value for name in self.sources for value in texts(document.get(name))]
         values = texts(document.get(self.destination))
-        # Each copy adds a value. A copy that `maxChars` has cut is the beginning of its source.
+        # More values than copies mean that some are not copies. A copy may be only the beginning of its source, because
+        # `maxChars` may have cut it.
         is_other = self.is_text and any(not any(copy.startswith(value) for copy in copies) for value in values)
         return is_other or len(values) > len(copies)
 
@@ -296,10 +298,10 @@ def names_of(copied: CopiedFields) -> list[str]:
 
 
 def uncopied_values(copied: CopiedFields, documents: Sequence[Json], key: str) -> dict[str, str]:
-    """Find documents that an atomic update would damage; return the reasons for error messages, keyed by document id.
+    """Find documents that would lose values in an atomic update; return the reason for each, keyed by document id.
 
     These documents have values in a copyField destination (`copied`) that are not copies. In an atomic update, Solr
-    fills the destination from its sources alone, and so loses the other values.
+    fills the destination only from its sources, and so loses the other values.
     """
     unsafe = {}
     for document in documents:
@@ -311,7 +313,7 @@ def uncopied_values(copied: CopiedFields, documents: Sequence[Json], key: str) -
 
 
 class _Losses:
-    """Describes, for error messages, the fields of a collection whose values an atomic update would lose."""
+    """Describes the fields whose values an atomic update would lose, for an error message."""
 
     def __init__(self, client: SolrClient, collection: SolrCollection) -> None:
         self._client, self._schema, self._key = client, collection.schema, collection.names.key
@@ -365,13 +367,13 @@ class _Losses:
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": escape_field_names([self._key, *sources])}
         suspects = self._client.select(body)
-        # The query also matches a document whose source value contains no words, because this value is not indexed. The
-        # response contains the value, so subtract these documents.
+        # Subtract documents that have a source value in the response. The query matches them if this value contains no
+        # words, because then it is not indexed.
         false_suspects = sum(any(name in document for name in sources) for document in suspects.documents)
         return _format_count(suspects.total - false_suspects)
 
     def find_comparable(self) -> Iterator[CopiedField]:
-        """Yield the copyField destinations whose values can be compared with their sources."""
+        """Yield the copyField destinations that `uncopied_values` can compare with their sources."""
         for destination, patterns in self._sources.items():
             if "*" in destination or "*" in patterns or destination in _NOT_LOST:
                 continue
@@ -438,7 +440,7 @@ def _format_count(count: int) -> str:
 class SolrLabels(ServerLabels):
     """Reads and writes the cluster labels of documents.
 
-    `request` returns the JSON body of a request that only counts a plan's hits.
+    `request` turns a plan into the JSON body of a request that only counts the hits.
     """
 
     def __init__(
