@@ -343,8 +343,8 @@ class Store:
         """Return a verdict on each quotation of a text: whether a document contains it word for word, and where.
 
         Args:
-            reference: A document of the store, which is never the source of its own quotations; with `source`, the id
-                of a document that holds this text.
+            reference: A document of the store; with `source`, the id of a document with this text. This document does
+                not count as a source of the quotations.
             options: `rows` and `start` are ignored; all quotations are returned.
             source: A text that need not be in the store.
             quotations: Quotations to check instead of a text; `min_words` does not apply to them. Each has a `quote`,
@@ -577,7 +577,7 @@ class Store:
 
 
 def ids_after(document_id: str) -> str:
-    """Return the query for all documents whose ids come after an id, which need not exist.
+    """Return the query for all documents whose ids sort after a given id. No document need have this id.
 
     >>> ids_after("lease")
     'id:<lease TO *]'
@@ -612,7 +612,7 @@ def open_store(
         without_minhash: Remove the MINHASH tokens from a folder, and keep none from now on. This saves a fifth of the
             space if you never use FINGERPRINT.
         short_minhash: Cut the MINHASH tokens of a folder to their upper bits, permanently. A FINGERPRINT then has the
-            same hits, but must also read their texts. This saves a quarter of the space of paragraphs.
+            same hits, but must also read their texts. This saves a quarter of the space if documents are paragraphs.
         no_text: Keep only the hashes of passages in a new folder, and no texts. Then `sources` works, but no operation
             that reads or compares texts.
 

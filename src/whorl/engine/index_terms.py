@@ -137,7 +137,7 @@ def property_words(
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
-    """Return the term for a whole value of a field. Terms of one kind sort in the order of their values."""
+    """Return the term for a whole value of a field. Terms of one type sort in the order of their values."""
     return value_prefix(field, kind) + encode_sortable(kind, value)
 
 
@@ -148,12 +148,12 @@ def value_prefix(field: str, kind: Kind) -> str:
 
 @lru_cache
 def presence_term(field: str, kind: Kind) -> str:
-    """Return the term that marks documents with any value of a kind in a field."""
+    """Return the term for documents that have a value of this type in the field."""
     return f"{_encode_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
 
 
 def encode_sortable(kind: Kind, value: Value) -> str:
-    """Encode a value as text. Texts of one kind sort in the order of their values."""
+    """Encode a value as text. The texts of one type sort in the order of their values."""
     match kind:
         case Kind.INTEGER | Kind.DATE:
             return f"{int(value) + (1 << 63):016x}"
@@ -311,7 +311,7 @@ def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
 
 
 def _one_of(first: str | None, last: str | None) -> list[str]:
-    """Return an expression for strings that begin with a character in a range, as a list of one; [] if it is empty."""
+    """Return one expression, in a list, for strings that begin with a character in a range; [] for an empty range."""
     if first is None or last is None or first > last:
         return []
     return [f"[{_literal(first)}-{_literal(last)}]{_ANY}"]

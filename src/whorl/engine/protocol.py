@@ -25,7 +25,7 @@ from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentIds, Kind
 #: Number of documents per batch of a scan; their sketches take a few megabytes.
 SCAN_BATCH_SIZE = 1000
 #: Data that a search needs, so that `Engine.gaps` can warn about documents without them: "words" (words and property
-#: values), "phrases" (words of texts as whorl splits them), "tokens" (MinHash tokens) or "sketches".
+#: values), "phrases" (the unaltered words of texts), "tokens" (MinHash tokens) or "sketches".
 LookUp: TypeAlias = Literal["words", "phrases", "tokens", "sketches"]
 #: Part of each MINHASH token that the index has: the whole token, only its upper bits, or nothing.
 MinHashPart: TypeAlias = Literal["whole", "short", "none"]

@@ -96,7 +96,7 @@ Reduction: TypeAlias = Literal["short_minhash", "without_minhash", "no_text"]
 
 
 class EmbeddedEngine(Engine):
-    """A store in a folder: an `Engine`, and a context manager that closes the store.
+    """Engine for a store in a folder. As a context manager, it closes the store.
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
     Documents are safe when `index` returns, and searchable after `refresh`. Until `refresh`, writers in other processes
@@ -133,7 +133,7 @@ class EmbeddedEngine(Engine):
         self._process, self._is_open = os.getpid(), True
         self._writing, self._adopting = threading.RLock(), threading.Lock()
         self._writers = WriterRegister()
-        # The last index that was seen with all changes, and the number of the last journal entry at that time.
+        # An index that has all changes up to a journal entry, and the number of this entry.
         self._complete_at: tuple[StoreIndex, int] | None = None
         # Time of the last failed write of the index.
         self._failed_at: float | None = None

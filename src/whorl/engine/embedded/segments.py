@@ -567,7 +567,7 @@ class _TokensOfDocuments(NamedTuple):
         return np.arange(self.counts.size).repeat(self.counts)
 
     def select(self, is_retained: npt.NDArray[np.bool_]) -> _TokensOfDocuments:
-        """Return the tokens where the mask is True, with their number in each document."""
+        """Select the tokens where the mask is True, and count the selected tokens of each document."""
         return _TokensOfDocuments(self.tokens[is_retained], counts_in_groups(is_retained, self.counts))
 
 
@@ -576,9 +576,9 @@ def _without_shared(
 ) -> tuple[_TokensOfDocuments, Numbers]:
     """Remove look-up hashes that are the upper bits of a MinHash token of the same document.
 
-    Return the other hashes, and the shared bits as in `SegmentDocuments`. A document keeps all of its hashes if a
-    look-up would otherwise count wrongly: if two of its MinHash tokens begin with the same hash, or if the upper bits
-    of a MinHash token are below the document's limit in `_BOUNDS`, but are not a look-up hash of the document.
+    Return the remaining hashes, and `shared_bits` of `SegmentDocuments`. A document keeps all of its hashes if a
+    look-up would otherwise count wrongly. This is the case if two of its MinHash tokens begin with the same hash, or if
+    a MinHash token begins with bits below the document's limit in `_BOUNDS` that are no look-up hash of the document.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts, has_any = hashes.counts, hashes.counts > 0
@@ -636,7 +636,7 @@ def merge_segments(
 ) -> None:
     """Merge segments with the same kinds of tokens into a new segment.
 
-    `alive` has for each segment a mask of the documents to keep. No two segments may keep the same number.
+    `alive` has for each segment a mask of the documents to keep. Two segments must not keep the same document number.
     """
 
     def select_retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -156,7 +156,7 @@ _FEW_LOOK_UPS = 4
 class PlanTranslator:
     """Translates the nodes of one plan into queries, within limits on look-ups.
 
-    If the reader is None, it only describes the nodes and counts the look-ups.
+    Without a reader, the translator only describes the nodes and counts the look-ups.
     """
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:

@@ -376,7 +376,7 @@ class TextIndexWriter:
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        # Close the writers here: the traceback of an error would keep them alive, and with them their locks.
+        # Close the writers now, because the traceback of an error would keep them and their locks alive.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_errors(self._folder):

@@ -117,7 +117,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
 
 
 def _download(server: Server, jars: list[Jar], folder: Path) -> None:
-    """Create the folder with all jars; if a download fails, leave no folder. The caller holds the lock."""
+    """Create the folder with all jars; if a download fails, leave no folder. The caller must hold the lock."""
     beginning = f".{server.key}-partial-"
     for leftover in folder.parent.glob(f"{beginning}*"):
         shutil.rmtree(leftover, ignore_errors=True)

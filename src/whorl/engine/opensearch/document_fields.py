@@ -104,7 +104,7 @@ class IndexFeatures:
 
     Args:
         clusters: Whether the index has the fields of cluster labels.
-        split_names: Whether names are split at `_` and `.`.
+        split_names: Whether the index has the words of names split at `_` and `.`.
         keeps_texts: Whether the sources contain the texts.
     """
 

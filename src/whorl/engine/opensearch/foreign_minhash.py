@@ -219,15 +219,18 @@ class ForeignTokens:
         return self._recover_signature(repeats, order_matters=True)
 
     def signatures(self, needs_order: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents. `needs_order` says whether the order of tokens matters."""
+        """Return the signatures of existing documents, keyed by id.
+
+        `needs_order` maps each id to True if the order of the document's tokens matters.
+        """
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(needs_order, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():
                 signatures[document_id] = self._recover_signature(repeats, order_matters=needs_order[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # If tokens do not determine a signature, compute it from the text, unless the text has changed since the tokens
-        # were read.
+        # If the tokens do not determine a signature, compute it from the text. Ignore a text that has other tokens,
+        # because it has changed in the meantime.
         for document_id, text in read_texts(self._client, self._names, unsure).items():
             made = self.sign(text)
             if text and (not unsure[document_id] or unsure[document_id] == set(made.tokens)):

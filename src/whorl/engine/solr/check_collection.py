@@ -232,7 +232,7 @@ def _analysis(collection: SolrCollection) -> Iterator[Finding]:
 def _filters(collection: SolrCollection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
     name = collection.names.minhash
     normalizer = find_filter(chain, "icunormalizer2")
-    # The parameter is `name` in Solr 8, and `form` in later versions. Its default is nfkc_cf.
+    # The filter's parameter is `name` in Solr 8, and `form` in later versions. Its default is nfkc_cf.
     forms = {normalizer.get(parameter, "nfkc_cf") for parameter in ("form", "name")} if normalizer else {None}
     if not forms <= {"nfkc_cf", "icuNormalizer2"}:
         yield warning(
@@ -420,7 +420,7 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []
     for document in _sample_documents(client, collection, count):
-        # Solr makes tokens for each value separately, so compare with the tokens of all values.
+        # Solr makes tokens for each value of the text separately, so compare with the tokens of all values.
         values = texts(document.get(collection.content))
         signatures = [sign(text, collection.scheme, collection.names.token_encoding) for text in values]
         made = {token for signature in signatures for token in signature.tokens}

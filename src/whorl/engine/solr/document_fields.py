@@ -129,7 +129,7 @@ def fields_of(
     for name, by_kind in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(by_kind) > 1 and Kind.KEYWORD not in by_kind:
-            # A property that has only numbers is also indexed as words, but only its numbers are searched.
+            # Solr also indexes the words of a property that has only numbers, but whorl searches only the numbers.
             by_kind.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {names.name} if collection.schema.splits_names(names.name) else ()

@@ -116,7 +116,7 @@ from whorl.query.plan.nodes import (
 SCAN_BATCH_SIZE = 5_000
 #: Maximum number of documents to fetch in one request.
 _FETCHED_AT_ONCE = 200
-#: Value of `_version_` that makes Solr require that the document does not exist.
+#: Value of `_version_` for a new document: Solr refuses the document if its id already exists.
 _MISSING_VERSION = -1
 #: Cache time in seconds for the description of the collection, which other clients may change.
 _DESCRIPTION_SECONDS = 60.0
@@ -723,7 +723,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     first = list(islice(remaining, 2))
     if len(first) < 2:
         return list(map(send, first))
-    # Keep one more request ready than are running, so that no connection is idle.
+    # Keep one request waiting in addition to the running requests, so that no connection is idle.
     return list(map_in_threads(send, chain(first, remaining), CONNECTIONS, CONNECTIONS + 2, "whorl-solr"))
 
 

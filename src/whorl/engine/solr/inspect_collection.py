@@ -579,8 +579,8 @@ def _words_of_analysis(client: SolrClient, documents: str, field: str, texts: Se
 def select_tokens(client: SolrClient, collection: SolrCollection, body: Json, fields: Iterable[str]) -> list[Json]:
     """Return the documents that a request selects, each with its id, the given fields and its tokens.
 
-    The tokens are in the token field; if they come from term vectors, with their frequencies. If the only source of
-    tokens is the text, the documents have none.
+    The token field has the tokens, with frequencies if they come from term vectors. If the text is the only source of
+    tokens, the documents have no tokens.
     """
     source, key, minhash = collection.sources[0], collection.names.key, collection.names.minhash
     stored = [minhash] if source in (TokenSource.STORED, TokenSource.DOC_VALUES) else []

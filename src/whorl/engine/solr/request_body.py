@@ -80,7 +80,7 @@ _CLAUSES_AT_ONCE = 1000
 #: four for filters (scheme, tokens, and two for the sizes).
 _MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
-#: Pattern of the names that Solr reads as a number in a sort.
+#: Matches a field name that Solr would read as a number in a sort clause.
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE]\d+)?", re.ASCII)
 #: Possible separators of tokens: characters that need no escape in a regular expression.
 _SEPARATORS = "~%@=!,;:"

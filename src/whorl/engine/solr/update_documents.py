@@ -54,7 +54,7 @@ from whorl.query.plan.nodes import BoundPlan, Kind
 
 #: Number of ids per page. It is large, because Solr visits all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
-#: Value of `_version_` that makes Solr require only that the document exists.
+#: Value of `_version_` for an existing document: Solr refuses the update only if the document does not exist.
 _ANY_VERSION = 1
 
 
