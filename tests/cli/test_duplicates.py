@@ -844,6 +844,20 @@ def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
     assert listed.read_text().splitlines() == [str(files / "b.txt")]
 
 
+def test_files_that_are_in_the_reference_too(tmp_path: Path) -> None:
+    """
+    A note counts files that are in PATHs and in the reference; if PATHs have no other files, that is an error.
+    """
+    both = written(tmp_path / "kept.jsonl", {"a": PAGE})
+    written(tmp_path / "new.jsonl", {"b": PAGE, "c": OTHER})
+    done = run(tmp_path, "--reference", both, "--filtered", tmp_path / "clean", "--delete-list", tmp_path / "list")
+    assert (done.exit_code, (tmp_path / "list").read_text()) == (0, "b\n")
+    assert "note: 1 file of PATHs in --reference too, and part of it" in done.stderr
+    done = run(both, "--reference", both, "--filtered", tmp_path / "none")
+    assert (done.exit_code, (tmp_path / "none").exists()) == (2, False)
+    assert "all files of PATHs are in --reference too, and count as reference; name other PATHs" in done.stderr
+
+
 def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
     """
     With --new, duplicates among Monday's documents stay, and Tuesday's duplicates of them are listed.

@@ -291,7 +291,7 @@ def test_an_ambiguous_one_is_a_warning() -> None:
         (type("LazyFrame", (), {"columns": ["text"]})(), {}, "a LazyFrame, which has no rows yet; call its collect()"),
         (None, {}, "texts must be a list of texts, a column or a table, got None"),
         ([], {"keep": 1}, "keep must be text, got 1"),
-        (["a", 3], {}, "row 1 has no text, but 3"),
+        (["a", 3], {}, "row 1 has no text, but 3; give texts, or a table"),
         (["a"], {"threshold": 0}, "threshold"),
         (["a"], {"keep": "newest"}, "keep newest needs a column: keep='newest:COLUMN'"),
         (["a"], {"keep": "best"}, "keep must be one of"),

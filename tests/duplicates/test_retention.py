@@ -37,7 +37,8 @@ def test_dates_of_fields() -> None:
     """
     assert seconds_of("1970-01-02") == 86_400
     assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
-    assert seconds_of("1970-01-01T00:00:10.5+00:00") == 10.5
+    assert seconds_of("1970-01-01T00:00:10.5+00:00") == seconds_of("1970-01-01 00:00:10.5") == 10.5
+    assert seconds_of("1970-01-01 01:00") == seconds_of("1970-01-01 03:00:00+02:00") == 3600
     assert seconds_of(12) == seconds_of("12") == 12
     none: tuple[object, ...] = ("yesterday-ish", None, (), [], float("nan"), 10**400, {"at": 1})
     assert [seconds_of(value) for value in none] == [None] * 7

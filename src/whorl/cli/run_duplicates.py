@@ -155,7 +155,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError("give PATHs or a --store, not both")
         if self.new and self.state is None:
             raise ParameterError("--new needs a --state FOLDER to compare with; give one")
-        if self.keep is None and self.delete_list is not None:
+        if self.keep is None and not self.folders and self.delete_list is not None:
             raise ParameterError("--delete-list lists what is not kept; say which is, with --keep first for instance")
         if self.delete_list == _STANDARD_OUTPUT:
             raise ParameterError("--delete-list writes a file, because standard output has the clusters; name a file")
@@ -274,6 +274,8 @@ def run(command: DuplicatesCommand) -> None:
         elif command.reference_only:
             write = _write_reference_matches
         documents = write(command, reader)
+    if reader.in_reference:
+        click.echo(f"note: {plural(reader.in_reference, 'file')} of PATHs in --reference too, and part of it", err=True)
     is_lost = report_lost(reader.problems, reader.count, reader.repeated, strict=command.strict)
     if command.paths and not (documents or is_lost):
         is_lost = True

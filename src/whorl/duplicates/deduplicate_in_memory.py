@@ -322,4 +322,4 @@ def _text(row: int, value: object) -> str:
     # In pandas, a missing text is NaN or NA. NaN is the only value that differs from itself.
     if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value):
         return ""
-    raise ParameterError(f"row {row:,} has no text, but {value!r:.80}; name another column (text_column)")
+    raise ParameterError(f"row {row:,} has no text, but {value!r:.80}; give texts, or a table and its text_column")

@@ -74,8 +74,13 @@ class InputReader:
         self._with_documents, self._with_problems = set[str](), set[str]()
         known = set[object]()
         self._reference = list(skip_known(_find_reference(reference, follow_links=follow_links), known))
+        found = list(find_files(named, self.problems.append, follow_links=follow_links))
+        #: Number of files that are also in the reference.
+        self.in_reference = len({file.identity for file in found} & known)
         #: Files to search, without files of the reference.
-        self.files = list(skip_known(find_files(named, self.problems.append, follow_links=follow_links), known))
+        self.files = list(skip_known(found, known))
+        if self.in_reference and not self.files:
+            raise ParameterError("all files of PATHs are in --reference too, and count as reference; name other PATHs")
         self._versions = [found.version for found in self.files] if is_rewritten else []
         self._bytes = sum(found.size for found in [*self._reference, *self.files])
         self._done = self._at = 0
