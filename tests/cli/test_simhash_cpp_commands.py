@@ -147,6 +147,10 @@ def test_files_that_cannot_be_opened(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.endswith(f"Error reading {tmp_path / 'none'}\n")
     assert find_all([*options, "-i", str(tmp_path / "codes"), "-o", str(tmp_path)]) == 8
     assert capsys.readouterr().err.endswith(f"Writing matches to {tmp_path}\nError writing {tmp_path}\n")
+    (tmp_path / "link").symlink_to(tmp_path / "codes")
+    assert find_all([*options, "-i", str(tmp_path / "codes"), "-o", str(tmp_path / "link")]) == 8
+    assert capsys.readouterr().err == f"Output {tmp_path / 'link'} is the input, which it would replace\n"
+    assert (tmp_path / "codes").read_text() == "1\n"
 
 
 @pytest.mark.parametrize(

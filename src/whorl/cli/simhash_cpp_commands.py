@@ -136,6 +136,8 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
     ):
         if not is_right:
             raise _ExitError(code, message)
+    if Path(target).is_file() and Path(source).exists() and Path(target).samefile(source):
+        raise _ExitError(8, f"Output {target} is the input, which it would replace")
     _print_message(f"Reading hashes from {'stdin.' if source == '-' else source}")
     codes, ids = _read(source)
     _print_message(f"Computing {job.sought}...")
