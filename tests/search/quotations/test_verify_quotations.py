@@ -288,6 +288,21 @@ def test_differences(store: Store) -> None:
     assert place.content[slice(*place.document)].startswith("The tenant pays")
 
 
+def test_the_closest_of_several_versions(tmp_path: Path) -> None:
+    """
+    Two documents have two runs of an edited quotation each; the verdict names the document with fewer edits.
+    """
+    versions = {
+        "a": "Legal permission to copy, distribute and/or alter it. Distribute and/or modify. And/or modify it.",
+        "b": "You have the legal permission to copy, distribute and/or modify it.",
+    }
+    with open_store(tmp_path / "store") as store:
+        store.index(Document(key, text) for key, text in versions.items())
+        verified = judged(store, "legal permission to sell, distribute and/or modify it")
+    assert (verified.verdict, [place.id for place in verified.places]) == (Verdict.EDITED, ["b"])
+    assert [(edit.quote, edit.document) for edit in verified.places[0].differences] == [("sell", "copy")]
+
+
 def test_a_dropped_negation(store: Store) -> None:
     """
     A "not" dropped before the last word is shown as dropped, and the place includes it.

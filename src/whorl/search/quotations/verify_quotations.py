@@ -377,7 +377,7 @@ class _Verifier:
         if not named or not self._decides_verdict(named[0]):
             for match in self._documents_with_runs(named):
                 others.append(match)
-                if self._decides_verdict(match):
+                if match.spans:
                     break
             if not any(match.spans for match in others):
                 others += self._find_exact_by_words([*named, *others])
@@ -536,7 +536,11 @@ class _Verifier:
         return len(self.words) - int(np.count_nonzero(self._mask_covered(matches)))
 
     def _documents_with_runs(self, named: Sequence[_Match]) -> Iterator[_Match]:
-        """Yield documents with runs of the quotation's words; each look-up yields the best documents first."""
+        """Yield documents with runs of the quotation's words; each look-up yields the best documents first.
+
+        The look-up that finds a document which decides the verdict is the last one. Its other documents are compared,
+        too, because one of them may have fewer edits.
+        """
         seen = {*self._named}
         matches = [*named]
         for round_ in range(_ROUNDS):
@@ -560,6 +564,8 @@ class _Verifier:
                 for match in self._compare_documents(group):
                     matches.append(match)
                     yield match
+            if any(map(self._decides_verdict, matches)):
+                return
 
     def _phrases(self, is_open: npt.NDArray[np.bool_]) -> list[str]:
         """Return runs of `_LOOKED_UP_WORDS` words marked in `is_open`, spread evenly over the quotation."""
