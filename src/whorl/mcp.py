@@ -129,7 +129,7 @@ def _shorten(nodes: Iterable[_Node], least: int, surplus: int, left_out: Counter
     """Halve the largest node again and again until `surplus` characters of JSON are gone; return the remaining surplus.
 
     The result is 0 or less if the answer fits. Each node keeps at least `least` items or characters. No node may
-    contain another node: then the answer shrinks by exactly the JSON of the removed items.
+    contain another node, so that the answer shrinks by exactly the JSON of the removed items.
     """
     if surplus <= 0:
         return surplus
@@ -249,7 +249,7 @@ _Text = Annotated[str, Field(description="A text that need not be in the store; 
 
 
 def _list_quotations(value: Any) -> Any:
-    """Accept a text instead of a quotation without a source, and one quotation instead of a list."""
+    """Turn a text into a quotation without a source, and a single quotation into a list."""
     given = [value] if isinstance(value, str | dict) else value
     return [{"quote": item} if isinstance(item, str) else item for item in given] if isinstance(given, list) else given
 

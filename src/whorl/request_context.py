@@ -30,10 +30,10 @@ class Trace:
         plan: Kind of plan of the request's first search, or "".
         query_length: Length of that search's query in characters.
         hits: Total hits of that search; None if the request has no search.
-        verified: Candidates whose sketches or tokens were compared.
-        stored: Documents stored.
-        engine_requests: Requests sent to Solr or a cluster, including retries.
-        engine_seconds: Time spent waiting for responses.
+        verified: Number of candidates whose sketches or tokens were compared.
+        stored: Number of documents stored.
+        engine_requests: Number of requests sent to Solr or a cluster, including retries.
+        engine_seconds: Time in seconds spent waiting for their responses.
         error: Class of the error that ended the request, or "".
     """
 
@@ -64,7 +64,7 @@ class Request:
     Args:
         end: Deadline on the clock of `time.monotonic`; None if there is no deadline.
         cancelled: Event that cancels the request when it is set.
-        reporter: Function to call with the progress, if any.
+        reporter: Function to call with the progress; None if progress is not reported.
     """
 
     trace: Trace = field(default_factory=Trace)

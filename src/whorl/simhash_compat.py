@@ -201,7 +201,7 @@ class Table:
         return self.permutation.undo(query)
 
     def select(self, query: int, near: list[int]) -> list[int]:
-        """Return those of the codes near a query that match it in this table, in the order of the table."""
+        """Return the codes in `near` that match the query in this table, in the order of the table."""
         shown = [code for code in near if not (code ^ query) & self.lead]
         return sorted(shown, key=self.permute) if len(shown) > 1 else shown
 

@@ -60,8 +60,9 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
 def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[ReadText, ReadText, Scheme]:
     """Read two texts by their names, and choose the scheme for the comparison.
 
-    A name is a reference to a document, the path of a file, or `-` for standard input. Two files need no store, if the
-    configured one is a folder that does not exist. The scheme is the store's unless `scheme` is given.
+    A name is a reference to a document, the path of a file, or `-` for standard input. Two files need no store if the
+    configured store is a folder that does not exist. If `scheme` is None, use the scheme of the store, or the default
+    scheme without a store.
 
     Raises:
         ParameterError: A name is neither a file nor a document, a file is unreadable, or both are standard input.

@@ -94,7 +94,8 @@ class _Group(SingleValueGroup):
         if isinstance(sys.stdout, io.TextIOWrapper):
             # If the terminal's encoding lacks a character, for example in a bar or an id, print a question mark.
             sys.stdout.reconfigure(errors="replace")
-        # numpy's BLAS would start a thread on each core, which takes 0.07 s, but whorl multiplies no large matrices.
+        # numpy's BLAS would take 0.07 s to start a thread on each core. whorl needs no such threads, because it
+        # multiplies no large matrices.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # The process ends soon after the command, so skip garbage collection at exit.
         atexit.register(gc.freeze)

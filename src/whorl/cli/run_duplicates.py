@@ -68,7 +68,7 @@ _MOST_LOST = 0.01
 #: Words that follow the number of unread documents in the note at the end of a run.
 _UNREADABLE = "could not be read as they are"
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
-#: Suffixes of output files that get a table as text.
+#: Suffixes of output files that are written as a text table.
 _TABLES = ("", ".txt", ".log", ".out")
 #: A `-` as output file is standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
@@ -572,7 +572,7 @@ def report_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bo
 
 
 def report_unread(unread: int, *, strict: bool) -> bool:
-    """With `strict`, print a message if any value is no date or number; return whether it was printed."""
+    """With `strict`, print a message if any date or number was unreadable; return whether it was printed."""
     if strict and unread:
         click.echo(f"failed: {plural(unread, 'value')} could not be read as a date or number", err=True)
     return strict and unread > 0

@@ -160,7 +160,7 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 
 
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Return the codes, and the ids of each code, if any."""
+    """Return the codes, and the ids of each code; the dict of ids is empty if the input has none."""
     from whorl.hamming import load_loops
     from whorl.hamming.simhash_files import is_labelled, prepend_lines, read_codes, read_labelled
 

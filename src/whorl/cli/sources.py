@@ -43,9 +43,9 @@ def sources(
     """Find the documents that a text comes from: a small set that covers as much of it as possible.
 
     TEXT is a document of the store, by its id, path or name, a file that is not in the store, or - for standard input.
-    A document that is named is not one of its own sources; a file or a text is compared with all documents. With
-    --fail-on, the present text of a file counts, even if the store has an earlier one; it is then compared with all
-    documents. With --in FOLDER, the sources are files, and no store is needed.
+    A document of the store is not one of its own sources; other texts are compared with all documents. With --fail-on,
+    the current text of a file is compared with all documents, even if the store has an earlier text of the file. With
+    --in FOLDER, the sources are files, and no store is needed.
 
     \b
     covers   words of the text in passages shared with the source

@@ -317,8 +317,8 @@ def source_text(named: str, *, keeps_markup: bool = False) -> str:
 def file_text(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
     """Return the text of a file from its bytes; if the bytes are ambiguous, the file name decides the format.
 
-    By default, this process's own reader extracts the text, with the limits of the settings. DocumentError gives the
-    reason why the file has no readable text.
+    By default, use the reader of this process, with the limits of the settings. Raise DocumentError with the reason if
+    the file has no readable text.
     """
     form = format_of(raw, file)
     if form is None:
@@ -396,7 +396,7 @@ class FoundFile(NamedTuple):
             return None
 
     def has_changed(self, before: Mapping[str, object] | None) -> bool:
-        """Check whether the file has another version than before, as far as both are known."""
+        """Check whether the file's version differs from an earlier version; False if one of the two is unknown."""
         now = self.version
         if before is None or now is None:
             return False
@@ -442,8 +442,8 @@ class StandardInput:
 def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: bool = False) -> Iterator[FoundFile]:
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Links out of the named folder, or out of the fixed part of a pattern, are followed only with `follow_links`.
-    ParameterError is raised if fsspec is missing for an address, or has no file system for it.
+    Unless `follow_links` is true, do not follow links out of the named folder or the fixed part of a pattern. Raise
+    ParameterError for an address if fsspec is missing, or has no file system for it.
     """
     addresses: dict[str, str] = {}
     for word in named:

@@ -35,7 +35,7 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        """Last part of the path, without the query and fragment of a web address: its suffix can tell the format."""
+        """Last part of the path, which ends with the suffix: without the query and fragment of a web address."""
         path = self.title
         return PurePosixPath(urlsplit(path).path).name if self.address.startswith(("http://", "https://")) else path
 
@@ -48,8 +48,8 @@ class RemoteFile:
     def address(self) -> str:
         """The address with login and signature, because two files may differ only in these parts.
 
-        fsspec's own addresses leave out the host of an FTP server and the archive of `zip://a.txt::b.zip`, so these are
-        taken from the user's word.
+        fsspec's own addresses leave out the host of an FTP server and the archive of `zip://a.txt::b.zip`, so these
+        parts come from the address as given.
         """
         own, *outer = self._word.split("::")
         # Skip caches, such as `simplecache::`: a cached file has the same path as in its own file system.
@@ -70,7 +70,7 @@ class RemoteFile:
     __str__ = as_posix
 
     def version(self) -> Mapping[str, object]:
-        """Return the size, entity tag and times of the file, if its file system gives them; nothing if it is missing.
+        """Return the file's size, entity tag and times, if the file system knows them; {} if the file is missing.
 
         Raise OSError if the file system fails.
         """
@@ -81,7 +81,7 @@ class RemoteFile:
                 about = self._system.info(self._path)
             except FileNotFoundError:
                 return {}
-        # Some file systems quote an entity tag in one answer and not in another.
+        # Some file systems quote an entity tag in some responses but not in others.
         return {name: str(about[name]).strip('"') for name in _VERSION if about.get(name) is not None}
 
     def open(self, mode: str) -> IO[bytes]:

@@ -32,8 +32,8 @@ class IndexOptions(TypedDict, total=False):
         batch: Number of documents per batch, at least 1; by default 256, or fewer if they are long. Each batch is
             safely stored before the next is read.
         again: Whether unchanged documents are stored again.
-        replace: Whether documents replace stored documents with the same id and a different text; by default, they do.
-            Otherwise, they are refused. This includes documents that the same call has stored.
+        replace: Whether a document replaces an earlier document with the same id and a different text (the default), or
+            is refused. The earlier document may be from the same call.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and with the error; by default, the error ends
             the run.
@@ -178,9 +178,9 @@ def _require_bounded_folding(document: Document) -> None:
 def _groups(documents: Iterator[Document], most: int, *, replaces: bool) -> Iterator[list[Document]]:
     """Yield the documents in batches of `most`, or fewer if they are long.
 
-    Unless documents replace others, end a batch before a document if the batch has its id with a different text. So the
-    first text is stored, and the engine refuses the second. Unlike `arrays_and_batches.chunks`, this function reads no
-    document ahead, because the sender of the next document may wait until this batch is stored.
+    Unless documents replace others, a batch has only one text for each id: it ends before a different text with the
+    same id. So the engine stores the first text, and refuses the second. Unlike `arrays_and_batches.chunks`, this
+    function reads no document ahead, because the sender of the next document may wait until this batch is stored.
     """
     group, characters, texts = list[Document](), 0, dict[str, str]()
     for document in documents:

@@ -111,7 +111,7 @@ def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
-#: Reason why an operation lacks the paging options in some front ends (the keys): it returns its whole result.
+#: Front ends that lack the paging options of an operation, with the reason: it returns its whole result.
 ALL_RETURNED = only("cli", "mcp", because="returns all of them")
 
 

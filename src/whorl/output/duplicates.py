@@ -330,8 +330,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # Leave out the parts of the item that contain the document instead of being in it. If no part is left, show
-            # the first.
+            # Show the parts of the item that are in the document, not parts that contain the document. If no part is
+            # left, show the first part.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:
@@ -339,7 +339,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _format_larger_share(pair: Pair) -> str:
-    """Format the larger share: of the reference text in the document, or of the document in that text."""
+    """Format the larger share: how much of the document is in the reference text, or the reverse."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -419,7 +419,7 @@ def _spans(pair: Pair) -> tuple[str | int, ...]:
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
-    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions, if any."""
+    """Yield a cluster's documents as rows of _CLUSTER_COLUMNS, in the order of versions if the cluster has them."""
     name, size = DescribedCluster(cluster).name, len(cluster.matches)
     matches = {match.b.id: match for match in cluster.matches}
     versions = {version.member.id: _version_cells(at, version) for at, version in enumerate(cluster.versions, start=1)}

@@ -16,7 +16,7 @@ _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def report_page(heading: str, subject: str, parts: Iterable[str]) -> str:
-    """Return an HTML page without scripts or external resources. `subject` ends the heading, and `parts` follow it."""
+    """Return an HTML page without scripts or external resources. The title is `heading` and `subject`."""
     style = files("whorl.output").joinpath("report.css").read_text(encoding="utf-8")
     return "\n".join(
         [

@@ -172,7 +172,7 @@ def _describe(cls: Any) -> tuple[Any, _Convert]:
 def json_type(annotation: Any, describe: Callable[[Any], tuple[Any, _Convert | None]]) -> tuple[Any, _Convert | None]:
     """Return the type of a value's JSON, and a function that converts the value; None if it needs no conversion.
 
-    The function is only called for values that are not None. `describe` returns the same two for a result class.
+    Call the function only for values other than None. `describe` returns the type and the function for a result class.
     """
     value, may_be_none = without_none(annotation)
     origin, args = get_origin(value), get_args(value)

@@ -242,7 +242,7 @@ def _describe_failures(path: str, about: _Json) -> None:
     if path == "/readyz":
         statuses |= {409, 502, 503}
     if path == f"{TICKETS}/-me-":
-        # If a request is authenticated by a key or a password, it may have no ticket, and fails with this status.
+        # A request with a key or a password, but without a ticket, fails with this status.
         statuses |= {400}
     name = "AlfrescoFailure" if has_alfresco_format(path) else "Failure"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}

@@ -136,8 +136,8 @@ class LineSplitter:
 class Upload:
     """Stores the documents of one request in parts; if `is_stored` is false, only checks them for repeats.
 
-    Unless `replaces`, a document is refused if its id has another text in the store or in an earlier line. `report` has
-    the result so far, also after an error.
+    If `replaces` is false, a document is refused if the store or an earlier line has another text with its id. `report`
+    has the result so far, also after an error.
 
     Args:
         semaphore: Gives each part a slot while it is stored.

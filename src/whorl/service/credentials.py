@@ -147,7 +147,7 @@ class Authenticator:
 
 
 def _is_one_of(given: bytes, known: list[bytes]) -> bool:
-    # Compare with all secrets, so that the time does not reveal a match.
+    # Compare with all secrets, so that the response time does not reveal a match.
     return sum(hmac.compare_digest(given, key) for key in known) > 0
 
 

@@ -289,7 +289,7 @@ def _describe_mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _known_parts(request: Request, errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return the end of a message about unknown keys of a body: the keys that the route knows, or ""."""
+    """Return the known keys of a body as the end of an error message; "" if the body has no unknown keys."""
     body = getattr(request.scope.get("route"), "body_field", None)
     model = body.field_info.annotation if body is not None else None
     is_unknown = any(error["type"] == "extra_forbidden" and len(error["loc"]) == 2 for error in errors)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.request_context import Reporter
 
 BAR_WIDTH = 20
-#: Maximum number of listed problems; more are only counted.
+#: Maximum number of problems to list; further problems are only counted.
 _PROBLEMS_SHOWN = 20
 
 

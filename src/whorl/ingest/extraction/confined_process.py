@@ -56,7 +56,7 @@ class ConfinedProcess:
         theirs.close()
 
     def death(self, memory_bytes: int) -> str:
-        """Wait until the process has ended, and describe in words why it has ended."""
+        """Wait until the process has ended, and return the reason in words."""
         status = self.process.wait()
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
         return (

@@ -23,7 +23,8 @@ _MARKS = (
 EXAMINED_BYTES = 200_000
 #: Maximum number of lines to examine, and maximum number of ASCII bytes to examine in a line before a byte above 127.
 _EXAMINED_LINES, _CONTEXT_BYTES = 10_000, 1000
-#: Maximum length of a text that is examined whole, in bytes: its ASCII words show the language, and so the encoding.
+#: Maximum length in bytes of a text that is examined whole. The ASCII words of such a short text help to detect its
+#: language, and so its encoding.
 _SHORT_BYTES = 1000
 #: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
@@ -43,8 +44,8 @@ _DECODED_AT_ONCE = 1 << 20
 #: Declaration of a page's encoding, which the first 1,024 bytes contain according to the HTML standard.
 _DECLARATION = re.compile(rb"""<(?:meta\s[^>]*charset|\?xml\s[^>]*encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARING_BYTES = 1024
-#: Encodings that programs declare although they write a superset, which browsers read instead
-#: (https://encoding.spec.whatwg.org/#names-and-labels).
+#: Supersets of encodings. Many programs declare an encoding but write its superset, so browsers always read the
+#: superset (https://encoding.spec.whatwg.org/#names-and-labels).
 _SUPERSETS = {
     "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874", "gb2312": "gb18030",
     "gbk": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932",
@@ -111,7 +112,7 @@ def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
         name = codecs.lookup(declared.lower().removeprefix("x-")).name
         "".encode(name)
         name = _SUPERSETS.get(name, name)
-        # The control characters of ISO 8859 are quotation marks and dashes in the code pages of Windows.
+        # In the code pages of Windows, the bytes of ISO 8859's control characters are quotation marks and dashes.
         is_windows = name.startswith("iso8859") and _CONTROLS.search(raw)
         return name if not is_windows and _is_mostly_valid(raw, name) else None
     except (LookupError, ValueError):
@@ -162,7 +163,8 @@ def probable_encoding(raw: bytes) -> str | None:
         if (encoding := guess["encoding"]) is None:
             return None
         text = sample.decode(encoding, errors="replace")
-        # Reject a guess that gives many words of mixed letters, such as a Latin word with a Cyrillic letter at its end.
+        # Reject a guess that gives many words with letters of two scripts, such as a Latin word that ends in a Cyrillic
+        # letter.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
             # Control characters show that this is Windows-1252, where their bytes are quotation marks and dashes.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
@@ -172,8 +174,8 @@ def probable_encoding(raw: bytes) -> str | None:
 def _lines_near_high_bytes(raw: bytes) -> Iterator[bytes]:
     """Yield the lines that have bytes above 127, and the lines before and after each.
 
-    Only bytes above 127 show the encoding, and much ASCII text would outweigh them. But a few ASCII words around them
-    show the language.
+    Only bytes above 127 reveal the encoding, and a long ASCII text would outweigh them. But a few ASCII words around
+    these bytes reveal the language.
     """
     raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     at, is_after_high = 0, False

@@ -67,21 +67,21 @@ _BLOCKS = frozenset({
     "section", "select", "summary", "table", "td", "textarea", "tfoot", "th", "thead", "title", "tr", "ul"
 })  # fmt: skip
 _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
-#: Matches a named character reference; no name is longer.
+#: Matches a named character reference. Names have at most 32 characters.
 _REFERENCE = re.compile("&[A-Za-z][A-Za-z0-9]{1,31};?")
 
 
 def html_text(markup: str) -> str:
     """Return the visible text of a page, with block elements on separate lines.
 
-    DocumentError is raised if parsing fails.
+    Raise DocumentError if parsing fails.
     """
     # Only HTML needs this import, and it takes a tenth of a second.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
     from bs4.exceptions import ParserRejectedMarkup
 
-    # BeautifulSoup does not read a reference without a semicolon within a word (caf&eacutes) as browsers do.
+    # Browsers resolve a reference without a semicolon within a word (caf&eacutes), but BeautifulSoup does not.
     markup = _REFERENCE.sub(lambda reference: html.escape(html.unescape(reference[0])), markup)
     try:
         with warnings.catch_warnings():
@@ -199,7 +199,7 @@ def _content(part: MIMEPart) -> str:
     return text.replace("\r\n", "\n")
 
 
-#: PDFium's marker for a hyphen that splits a word at the end of a line, and the line end. Removing both joins the word.
+#: PDFium's marker for the hyphen of a word that is split at a line end, and the line end. Removing both joins the word.
 _HYPHEN_MARK = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
@@ -246,8 +246,8 @@ _MOST_DEPTH = 3
 def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
     """Append the text of a DOCX, PPTX or XLSX; raise MemoryError if its XML exceeds the memory limit.
 
-    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files. DocumentError is
-    raised if the archive is larger, or if the file is not an archive.
+    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files. Raise DocumentError
+    if the archive is larger, or if the file is not an archive.
     """
     from lxml.etree import ErrorTypes, XMLSyntaxError
 
@@ -299,7 +299,7 @@ def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
     from docx.opc.part import XmlPart
     from docx.oxml.parser import parse_xml
 
-    # `main_document_part` finds no part of a "Strict Open XML Document", whose relationships have types of their own.
+    # `main_document_part` fails for a "Strict Open XML Document", because its relationships have other types.
     relations = OpcPackage.open(file).rels.values()
     main = next((relation.target_part for relation in relations if relation.reltype.endswith(_MAIN_PART)), None)
     if main is None:
@@ -328,7 +328,7 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
         text.add(f"{sheet.title}\n")
-        # A sheet may falsely claim 17 thousand million cells, so ignore its declared dimensions.
+        # A sheet may falsely claim 17 billion cells, so ignore its declared dimensions.
         sheet.reset_dimensions()
         for row in sheet.iter_rows(values_only=True):
             if cells := [str(value) for value in row if value is not None]:

@@ -59,7 +59,7 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     if _PDF.match(raw):
         return PDF
     if raw.startswith(_ZIP):
-        # Names in an archive are not compressed, so this search works even if the archive has no valid index.
+        # An archive stores file names uncompressed, so this search works even if the archive has no valid index.
         held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
         if held is None:
             if other := _OTHER_ARCHIVE.search(raw, 0, _ZIP_HEADER):

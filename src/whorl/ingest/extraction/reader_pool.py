@@ -182,7 +182,7 @@ class _ReaderProcess(ConfinedProcess):
     def _exchange(self, raw: bytes, form: FileFormat) -> tuple[str, str]:
         """Send a file and return the response.
 
-        EOFError or OSError is raised if the process has ended, and other errors for an invalid response.
+        Raise EOFError or OSError if the process has ended, and other errors for an invalid response.
         """
         self.connection.send_bytes(form.name.encode())
         self.connection.send_bytes(raw)

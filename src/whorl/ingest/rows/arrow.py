@@ -31,13 +31,13 @@ from whorl.ingest.rows.row_format import (
 
 _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
-#: Types of string columns, each with the type for the same values as bytes.
+#: Arrow's string types, mapped to the binary types that store the same bytes.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _ROW_GROUP_BYTES = 64_000_000
 #: Keep unused values in a dictionary of up to this size, in bytes: programs may rely on the positions of its values.
 _SMALL_DICTIONARY_BYTES = 1 << 16
 _BUFFER = 1 << 20
-#: Number of bytes before the first message of an Arrow file, and Arrow's codecs by their numbers.
+#: Number of bytes before the first message of an Arrow file, and the names of Arrow's codecs, keyed by number.
 _FILE_HEAD_BYTES, _CODECS = 8, {0: "lz4", 1: "zstd"}
 #: Bytes to count for a row in addition to its values, because many nulls or repeated values take almost no space in a
 #: file.

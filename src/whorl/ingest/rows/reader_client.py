@@ -28,8 +28,9 @@ _POLL_SECONDS = 0.2
 class ReadRequest(NamedTuple):
     """Message to the worker process: call a method of the `RowFormat` of a file.
 
-    `method` is the name of the method, or "detect" to get the format's `takes_columns`. `arguments` omits files and
-    functions. The worker opens the file by `path`; if this is "", it requests the content from its parent.
+    `method` is the name of the method, or "detect" to get the format's `takes_columns`. `arguments` are its arguments
+    without files and functions. The worker opens the file by `path`; if this is "", it requests the content from its
+    parent.
     """
 
     method: str

@@ -160,7 +160,7 @@ class UncopiedRowsError(UnreadRowsError):
 
 
 class NestedColumnError(DocumentError):
-    """A column whose values are compared has an object or a nested list. This may concern all rows of the column."""
+    """A column that is read for comparisons contains objects or nested lists, perhaps in every row."""
 
     def __init__(self, path: str) -> None:
         self.where = f"column {path!r}"
@@ -208,10 +208,10 @@ class RowColumns:
         return "id" if self.id is None else self.id
 
     def select(self, names: Sequence[str], example: Mapping[str, object] | None = None) -> list[str]:
-        """Select the columns of a file to read; `example` is a row with all nested fields, if there are any.
+        """Select the columns of a file to read; `example` is a row with all nested fields of the file, or None.
 
         Raise UnreadRowsError if a required column is missing, the text column has no texts, or several selected columns
-        have the same name. Columns without a name are not selected if there are several.
+        have the same name. If several columns have no name, none of these is selected.
         """
         row = example or dict.fromkeys(names)
         try:
@@ -317,9 +317,9 @@ class RowColumns:
 
 
 def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> Iterator[Row]:
-    """Return the rows of a file; raise UnreadRowsError if there are rows, but none has a text in the text column.
+    """Return the rows of a file; raise UnreadRowsError if the file has rows, but none with a text in the text column.
 
-    In JSON, some rows may lack the text column. So read up to the first row that has it, and then begin again.
+    In JSON, some rows may lack the text column. So search for the first row that has it, and then start again.
     """
     rows = form.rows(opened, columns)
     first = next(rows, None)
@@ -350,7 +350,7 @@ def row_id(value: object) -> object:
     return str(value) if is_scalar else value
 
 
-#: Stands for a missing column; None stands for a missing value in a column.
+#: Marks a missing column. None is a missing value in an existing column.
 _ABSENT = object()
 
 
@@ -429,7 +429,7 @@ def _flatten(nested: dict[str, object]) -> Mapping[str, object]:
 
 
 def _leaves(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the values in a row with their paths; instead of an object or a non-empty list, yield its members."""
+    """Yield the innermost values of a row with their paths: the members of objects and lists, at any depth."""
     # Values still to visit, the next one last. JSON may be nested too deeply for a recursive function.
     remaining: list[tuple[str, object]] = [*row.items()][::-1]
     while remaining:

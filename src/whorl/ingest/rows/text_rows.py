@@ -370,7 +370,7 @@ _LINE_ENDS = "\r\n"
 _HEADING = 1_000_000
 #: First line that names the separator, as Excel reads and writes it.
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
-#: Invalid bytes of UTF-8, decoded as lone surrogates, and valid characters outside ASCII.
+#: Match invalid bytes of UTF-8 (decoded as lone surrogates), and valid characters outside ASCII.
 _INVALID, _VALID = re.compile("[\udc80-\udcff]"), re.compile("[^\0-\x7f\udc80-\udcff]")
 
 
@@ -546,14 +546,14 @@ class _TableRows:
         return row + source[len(body) :] if self._is_read_as(row, expected) else None
 
     def _is_read_as(self, row: str, expected: list[str]) -> bool:
-        """Check whether a row without its line end is read as the expected cells, whatever rows follow."""
+        """Check whether a row without its line end is read as the expected cells, regardless of the rows after it."""
         lines = [*io.StringIO(f"{row}\n", newline="")]
         # Add a second row: if a quotation mark is not closed, the reader continues with it, and the check fails.
         reader = csv.reader([*lines, f"{self.separator}\n"], delimiter=self.separator, strict=True)
         try:
             return next(reader) == expected and reader.line_num == len(lines)
         except csv.Error:
-            # This module can still read the row if it is a line of cells without quoting (`_unquoted_rows`).
+            # `_unquoted_rows` can still read the row if it is one line of tab-separated cells without quoting.
             is_line = len(lines) == 1 == reader.line_num and self.separator == "\t" and len(expected) > 1
             return is_line and row.split("\t") == expected
 

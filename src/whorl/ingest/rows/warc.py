@@ -42,7 +42,7 @@ _MOST_HEADER = 1_000_000
 _LEAST_LINE, _MOST_LINE = 65_536, 1 << 20
 #: Types of records that are documents. Records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
-#: Values of zlib's `wbits` for HTTP's content encodings. Servers send deflate with and without zlib's header.
+#: Values of zlib's `wbits` to try for each content encoding of HTTP: some servers send deflate without zlib's header.
 _RAW_DEFLATE = -15
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, _RAW_DEFLATE)}
 _CHUNK_HEADER = re.compile(rb"[0-9a-fA-F]+[^\n]*\r\n")
@@ -176,7 +176,7 @@ def _charset(media_type: str) -> str | None:
 
 
 def _join_chunks(body: bytes) -> bytes:
-    """Join the chunks of a response. If its header claims chunks wrongly, return the body unchanged."""
+    """Join the chunks of a response. If the header claims chunks, but the body has none, return the body unchanged."""
     try:
         return _all_of(ChunkedDataReader(io.BytesIO(body), raise_exceptions=True))
     except ChunkedDataException:
@@ -200,7 +200,7 @@ def _unpack_body(body: bytes, packing: str) -> bytes:
 
 
 def _unpack(body: bytes, window: int) -> bytes:
-    """Unpack all gzip members of a body, or its deflate stream; raise zlib.error if it is packed otherwise."""
+    """Unpack all gzip members of a body, or its deflate stream; raise zlib.error if it has another format."""
     unpacked, start, is_next = bytearray(), 0, bool(body)
     while is_next:
         unpacker = zlib.decompressobj(window)

@@ -43,8 +43,8 @@ from whorl.service.alfresco.request import (
 )
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
-#: Minimum number of values to request for the outermost facet of a pivot, if the counts of integers and equal floats
-#: are merged.
+#: Number of values to request for the outermost facet of a pivot if integers are merged with equal floats. If the
+#: client wants more values, their number is requested.
 _MOST_OUTER_VALUES = 1_000
 _Answer = TypeVar("_Answer")
 

@@ -230,7 +230,7 @@ _OPENING = b"[{"
 
 
 class JsonMeter:
-    """Counts and limits the keys and values of a JSON text in UTF-8. Error messages call the text `what`."""
+    """Counts and limits the keys and values of a JSON text in UTF-8. `what` names the text in error messages."""
 
     def __init__(self, what: str, most_values: int = MOST_VALUES) -> None:
         self._what, self._most_values = what, most_values

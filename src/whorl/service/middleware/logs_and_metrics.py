@@ -71,7 +71,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the members of a log line: event, fields, and the class and stack of an exception, if any."""
+    """Return the members of a log line: event, fields, and for an exception its class and stack."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
         members |= describe_error(record.exc_info[1])

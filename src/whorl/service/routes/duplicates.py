@@ -34,9 +34,9 @@ from whorl.service.routes.api_router import api_router
 from whorl.service.routes.request_models import RequestBody, body_of, options_in
 from whorl.store import Store
 
-#: Clusters of at most this number of documents are returned with their pairs.
+#: Maximum size in documents of a cluster that is returned with its pairs.
 PAIRS_UP_TO = 30
-#: Maximum age in seconds of a result that answers an equal request without a new search.
+#: Maximum age in seconds of a result that is returned again for an equal request.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the lowest Jaccard similarity between a cluster's principal and another member, in
