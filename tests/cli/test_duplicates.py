@@ -858,6 +858,25 @@ def test_files_that_are_in_the_reference_too(tmp_path: Path) -> None:
     assert "all files of PATHs are in --reference too, and count as reference; name other PATHs" in done.stderr
 
 
+def test_columns_in_the_names_of_folders(tmp_path: Path) -> None:
+    """
+    A folder such as `lang=en` gives its rows the value of a column that they lack; a column of the file comes first.
+    """
+    rows = {"lang=en/made=2024-01-01/a": ["a"], "lang=en/made=2024-02-01/b": ["b"], "lang=de/made=2025-01-01/c": ["c"]}
+    for name, ids in rows.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        written(tmp_path / f"{name}.jsonl", dict.fromkeys(ids, PAGE))
+    found = run(tmp_path, "--within-column", "lang", "--keep", "newest:made", "--format", "json")
+    members = [json.loads(line)["members"] for line in found.stdout.splitlines()]
+    assert [[(each["id"], each["is_principal"]) for each in cluster] for cluster in members] == [
+        [("a", False), ("b", True)]
+    ]
+    (tmp_path / "lang=en" / "d.jsonl").write_text(json.dumps({"id": "d", "text": PAGE, "lang": "de"}))
+    found = run(tmp_path, "--within-column", "lang", "--pairs", "--format", "json")
+    pairs = [json.loads(line) for line in found.stdout.splitlines()]
+    assert {(pair["a"], pair["b"]) for pair in pairs} == {("a", "b"), ("c", "d")}
+
+
 def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
     """
     With --new, duplicates among Monday's documents stay, and Tuesday's duplicates of them are listed.

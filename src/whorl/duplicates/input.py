@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from urllib.parse import unquote
 
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import seconds_of
@@ -27,6 +28,8 @@ from whorl.ingest.rows.row_format import File, FileSpan, RowColumns, column_path
 from whorl.model import RESERVED_FIELDS, Document
 
 _LISTED_COLUMNS, _LISTED_FILES = 20, 3
+#: Values in the name of a folder that stand for a missing value.
+_NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 #: Maximum number of characters of an id in a message: ids are long if `--id-column` names a column of texts.
 _LONGEST_ID = 80
 #: An input of up to this size, in bytes, is read a second time, to get the texts of rows for snippets.
@@ -299,11 +302,14 @@ class InputPart:
             ((options.within or "", "value"), lambda value: value),
         )
         unseen = [(column, convert) for column, convert in needed if column[0]]
+        of_folders = _folder_values(file, {column for (column, _), _ in unseen})
         at_byte = self.at_byte or (lambda position: None)
         for document in documents_in(
             self.file, self.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
         ):
             self.count += 1
+            if of_folders:
+                document = replace(document, properties={**of_folders, **document.properties})
             if self.is_reference and document.text.strip():
                 self.used.add((self.columns.text, "text"))
             if self.added:
@@ -384,6 +390,12 @@ class InputDocuments:
             self._reader.require_reference_texts(self._used)
         else:
             self._reader.require_used_columns(self._used)
+
+
+def _folder_values(path: str, columns: Collection[str]) -> dict[str, str]:
+    """Return the values of columns that the folders of a file name, as Hive and Spark do: `lang=en/part-0.parquet`."""
+    named = (folder.partition("=") for folder in path.split("/")[:-1])
+    return {column: unquote(value) for column, _, value in named if column in columns and value not in _NO_VALUE}
 
 
 def _require_possible(needed: Collection[str], columns: RowColumns) -> None:
