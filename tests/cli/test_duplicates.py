@@ -901,6 +901,19 @@ def test_new_leaves_out_earlier_duplicates(tmp_path: Path) -> None:
     assert lists["other"].read_text() == ""
 
 
+def test_a_shorter_text_replaces_all_pieces_of_the_earlier_one(tmp_path: Path) -> None:
+    """
+    A paragraph that a document no longer has does not make the paragraph of another document a duplicate.
+    """
+    third = " ".join(f"z{number}" for number in range(40))
+    monday = written(tmp_path / "monday.jsonl", {"a": f"{PAGE}\n\n{OTHER}", "a#2": third})
+    tuesday = written(tmp_path / "tuesday.jsonl", {"a": PAGE, "b": PAGE, "c": OTHER, "d": third})
+    state = ("--level", "paragraph", "--state", tmp_path / "state", "--new", "--pairs", "--format", "json")
+    run(monday, *state)
+    pairs = [json.loads(line) for line in run(tuesday, *state).stdout.splitlines()]
+    assert [(pair["a"], pair["b"]) for pair in pairs] == [("a#1", "b#1"), ("a#2#1", "d#1")]
+
+
 def test_a_note_counts_replaced_documents(tmp_path: Path) -> None:
     """
     Rows of a second file with the same path and without ids replace those of the first, which a note counts.

@@ -80,6 +80,8 @@ def duplicates_among(
             store.begin_partial_scan()
             _set_options(store, options)
             unread = _load_changed(store, check_documents(documents), sketching, on_repeated)
+            if options.granularity is not Granularity.DOCUMENT:
+                store.delete_old_pieces()
         else:
             load_documents(store, reference, sketching.sketch, options, on_repeated)
             store.mark_as_reference()

@@ -273,6 +273,16 @@ class PersistentSketchStore:
             # Only one of several equal texts was compared. If it is deleted, compare the other copies again.
             self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE} WHERE key = ?", (key,))
 
+    def delete_old_pieces(self) -> None:
+        """Delete pieces that only earlier scans stored, if this scan has stored other pieces of the same document."""
+        with self._convert_errors():
+            ids = self._database.execute("SELECT id FROM document WHERE scan = ?", (self._scan(),))
+            documents = {piece.rpartition("#")[0] for (piece,) in ids}
+            ids = self._database.execute("SELECT id FROM document WHERE scan <> ?", (self._scan(),))
+            old = [piece for (piece,) in ids if piece.rpartition("#")[0] in documents]
+        with self._writing():
+            self._delete_documents(old)
+
     def begin_partial_scan(self) -> None:
         """Begin a scan of only some documents. All other documents stay, so `end_scan` must not be called."""
         with self._writing():
