@@ -27,6 +27,7 @@ from whorl.ingest.redact_addresses import public_address
 from whorl.ingest.rows.row_format import File, FileSpan, RowColumns, column_paths, has_column
 from whorl.model import RESERVED_FIELDS, Document
 
+ALL_IN_REFERENCE = "all files of PATHs are in --reference too, and count as reference; name other PATHs"
 _LISTED_COLUMNS, _LISTED_FILES = 20, 3
 #: Values in the name of a folder that stand for a missing value.
 _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
@@ -83,7 +84,7 @@ class InputReader:
         #: Files to search, without files of the reference.
         self.files = list(skip_known(found, known))
         if self.in_reference and not self.files:
-            raise ParameterError("all files of PATHs are in --reference too, and count as reference; name other PATHs")
+            raise ParameterError(ALL_IN_REFERENCE)
         self._versions = [found.version for found in self.files] if is_rewritten else []
         self._bytes = sum(found.size for found in [*self._reference, *self.files])
         self._done = self._at = 0

@@ -484,6 +484,7 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: 
         (["there.jsonl", "-o", "out", "--pairs", "--complete"], 2, "--complete"),
         (["there.jsonl", "-o", "out", "--threshold", "0"], 2, "threshold"),
         (["there.jsonl", "-o", "out", "--reference", "there-empty.jsonl"], 2, "--reference has no text"),
+        (["there.jsonl", "-o", "out", "--reference", "there.jsonl"], 2, "all files of PATHs are in --reference"),
         (["there.parquet", "-o", "out", "--text-column", "body"], 1, "(--text-column), of 'id', 'text'"),
         (["there.jsonl", "-o", "out", "--text-column", "body"], 1, "(--text-column), of 'id', 'text'"),
         (["there.jsonl", "-o", "out", "--text-column", "a.b"], 1, "no column 'a.b'; name the one of the text"),

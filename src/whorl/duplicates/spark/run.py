@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whorl.duplicates.input import ALL_IN_REFERENCE
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import UnreadValues
 from whorl.errors import DocumentError, EngineError, EngineUnavailableError, ParameterError
@@ -135,8 +136,11 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
                 raise ParameterError(f"--reference has no text: {', '.join(operation.reference)}")
         # If a file is both an input file and a reference file, read it only as a reference file.
         excluded = frozenset() if known is None else frozenset(known.inputFiles())
+        documents = read(own, paths, operation.input, columns, excluded=excluded)
+        if excluded and excluded.issuperset(documents.inputFiles()):
+            raise ParameterError(ALL_IN_REFERENCE)
         search = SparkDuplicates(
-            read(own, paths, operation.input, columns, excluded=excluded),
+            documents,
             options,
             reference=known,
             state=operation.state,
