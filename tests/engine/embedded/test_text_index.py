@@ -1,6 +1,8 @@
 """The two parts of the text index: searches see recent changes and the main part as one collection."""
 
+import os
 import random
+import stat
 import threading
 from contextlib import ExitStack
 
@@ -101,6 +103,23 @@ def test_small_changes_leave_the_main_part_alone(path):
             assert engine.delete([f"d{number}"]) == 1
         assert main_files(path) == before
         assert len(matching_ids(engine)) == engine.count() == 300
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o700])
+def test_users_who_may_read_the_folder_may_read_its_files(small, path, mode):
+    """
+    After commits to both parts and a merge, all files of the index have the permissions of their folder.
+    """
+    before = os.umask(0o777 & ~mode)
+    try:
+        for number in range(14):
+            with opened(path) as engine:
+                engine.index([document(f"d{number}", "s")])
+    finally:
+        os.umask(before)
+    files = [file for file in (path / INDEX).rglob("*") if file.is_file()]
+    assert {"main", "recent", "tokens"} == {file.parent.name for file in files}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {mode & 0o666}
 
 
 @pytest.mark.slow

@@ -354,6 +354,7 @@ class TextIndexWriter:
             writer.delete_documents_by_query(_bytes_query("store", self._store_id))
             writer.add_document(marker)
             writer.commit()
+        self._share_files()
         if is_main:
             self.base = number
 
@@ -366,11 +367,13 @@ class TextIndexWriter:
         with index_errors(self._folder):
             if small := self._writers.pop(_RECENT, None):
                 small.wait_merging_threads()
+        self._share_files()
 
         def wait_for_merge() -> None:
             with index_errors(self._folder):
                 if main:
                     main.wait_merging_threads()
+            self._share_files()
 
         return wait_for_merge if main else None
 
@@ -382,6 +385,14 @@ class TextIndexWriter:
                 with suppress(IndexBrokenError), index_errors(self._folder):
                     end()
         self._writers.clear()
+
+    def _share_files(self) -> None:
+        """Let all users who may read the folder read the files that tantivy opens to their owner only."""
+        for name in (META, ".managed.json"):
+            for file in self._folder.glob(f"*/{name}"):
+                # A merge may replace the file now. The end of the merge shares it.
+                with suppress(OSError):
+                    file.chmod(file.parent.stat().st_mode & 0o666)
 
     def _writer(self, part: str) -> tantivy.IndexWriter:
         """Return the open writer of a part, or open one."""
