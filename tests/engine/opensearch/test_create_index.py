@@ -63,6 +63,11 @@ def test_the_first_documents_make_the_index(other_url: str) -> None:
         assert store.index([Document("a", TEXT)]).unchanged == 1
         assert store.search("FINGERPRINT:a").hits[0].id == "a"
         client.raw.indices.delete(index=client.index)
+        # If the index is deleted, or its alias moves, while the store is open, no empty index takes its name.
+        with pytest.raises(EngineResponseError, match="no index of this cluster"):
+            store.index([Document("b", TEXT)])
+        assert not client.raw.indices.exists(index=client.index)
+    with open_store(other_url) as store:
         # Without init, the cluster would create an index with default mappings.
         store.index([Document("b", TEXT)])
     assert lines(client) == ["nothing to add"]

@@ -97,6 +97,7 @@ class IndexClient:
         server = urlunsplit((parts.scheme.rpartition("+")[2], parts.netloc, "", "", ""))
         #: URL for requests, without user and password.
         self.url = f"{server}/{index}"
+        self._existed = False
         default_ca = opensearchpy.Connection.default_ca_certs()
         self.raw = opensearchpy.OpenSearch(
             [server],
@@ -204,15 +205,18 @@ class IndexClient:
     def mapping(self, fields: str = "") -> Json | None:
         """Return the index's mapping, or None if the index does not exist; raise SchemaError for several indexes.
 
-        `fields` is a pattern for the names of the fields to return, in addition to `_source` and `_meta`.
+        An index that existed before and is missing is an error: it must not be created again, empty, because an alias
+        may be about to move. `fields` is a pattern for the names of the fields to return, in addition to `_source` and
+        `_meta`.
         """
         parts = f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta,*.settings.index.uuid"
         try:
             indexes = self.send("GET", self._path(), **({"filter_path": parts} if fields else {}))
         except EngineResponseError as error:
-            if error.status == 404:
+            if error.status == 404 and not self._existed:
                 return None
             raise
+        self._existed = True
         if len(indexes) > 1:
             problem = f"{self.url} is an alias of {len(indexes)} indexes ({', '.join(sorted(indexes))})"
             raise SchemaError(f"{problem}; name one of them")
