@@ -361,6 +361,15 @@ def test_a_read_only_index(opensearch_url: str) -> None:
         assert not refused
         client.raw.indices.put_settings(index=client.index, body={"index.blocks.write": False})
         assert store.index([Document("a", TEXT)]).stored == 1
+        # The cluster sets this block when a disk is nearly full.
+        client.raw.indices.put_settings(index=client.index, body={"index.blocks.read_only_allow_delete": True})
+        with pytest.raises(EngineUnavailableError, match=r"is blocked \(.*flood-stage.*the cluster's room on disk"):
+            store.index([Document("b", TEXT)])
+        client.raw.indices.put_settings(index=client.index, body={"index.blocks.read_only_allow_delete": None})
+        client.raw.indices.close(index=client.index)
+        for use in (lambda: store.search("*"), lambda: store.index([Document("b", TEXT)])):
+            with pytest.raises(EngineResponseError, match=rf"is closed; 'POST /{client.index}/_open' opens it"):
+                use()
         client.close()
 
 

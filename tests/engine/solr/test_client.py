@@ -95,6 +95,16 @@ FAULTS: dict[str, tuple[bytes, type[EngineError], str]] = {
         EngineUnavailableError,
         "is still reading its log again",
     ),
+    "500-full": (
+        http("500 Server Error", '{"error": {"msg": "java.io.IOException: No space left on device"}}'),
+        EngineResponseError,
+        "No space left on device; see whether Solr's disk is full, and restart Solr when it has room$",
+    ),
+    "500-after-full": (
+        http("500 Server Error", '{"error": {"msg": "this IndexWriter is closed"}}'),
+        EngineResponseError,
+        "this IndexWriter is closed; see whether Solr's disk is full, and restart Solr",
+    ),
     "500-html": (http("500 Server Error", PAGE, "text/html"), EngineResponseError, "500: Welcome to the proxy$"),
     "500-list": (http("500 Server Error", "[]"), EngineResponseError, r"answers 500: \[\]$"),
     "500-other-json": (http("500 Server Error", '{"error": "x"}'), EngineResponseError, "answers 500: "),

@@ -340,15 +340,21 @@ class IndexClient:
 
     def _error(self, status: int, cause: Any) -> EngineError:
         detail = _detail(cause)
+        blocked = f"{self.url} is blocked ({detail}): see its settings index.blocks, and the cluster's room on disk"
         if status in _TEMPORARY_STATUSES and TOO_MANY_BUCKETS not in detail:
-            return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_temporary=True)
+            # A cluster whose disk is full blocks changes with 429.
+            is_full = status == 429 and _kind(cause) == "cluster_block_exception"
+            message = blocked if is_full else f"{self.url} cannot answer now ({status}): {detail}"
+            return EngineUnavailableError(message, is_temporary=True)
         if status == 404:
             remedy = f"'whorl opensearch init {self.store_url}' makes it"
             message = f"{self.url} is no index of this cluster ({detail}); {remedy}"
         elif "No mapping found for [whorl_id]" in detail:
             return self.without_fields()
         elif _kind(cause) == "cluster_block_exception":
-            message = f"{self.url} is blocked ({detail}): see its settings index.blocks, and the cluster's room on disk"
+            message = blocked
+        elif _kind(cause) == "index_closed_exception":
+            message = f"{self.url} is closed; 'POST /{self.index}/_open' opens it"
         elif status in (401, 403):
             remedy = "set WHORL_OPENSEARCH_AUTH=user:password or WHORL_OPENSEARCH_API_KEY, or check the user's rights"
             message = f"{self.url} answers {status}: {remedy} ({detail})"

@@ -298,7 +298,10 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
         # Solr sends 429 and 503. A proxy that cannot reach Solr sends 502 and 504.
         return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_temporary=True)
     else:
-        message = f"Solr at {url} answers {status}: {detail}"
+        # After a full disk, Solr refuses all changes until it is restarted.
+        is_full = any(part in detail for part in ("No space left", "IndexWriter is closed", "Server error writing"))
+        remedy = "; see whether Solr's disk is full, and restart Solr when it has room" if is_full else ""
+        message = f"Solr at {url} answers {status}: {detail}{remedy}"
     return EngineResponseError(message, status=status, detail=detail)
 
 
