@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import click
 import pytest
+import tantivy
 from click.testing import CliRunner, Result
 
 from tests.cli.running import ids, search_json, whorl
@@ -17,6 +19,7 @@ from tests.engine.embedded.previous_store import write_previous_store
 from whorl import Document, StoreError, open_store
 from whorl.cli.main import main
 from whorl.cli.status_list_delete_upgrade import upgrade
+from whorl.engine.embedded import database
 from whorl.errors import SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.store import Store
@@ -236,6 +239,51 @@ def test_an_upgrade_keeps_the_options_of_the_store(tmp_path: Path) -> None:
         assert store.engine.passage_scheme == PassageScheme.for_runs(12)
         with pytest.raises(SchemaError, match="keeps no MINHASH tokens"):
             store.search("FINGERPRINT:c3_100")
+
+
+def test_an_upgrade_keeps_the_base_of_ids(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    After an upgrade, the ids of files are relative to the same folder as before.
+    """
+    assert whorl("upgrade", "store", "--rewrite").exit_code == 0
+    others = notes.parent / "others"
+    others.mkdir()
+    (others / "d.txt").write_text("another text", encoding="utf-8")
+    monkeypatch.chdir(others)
+    assert whorl("index", "--store", "../store", ".").exit_code == 0
+    assert ids(search_json("*", store="../store")) == ["notes/a.txt", "notes/b.txt", "notes/c.txt", "others/d.txt"]
+
+
+def test_a_rewritten_store_has_nothing_of_deleted_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Words of deleted documents are in the files of a store, and in none of a rewritten store.
+    """
+    monkeypatch.setattr(database, "TRAINING_BYTES", 50_000)
+    folder = tmp_path / "store"
+    secrets = [f"{number} secretword {'the same clause of all secret letters ' * 20}" for number in range(100)]
+    with open_store(folder, passages=True) as store:
+        kept = Document("kept", "some other words " * 30)
+        store.index([kept, *(Document(f"d{number}", text) for number, text in enumerate(secrets))])
+        store.delete(f"d{number}" for number in range(100))
+
+    def remains() -> set[str]:
+        with closing(sqlite3.connect(folder / "records.db")) as connection:
+            meta = dict(connection.execute("SELECT key, value FROM meta"))
+            journal = str(connection.execute("SELECT entry FROM journal").fetchall())
+        parts = [tantivy.Index.open(str(part)) for part in (folder / "index").iterdir() if part.name != "tokens"]
+        found = {
+            "dictionary": b"secret letters" in meta.get("dictionary", b""),
+            "journal": "d7" in journal,
+            "index": any(part.searcher().doc_freq("content", "secretword") for part in parts),
+        }
+        return {place for place, is_there in found.items() if is_there}
+
+    assert remains() == {"dictionary", "journal", "index"}
+    done = CliRunner().invoke(main, ["upgrade", "--rewrite", str(folder)])
+    assert done.stdout == f"1 document copied; the old store is {folder}.old: delete it when all is well\n"
+    assert not remains()
+    with open_store(folder, create=False) as store:
+        assert [hit.id for hit in store.search("*").hits] == ["kept"]
 
 
 @pytest.mark.parametrize("renames", [None, 0, 1])

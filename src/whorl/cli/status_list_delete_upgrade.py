@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -138,7 +139,12 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
 
 @click.command(cls=SingleValueCommand)
 @click.argument("folder", type=click.Path(path_type=Path))
-def upgrade(folder: Path) -> None:
+@click.option(
+    "--rewrite",
+    is_flag=True,
+    help="Also copy a store of this version: nothing of deleted documents is in the files of the copy.",
+)
+def upgrade(folder: Path, rewrite: bool) -> None:
     """Bring a store of an earlier version up to date.
 
     The documents are copied into a new folder, which then replaces the old one. The new store has passage hashes and
@@ -147,6 +153,7 @@ def upgrade(folder: Path) -> None:
     """
     from whorl.cli.render.terminal import progress_bar
     from whorl.engine.embedded.database import previous_store
+    from whorl.engine.embedded.store_files import BASE
 
     if re.match(r"[a-z+]+:/", str(folder)):
         raise ParameterError(
@@ -159,7 +166,7 @@ def upgrade(folder: Path) -> None:
     if not folder.exists() and old.exists() and fresh.exists():
         # The last upgrade was interrupted between the two renames.
         fresh.rename(folder)
-    with previous_store(folder) as previous:
+    with previous_store(folder, or_current=rewrite) as previous:
         if previous is None:
             open_store(folder, create=False).close()
             click.echo(f"{folder} is a store of this version already; nothing to do")
@@ -186,8 +193,11 @@ def upgrade(folder: Path) -> None:
             documents = (numbered.document for numbered in previous.all_documents())
             store.index(bar.track(documents, total=total, description="upgrading"), takes_reserved=True)
             count = store.engine.count()
+            if (folder / BASE).exists():
+                shutil.copyfile(folder / BASE, fresh / BASE)
     if count != total:
         raise StoreError(f"{folder} has {total:,} documents and {fresh} {count:,}; delete {fresh}, and run this again")
     folder.rename(old)
     fresh.rename(folder)
-    click.echo(f"{plural(count, 'document')} upgraded; the old store is {old}: delete it when all is well")
+    done = "copied" if rewrite else "upgraded"
+    click.echo(f"{plural(count, 'document')} {done}; the old store is {old}: delete it when all is well")

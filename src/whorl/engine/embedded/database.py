@@ -676,17 +676,17 @@ def _checksum(label: str, blob: bytes) -> bytes:
 
 
 @contextmanager
-def previous_store(folder: Path) -> Iterator[RecordDatabase | None]:
-    """Open a store of the previous format for reading; yield None for a store of any other format."""
+def previous_store(folder: Path, *, or_current: bool = False) -> Iterator[RecordDatabase | None]:
+    """Open a store of the previous format for reading, or also of the current one; yield None for any other format."""
     path = folder / RECORDS
     if not path.is_file():
         raise StoreError(f"there is no store at {folder}")
     with sqlite_errors(path), closing(connect_read_only(path, 0.0)) as connection:
         (stored_format,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
-    if stored_format != PREVIOUS_FORMAT:
+    if stored_format != PREVIOUS_FORMAT and not (or_current and stored_format == FORMAT):
         yield None
         return
-    records = RecordDatabase(path, Scheme(), wait_seconds=0.0, is_read_only=True, file_format=PREVIOUS_FORMAT)
+    records = RecordDatabase(path, Scheme(), wait_seconds=0.0, is_read_only=True, file_format=stored_format)
     with closing(records):
         yield records
 
