@@ -40,21 +40,22 @@ print(Kernel().bucket_minima(['a b c d e'])[0][0, 0, 0])
 @pytest.mark.process
 def test_no_folder_for_a_cache(tmp_path: Path) -> None:
     """
-    If no cache folder is writable, a loop works, and a warning explains the repeated compilation.
+    If no cache folder is writable, loops work, and one warning explains the repeated compilation.
     """
-    loop = tmp_path / "doubling.py"
-    loop.write_text(
-        "from whorl.fingerprint.compiled.jit import cached\n@cached\ndef doubled(number): return 2 * number\n"
-    )
+    for name in ("doubling", "other"):
+        (tmp_path / f"{name}.py").write_text(
+            "from whorl.fingerprint.compiled.jit import cached\n@cached\ndef doubled(number): return 2 * number\n"
+        )
     program = """
 from numba.core import caching
 caching.CacheImpl._locator_classes = []
+import other
 from doubling import doubled
 print(doubled(21))
 """
     printed, said = _run(program, {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])})
     assert int(printed) == 42
-    assert "NUMBA_CACHE_DIR" in said
+    assert said.count("NUMBA_CACHE_DIR") == 1
 
 
 @pytest.mark.process

@@ -108,8 +108,8 @@ def cached(function: Callable[..., Any]) -> Any:
     compiled = loop(function)
     try:
         compiled._cache = _Cache(function)
-    except RuntimeError as problem:  # numba has found no writable folder for the cache
-        warn_of_cache(problem)
+    except RuntimeError:
+        warn_of_cache("numba finds no folder that can be written")
         return compiled
     _CACHED.append(compiled)
     return compiled
@@ -137,12 +137,13 @@ def _is_on_disk(function: Any) -> bool:
     return any(key[1] == processor for key in function._cache._cache_file._load_index())
 
 
-def warn_of_cache(problem: Exception) -> None:
+def warn_of_cache(problem: object) -> None:
+    # Python prints a warning once for each line of code, so let this line warn for all loops.
     warnings.warn(
         f"what numba compiled cannot be kept, so every process compiles for some seconds ({problem}); "
         "set NUMBA_CACHE_DIR to a folder that can be written",
         RuntimeWarning,
-        stacklevel=3,
+        stacklevel=1,
     )
 
 
