@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import re
+import subprocess
 import sys
 from typing import Any
+
+import pytest
 
 from whorl.service.middleware.logs_and_metrics import JsonLinesFormatter, TerminalFormatter, describe_error
 
@@ -102,3 +105,28 @@ def test_a_defect_for_people() -> None:
     )
     assert first.endswith(" error: defect error=KeyError")
     assert [call.rpartition(" ")[2] for call in calls] == ["test_a_defect_for_people", "fails"]
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit on file descriptors is that of Unix")
+def test_repeated_errors_are_one_line() -> None:
+    """
+    Without free file descriptors, asyncio logs an error for each of 100 connections that may wait; one is written.
+    """
+    program = """
+import asyncio, logging.config, os, resource, socket
+from whorl.service.middleware.logs_and_metrics import configuration
+logging.config.dictConfig(configuration())
+listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+clients = [socket.create_connection(listener.getsockname()) for _ in range(20)]
+async def serve():
+    server = await asyncio.start_server(lambda *_: None, sock=listener, backlog=100)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (os.dup(0), resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    logging.getLogger("asyncio").error("another")
+asyncio.run(serve())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    events = [json.loads(line)["event"].partition("\n")[0] for line in done.stderr.splitlines()]
+    assert events == ["socket.accept() out of system resource", "another"]

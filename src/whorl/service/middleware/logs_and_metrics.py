@@ -70,6 +70,22 @@ class TerminalFormatter(logging.Formatter):
         return "\n  ".join(map(printable, [line, *calls]))
 
 
+class RepeatFilter(logging.Filter):
+    """Drops a record with the same message as the last one, within a second.
+
+    Without free file descriptors, asyncio logs an error for each connection that may wait, 2,048 times a second.
+    """
+
+    _last, _end = "", 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message, now = record.getMessage(), time.monotonic()
+        if message == self._last and now < self._end:
+            return False
+        self._last, self._end = message, now + 1
+        return True
+
+
 def _members(record: logging.LogRecord) -> dict[str, Any]:
     """Return the members of a log line: event, fields, and for an exception its class and stack."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
@@ -91,10 +107,12 @@ def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"()": formatter}},
+        "filters": {"repeats": {"()": RepeatFilter}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             LOGGER: {"level": "INFO"},
+            "asyncio": {"filters": ["repeats"]},
             # This logger reports errors in reading a server's responses, which may be defects of whorl.
             "whorl.engine": {"level": "INFO"},
             # On a terminal, `run` prints the address, so log only the shutdown.
