@@ -243,7 +243,7 @@ def test_an_upgrade_keeps_the_options_of_the_store(tmp_path: Path) -> None:
 
 def test_an_upgrade_keeps_the_base_of_ids(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    After an upgrade, the ids of files are relative to the same folder as before.
+    An upgrade keeps the folder that ids of files are relative to.
     """
     assert whorl("upgrade", "store", "--rewrite").exit_code == 0
     others = notes.parent / "others"
