@@ -264,7 +264,7 @@ def test_a_rewritten_store_has_nothing_of_deleted_documents(tmp_path: Path, monk
     with open_store(folder, passages=True) as store:
         kept = Document("kept", "some other words " * 30)
         store.index([kept, *(Document(f"d{number}", text) for number, text in enumerate(secrets))])
-        store.delete(f"d{number}" for number in range(100))
+        store.delete([f"d{number}" for number in range(100)])
 
     def remains() -> set[str]:
         with closing(sqlite3.connect(folder / "records.db")) as connection:
