@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -20,8 +22,10 @@ from whorl import Document, StoreError, open_store
 from whorl.cli.main import main
 from whorl.cli.status_list_delete_upgrade import upgrade
 from whorl.engine.embedded import database
+from whorl.engine.embedded.store_files import LOCK, WriteLock
 from whorl.errors import SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.model import Indexed
 from whorl.store import Store
 
 
@@ -284,6 +288,29 @@ def test_a_rewritten_store_has_nothing_of_deleted_documents(tmp_path: Path, monk
     assert not remains()
     with open_store(folder, create=False) as store:
         assert [hit.id for hit in store.search("*").hits] == ["kept"]
+
+
+def test_nothing_is_written_during_an_upgrade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    An upgrade fails while another process writes, and holds the write lock until it ends.
+    """
+    folder = tmp_path / "store"
+    with open_store(folder) as store:
+        store.index(DOCUMENTS)
+    lock, real = WriteLock(folder / LOCK), Store.index
+    assert lock.acquire(0.0)
+    assert "another process is writing to the store" in whorl("upgrade", "--rewrite", str(folder)).stderr
+    lock.release()
+
+    def index(store: Store, documents: Iterable[Document], **options: Any) -> Indexed:
+        assert not lock.acquire(0.0)
+        return real(store, documents, **options)
+
+    monkeypatch.setattr(Store, "index", index)
+    assert whorl("upgrade", "--rewrite", str(folder)).exit_code == 0
+    assert_upgraded(folder)
+    assert lock.acquire(0.0)
+    lock.release()
 
 
 @pytest.mark.parametrize("renames", [None, 0, 1])

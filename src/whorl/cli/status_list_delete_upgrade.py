@@ -153,7 +153,7 @@ def upgrade(folder: Path, rewrite: bool) -> None:
     """
     from whorl.cli.render.terminal import progress_bar
     from whorl.engine.embedded.database import previous_store
-    from whorl.engine.embedded.store_files import BASE
+    from whorl.engine.embedded.store_files import BASE, LOCK, WriteLock, busy_message
 
     if re.match(r"[a-z+]+:/", str(folder)):
         raise ParameterError(
@@ -178,6 +178,11 @@ def upgrade(folder: Path, rewrite: bool) -> None:
             )
         if old.exists():
             raise StoreError(f"{old} is in the way; move it, and run the same command again")
+        # Without the lock, a running service could acknowledge documents that are then only in the old folder.
+        lock = WriteLock(folder / LOCK)
+        click.get_current_context().call_on_close(lock.release)
+        if not lock.acquire(0.0):
+            raise StoreError(busy_message(folder, 0.0))
         total, options = previous.count(), previous.options()
         if not options.keeps_texts:
             raise StoreError(f"{folder} keeps no texts, so nothing can be upgraded; index its files into a new folder")
@@ -197,6 +202,9 @@ def upgrade(folder: Path, rewrite: bool) -> None:
                 shutil.copyfile(folder / BASE, fresh / BASE)
     if count != total:
         raise StoreError(f"{folder} has {total:,} documents and {fresh} {count:,}; delete {fresh}, and run this again")
+    if os.name == "nt":
+        # Windows does not rename a folder with open files.
+        lock.release()
     folder.rename(old)
     fresh.rename(folder)
     done = "copied" if rewrite else "upgraded"
