@@ -608,7 +608,7 @@ class RecordDatabase:
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
         """Yield the number, the id and the given columns of each existing document, in any order.
 
-        The documents are given by their numbers or ids.
+        `key` says whether `values` has the numbers or the ids of the documents.
         """
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in timely(batches(known, _CHUNK), 1):

@@ -2,8 +2,8 @@
 
 The database is the source of truth. A write first stores its documents and journal entries in the database, in one
 transaction, and then updates the index. Each commit of the index stores the number of the last journal entry that it
-contains. When the engine opens the folder after a crash, it applies the later entries to the index. A lost or broken
-index is rebuilt from the database.
+contains. When the engine opens the folder after a crash, it applies the later entries to the index. The engine rebuilds
+a lost or broken index from the database.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class EmbeddedEngine(Engine):
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
         passages: Passage scheme; True for the store's own scheme, or for the default scheme if the store has none. If
-            the store has no passage hashes yet, all documents are indexed again.
+            the store has no passage hashes yet, the engine indexes all documents again.
         reduction: "without_minhash" removes the MINHASH tokens from the index, for stores without FINGERPRINT queries.
             "short_minhash" keeps their upper bits; FINGERPRINT queries then read texts. "no_text" makes a new store
             keep the passage hashes of texts, but neither texts nor MINHASH tokens.

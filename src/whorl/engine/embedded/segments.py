@@ -335,7 +335,7 @@ class Segment:
                 yield token_indices[is_shared], ordinals[is_shared]
 
     def token_keys(self) -> Tokens:
-        """Return a 64-bit hash of each document's size and tokens. Documents with equal hashes are merged as copies.
+        """Return a 64-bit hash of each document's size and tokens; documents with equal hashes are copies.
 
         The hash is a sum over postings, so it takes one pass over the postings, in their order in the file.
         """

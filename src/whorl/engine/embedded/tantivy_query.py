@@ -139,8 +139,8 @@ MOST_LOOK_UPS = 100
 MOST_STATES = 8192
 #: Maximum number of terms that a query may compare one by one, if tantivy cannot build automata for its clauses.
 MOST_TERMS = 100_000
-#: If a field has at most this number of terms, compare each term with a range that has only a long lower bound. This is
-#: faster than building several automata.
+#: For a range with only a long lower bound, check each term of the field, if it has at most this number of terms. This
+#: is faster than building several automata.
 _FEW_TERMS = 10_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.

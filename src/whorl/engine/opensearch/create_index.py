@@ -76,8 +76,8 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 def searchable_text(mapping: Json, names: FieldNames) -> str | None:
     """Return the name of the text field if a query can find all documents that have a text, otherwise None.
 
-    Queries cannot find them if the field is not indexed, leaves out long values (`ignore_above`), or is inside objects
-    of the type `nested`.
+    Queries miss such documents if the field is not indexed, leaves out long values (`ignore_above`), or is inside
+    objects of the type `nested`.
     """
     field, parts = field_definition(mapping, names.content), names.content.split(".")
     parents = (field_definition(mapping, ".".join(parts[:count])) for count in range(1, len(parts)))

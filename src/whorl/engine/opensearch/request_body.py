@@ -243,7 +243,7 @@ def _minimum_match(queries: Sequence[Json], minimum: int) -> Json:
 
 
 def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Return a query that adds up numbers: `counted` has pairs of a query and the number that a match of it adds.
+    """Return a query that adds up numbers; `counted` has pairs of a query and the number that its matches get.
 
     A document of `superset` matches if its sum is at least `minimum`. Its score is the sum times `weight`.
     """

@@ -60,7 +60,7 @@ def initialise(
     Args:
         content: Name of the text field; None for the field in `names`.
         repair: Also undo mistakes of an earlier run: tokens made from a field that no document has, or a token field
-            for one value although the text field can have several.
+            that can have only one value although the text field can have several.
         without_minhash: Do not add the token field, which only FINGERPRINT queries need.
 
     Raises:
