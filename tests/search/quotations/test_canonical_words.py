@@ -69,6 +69,7 @@ from whorl.search.quotations.canonical_words import CanonicalText
         ("\n+ the rent", "the rent"),
         ("/**\n * The rent\n * is due\n */", "/** The rent is due */"),
         ("the rent\\\nis due<br>\nat noon<br/>or<br>later", "the rent is due at noon or later"),
+        ("the rent is due \\", "the rent is due"),
     ],
 )
 def test_equal(a: str, b: str) -> None:

@@ -108,7 +108,7 @@ _BEFORE_LIST = re.compile(r"(?:\A|\n[^\S\n]{0,9}|(?:[.:;!?]|[/*]\*)[^\S\n]{0,9})
 _NEXT_STAR = re.compile(r".*\n[ \t]*\*[ \t]")
 #: A line break in Markdown.
 _HARD_BREAK = re.compile(
-    r"[\\<](?:(?<=\\)(?<!\\\\)(?=[ \t]*\n)"
+    r"[\\<](?:(?<=\\)(?<!\\\\)(?=[ \t]*(?:\n|\Z))"
     r"|(?<=<)(?:br|BR)[ \t]?/?>(?:(?=[ \t]*(?:\n|\Z))|(?<=[\w.,;:!?)*]<br>)|(?<=[\w.,;:!?)*]<br/>)))"
 )
 _UNIT = re.compile(r"\s(?<=\d\s)\s*(?=[%°‰])")
