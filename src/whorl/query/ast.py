@@ -253,7 +253,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def levels(node: Node) -> Iterator[list[Node]]:
-    """Yield the nodes of each level, beginning with the node itself; level 1 has its children."""
+    """Yield the nodes of each level: level 0 has the node itself, level 1 has its children, and so on."""
     level = [node]
     while level:
         yield level

@@ -45,9 +45,9 @@ EVERYTHING = (ast.WildcardCharacter.ANY,)
 
 
 class Language(NamedTuple):
-    """A grammar, with functions that read the values of its tokens and explain errors.
+    """A grammar, with functions that convert its tokens to values, and functions that return errors.
 
-    The functions that take a text and an int get the text of a token and its position in the query.
+    A function of the first kind that takes a text and an int gets the text of a token and its position in the query.
     """
 
     grammar: str
@@ -148,7 +148,7 @@ class Builder:
         return node
 
     def disjunction(self, *sequences: Sequence[Piece]) -> Piece:
-        """`disjunction: OR? sequence (OR sequence)*`."""
+        """Join alternatives with OR: `disjunction: OR? sequence (OR sequence)*`."""
         members = [piece for sequence in sequences for piece in sequence]
         if len(members) == 1:
             return members[0]
@@ -156,7 +156,7 @@ class Builder:
         return Piece(ast.Or(tuple(piece.node for piece in members), span), span)
 
     def sequence(self, *conjunctions: Sequence[Piece]) -> Sequence[Piece]:
-        """`sequence: AND? conjunction+`. Returns the operands of an OR, or one group of clauses with signs."""
+        """Return the operands of an OR, or one group of clauses with signs: `sequence: AND? conjunction+`."""
         pieces = [piece for conjunction in conjunctions for piece in conjunction]
         if self._operator() is ast.Operator.AND:
             return [_remove_sign(piece) for piece in _join_operands(pieces)]
@@ -170,7 +170,10 @@ class Builder:
         return [Piece(_make_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span)]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
-        """`conjunction: operand (AND operand)*`. If AND is the default operator, `sequence` joins the operands."""
+        """Join operands with AND: `conjunction: operand (AND operand)*`.
+
+        If AND is the default operator, return the operands: `sequence` joins them.
+        """
         return operands if self._operator() is ast.Operator.AND else _join_operands(operands)
 
     def _operator(self) -> ast.Operator:
@@ -178,32 +181,38 @@ class Builder:
         return self._options.field_operator if in_field else self._options.default_operator
 
     def signed(self, sign: Token, piece: Piece) -> Piece:
-        """`operand: ("+" | "-" | "|") negation`."""
+        """Give an operand its sign: `operand: ("+" | "-" | "|") negation`."""
         return Piece(piece.node, Span(span_of(sign).start, piece.span.end), sign.type)
 
     def negated(self, operator: Token, piece: Piece) -> Piece:
-        """`negation: NOT negation`."""
+        """Build a negation: `negation: NOT negation`."""
         span = Span(span_of(operator).start, piece.span.end)
         return Piece(ast.Not(piece.node, span), span)
 
     def boost(self, piece: Piece, factor: Token) -> Piece:
-        """`boosted: primary BOOST`."""
+        """Build a boosted clause: `boosted: primary BOOST`."""
         place = span_of(factor)
         span = Span(piece.span.start, place.end)
         return Piece(ast.Boost(piece.node, self._language.boost(factor, place.start), span), span)
 
     def open(self, *tokens: Token) -> Token:
-        """`open: field? "("`. The field of a group applies to all members of the group."""
+        """Begin a group: `open: field? "("`. The field of a group applies to all members of the group."""
         self._fields.append(self._lead(tokens)[1])
         return tokens[0]
 
     def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
-        """`primary: open disjunction ")"`. The piece's range includes the parentheses; its node's range does not."""
+        """Build a group: `primary: open disjunction ")"`.
+
+        The range of the piece includes the parentheses; the range of its node does not.
+        """
         self._fields.pop()
         return Piece(piece.node, span_of(opening, closing))
 
     def term(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? word SIMILARITY?`. In Alfresco's grammar, a word can consist of several tokens."""
+        """Build a word, a pattern or a fuzzy word: `primary: FORM? field? word SIMILARITY?`.
+
+        In Alfresco's grammar, a word can consist of several tokens.
+        """
         form, field, words = self._lead(tokens)
         behind = words[-1] if words[-1].type == "SIMILARITY" else None
         words = words if behind is None else words[:-1]
@@ -222,7 +231,7 @@ class Builder:
         return self._leaf(ast.Term(text, field, form, span))
 
     def phrase(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? PHRASE (SLOP | OVERLAP PROBABILITY?)?`."""
+        """Build a quoted phrase: `primary: FORM? field? PHRASE (SLOP | OVERLAP PROBABILITY?)?`."""
         form, field, (words, *more) = self._lead(tokens)
         behind = more[0] if more else None
         if field == FINGERPRINT:
@@ -245,7 +254,7 @@ class Builder:
         return self._leaf(node)
 
     def range(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? ("[" BOUND TO BOUND "]" | end ".." end)`."""
+        """Build a range: `primary: FORM? field? ("[" BOUND TO BOUND "]" | end ".." end)`."""
         _, field, parts = self._lead(tokens, is_bare=True)
         first, _, last = parts if len(parts) == 3 else parts[1:-1]
         low, high = self._bound(first, parts[0] not in ("<", "{")), self._bound(last, parts[-1] not in (">", "}"))
@@ -256,7 +265,7 @@ class Builder:
         return None if text is None else ast.Bound(text, is_inclusive)
 
     def proximity(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? end (NEAR field? end)+`."""
+        """Build a proximity search: `primary: FORM? field? end (NEAR field? end)+`."""
         _, field, parts = self._lead(tokens, is_bare=True)
         for first, second in pairwise(parts):
             if {first.type, second.type} & {"PHRASE", *FIELDS}:
@@ -277,11 +286,11 @@ class Builder:
         return self._language.slop(digits[0], span_of(star).start + digits.start()) if digits else DEFAULT_SLOP
 
     def everything(self, token: Token) -> Piece:
-        """`primary: "*:*"`."""
+        """Build the clause for all documents: `primary: "*:*"`."""
         return self._leaf(ast.Everything(span_of(token)))
 
     def fingerprint(self, *tokens: Token) -> Piece:
-        """`primary: FORM? FINGERPRINT (ID | PHRASE) (OVERLAP PROBABILITY?)?`."""
+        """Build a fingerprint search: `primary: FORM? FINGERPRINT (ID | PHRASE) (OVERLAP PROBABILITY?)?`."""
         at = [token.type for token in tokens].index("FINGERPRINT")
         reference, *numbers = tokens[at + 1 :]
         self._check_not_nested(tokens[at], tokens[-1])
@@ -290,8 +299,8 @@ class Builder:
     def _fingerprint(self, tokens: Sequence[Token], words: Sequence[Token], following: Sequence[Token]) -> Piece:
         """Build a FINGERPRINT. It may be parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
 
-        `words` are the tokens of the id. `following` are the tokens of overlap and probability, if any; a similarity or
-        a slop there is an error.
+        `words` are the tokens of the id. `following` has the tokens of overlap and probability, or is empty; a
+        similarity or a slop in it is an error.
         """
         if following and following[0].type != "OVERLAP":
             raise self._no_id(following)
@@ -312,7 +321,7 @@ class Builder:
         return Mistake(message, span, f"As in {PREFIX}1234_20_80")
 
     def template(self, *tokens: Token) -> Piece:
-        """`primary: "%" REFERENCE | "%(" (REFERENCE ","?)* ")"`."""
+        """Build a placeholder of a template: `primary: "%" REFERENCE | "%(" (REFERENCE ","?)* ")"`."""
         span = span_of(tokens[0], tokens[-1])
         names = tuple(
             self._language.field(token, span_of(token).start) for token in tokens if token.type == "REFERENCE"

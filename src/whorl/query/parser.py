@@ -80,7 +80,7 @@ class _PlainUnpickler(pickle.Unpickler):
 def parser_of(grammar: str, splitter: alfresco.Splitter | None) -> Lark:
     """Load the parser of a grammar from the cache, or build and cache it.
 
-    `splitter` is the grammar's step between lexer and parser (Lark's postlex), if any.
+    `splitter` is the grammar's step between lexer and parser (Lark's postlex); None if it has no such step.
     """
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}

@@ -315,7 +315,7 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
 
 
 def _percent(fraction: Decimal) -> str:
-    # The parser reads a number up to 1 as a fraction, so write up to 1 % as a fraction.
+    # The parser reads a number up to 1 as a fraction, so write a percentage up to 1 % as a fraction.
     is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
     value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
     return write_number(value, "an overlap or probability", most=100)

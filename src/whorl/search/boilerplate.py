@@ -85,7 +85,7 @@ class BoilerplateDetector:
 
     @property
     def edge(self) -> int:
-        """Maximum number of words that the result of `words` may miss at each end of a run of common words."""
+        """Maximum number of common words that `words` may miss at each end of a run of common words."""
         # In a window at the end of a run, the smallest hash may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
@@ -180,10 +180,10 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return a detector like `boilerplate_detector`, but raise StoreError if changes of the index could not be written.
+    """Return a detector like `boilerplate_detector`, but raise StoreError if the last write of the index failed.
 
-    A search would add a warning instead, but a comparison has no warnings. Documents that a writer is still adding are
-    not counted: waiting for the writer could take hours.
+    The index then lacks changes. A search would add a warning instead, but a comparison has no warnings. Documents that
+    a writer is still adding are not counted: waiting for the writer could take hours.
     """
     if common_above is not None and (lag := engine.index_lag()) and not lag.is_pending:
         raise StoreError(f"{lag}; what is common in the collection would be wrong without them")

@@ -49,9 +49,9 @@ _BEGINNING = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ResolvedReference:
-    """A document of the store, or a text outside it (`text` is not None).
+    """A document of the store (`id`), or a text outside the store (`text`).
 
-    If `id` is also given, the text is the content of a file that has changed since it was indexed as this document.
+    If both are given, the text is the content of a file that has changed since it was indexed as this document.
     `note` explains the choice to the user; it is None if the reference is the document's id.
     """
 
@@ -127,8 +127,7 @@ class References:
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
         """Return a dict from each reference to the id of the document that it names.
 
-        A reference that is the id of a document always names this document. In contrast, `ids` first reads a number as
-        a DBID.
+        Each reference is first read as an id. In contrast, `ids` first reads a number as a DBID.
         """
         wanted = list_references(ids)
         stored = self._engine.documents(wanted)
@@ -245,7 +244,7 @@ class References:
         return bool(numbers) and not any(self._engine.passage_counts(numbers))
 
     def base_for(self, file: str) -> Path | None:
-        """Return the folder that the ids of files are relative to, or None if the user has no folder.
+        """Return the folder that the ids of files are relative to; None if `References` has no folder of the user.
 
         The first indexed file determines this folder: see `_base_of`. If the folder no longer exists, the next file
         determines a new one.
@@ -332,7 +331,7 @@ def _compose(name: str) -> str:
 
 
 def _unicode_forms(name: str) -> list[str]:
-    """Return a name, and its forms with composed and decomposed letters: file names on macOS have decomposed ones."""
+    """Return a name and its forms with composed and with decomposed letters, which file names on macOS have."""
     if name.isascii():
         return [name]
     return [*dict.fromkeys((name, _compose(name), unicodedata.normalize("NFD", name)))]

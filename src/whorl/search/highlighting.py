@@ -1,7 +1,7 @@
 """Marks a query's words in snippets and fragments of texts.
 
-Texts are split into words as for the index, so exactly the words that the query has found are marked, with every
-engine.
+Texts are split into words in the same way as for the index. So with every engine, exactly the words that the query has
+found are marked.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Snippet:
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
-    """Return a plan's clauses for words in any of `fields` or in the default fields.
+    """Return a plan's clauses for words in any of `fields` or in the default fields, except excluded clauses (NOT).
 
     If `fields` is None, return the clauses for words in any field.
     """
@@ -82,7 +82,7 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
 
 
 def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tuple[int, int]]:
-    """Yield the matches of a clause as half-open ranges of words."""
+    """Yield the matches of a clause as half-open ranges of word indices."""
     match clause:
         case Words(text=text, slop=slop):
             meant: list[_IsMeant] = [word.__eq__ for word in tokens(text, profile) if word]

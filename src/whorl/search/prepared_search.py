@@ -1,6 +1,6 @@
 """Prepares queries: each query is parsed once, and can then be run and explained several times.
 
-str → Ast → Plan → ResolvedPlan → BoundPlan → Page
+Stages of a query: str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class QueryReader:
         return found or self._engine.fields(latest=True).resolve_names(named, self.names)
 
     def ignored_spellings(self, field: str) -> str:
-        """List, for a warning, the fields that queries also call `field`, but that a sort or facet by it ignores."""
+        """Return, as text for a warning, the other spellings of a field, which sorting or faceting by it ignores."""
         return " or ".join(f"{name!r:.80}" for name in [*self.spellings(field)][1:])
 
     def sortable(self, key: Order) -> Order:
@@ -282,8 +282,8 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Number of tokens that each hit of the last page shares, by id, taken from its score; empty if the scores are
-        #: other numbers.
+        #: Number of tokens that each hit of the last page shares with the source, by id, taken from the scores; empty
+        #: if the scores do not count shared tokens.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:

@@ -24,7 +24,7 @@ _AT_ONCE = 100
 
 
 class RepeatedDocument(SimilarHit):
-    """A stored document that a new document repeats; in shares, A is the new document, B the stored one."""
+    """A stored document that a new document repeats. In its shares, A is the new document and B the stored one."""
 
     __slots__ = ()
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id=hit.id", "name=hit.name", "*estimate")
@@ -61,7 +61,7 @@ class RepeatSearch:
     def find_for_new(self, document: Document) -> NewDocumentRepeats | None:
         """Return the stored documents that a new document repeats, or None if it repeats none.
 
-        Raise DocumentError if the item is not a document.
+        Raise DocumentError if `document` is not a `Document`.
         """
         [document] = documents_only([document])
         repeated = self._find_repeated(document.text, {document.id})

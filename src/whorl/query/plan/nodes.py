@@ -46,7 +46,7 @@ class Words:
 
     `slop` is the maximum total number of moves; a move shifts one word by one position. So swapping two words takes two
     moves. If `any_apostrophe`, `text` has folded words with one blank between them, and their apostrophes match
-    apostrophes of all kinds. On a server, a phrase in a document then matches only if it has one kind of apostrophe.
+    apostrophes of all kinds. On a server, a phrase of a document that mixes two kinds of apostrophes does not match.
     """
 
     text: str
@@ -150,7 +150,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class FieldClause:
-    """A clause whose field is not looked up yet. `resolve` looks up the field's type, which determines the meaning."""
+    """A clause whose field is not looked up yet. `resolve` looks up the field's type, which decides the meaning."""
 
     clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
@@ -203,7 +203,7 @@ class SketchTokens:
     """Documents in a size range with at least `min_should_match` tokens of a sketch.
 
     The score is the number of matching tokens. A size is a number of distinct shingles; `largest_size` is None if there
-    is no limit. `is_whole` is True if the tokens have every hash of the source, each once.
+    is no limit. `is_whole` is True if `numbers` has every hash of the source exactly once.
     """
 
     reference: str

@@ -60,7 +60,7 @@ _WINDOW = "a part of the text"
 class Candidates:
     """Documents that may have a passage of a text, the most promising first.
 
-    The best hit of each part of the text comes first, then the second best hit of each part, and so on.
+    The best hits of all parts of the text come first, then the second best hits, and so on.
     """
 
     ids: tuple[str, ...]

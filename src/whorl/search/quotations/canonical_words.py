@@ -74,8 +74,8 @@ _FOOTNOTE_AFTER_COMMA = re.compile(
     rf"(?:\[\d{{1,3}}\]){{0,9}}(?=\0*\s+{_LETTER}|[\s\0]*\Z)"
 )
 _LONGEST_WORD = 60
-#: An ordinary word or a year before such a footnote mark. In `f(ab,[3] and c)`, the word does not match, so the number
-#: stays in the text.
+#: An ordinary word or a year, with the comma or semicolon, before a mark of `_FOOTNOTE_AFTER_COMMA`. In
+#: `f(ab,[3] and c)`, the word does not match, so the number stays in the text.
 _PLAIN_WORD = re.compile(rf"(?:\A|[\s\"'])(?:[\w'-]*{_LETTER}{{2}}[\w'-]*|\d{{4}})[,;]\Z")
 #: Wikipedia's marks for editors (`[citation needed]`, `[who?]`) and for notes (`[note 1]`).
 _EDITOR_MARK = re.compile(
@@ -167,7 +167,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _blank_line_marks(text: str) -> str:
     """Replace the marks of quoted lines, lists and line breaks by blanks; the length of the text stays the same."""
-    # Every line begins after a line break now, so `re` can jump from line break to line break.
+    # Add a line break before the first line, so that all lines follow one: `re` can then jump from break to break.
     text = f"\n{_HARD_BREAK.sub(_blanks, text)}"
     text = _QUOTED_LINES.sub(lambda lines: _QUOTE_MARKS.sub(_blanks, lines[0]), text)
     pieces, at, last = [], 1, 0
@@ -274,7 +274,7 @@ class CanonicalText:
 
     @cached_property
     def as_typed(self) -> CanonicalText:
-        """This text, including all emphasis marks and all marks at the start of lines."""
+        """The canonical form that keeps all emphasis marks and all marks at the start of lines."""
         return CanonicalText(self.text, keeps_marks=True)
 
     @cached_property

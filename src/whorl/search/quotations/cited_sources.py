@@ -38,8 +38,8 @@ _FILE_NAME = re.compile(
 )
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
-#: Maximum number of parts of a source to read, and maximum number of words of a part for which a note says that the
-#: store has no such document.
+#: Maximum number of parts of a source to read. If the store has no document of a part's name, a note says so only if
+#: the part has at most `_MOST_WORDS` words.
 _MOST_PARTS, _MOST_WORDS = 10, 4
 
 

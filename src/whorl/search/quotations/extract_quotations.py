@@ -52,7 +52,7 @@ _SINGLE_MARKS = re.compile(
 )
 #: Quotation marks of LaTeX.
 _LATEX_MARKS = re.compile(r"(?<!`)``(?!`)((?:[^`\n]|\n(?![^\S\n]*\n))+?)''")
-#: Two commas as the opening mark, and two apostrophes as the opening or closing mark, as typed without other marks.
+#: Quotations between marks that are typed as commas or apostrophes: `,,words''`, `,,words"` and `''words''`.
 _TYPED_MARKS = re.compile(
     r"(?<![^\s(\[]),,(?=[^\W_])((?:[^,\n]|,(?!,)|\n(?![^\S\n]*\n))+?)(?:(?<!\s)''(?![\w'])|(?<=[\w.!?])[\"“”](?!\w))"
     r"|(?<![^\s(\[])''(?=[^\W_])((?:[^'\n]|'(?!')|\n(?![^\S\n]*\n))+?)(?<!\s)''(?![\w'])"
@@ -74,7 +74,7 @@ _LINE_MARKS = re.compile(
 #: The end of a sentence after brackets, which may hold its source.
 _END_AFTER_BRACKETS = re.compile(r"(?<=[\])])[.!?]\Z")
 _MOST_WORDS_OF_SOURCE = 6
-#: A page or another place in the source that a footnote mark names: `[1, p. 3]`, `[1: 3]`.
+#: A page or another place in the source, inside a footnote mark: `[1, p. 3]`, `[1: 3]`.
 _PLACE_IN_SOURCE = (
     r"(?:[,;:][ \t]?(?:(?:pp?|pages?|S|Seiten?|ch|chap|sec|lines?|ll?|Z|art|abs|no|nr|vol|fig|tab)\b\.?|§§?)"
     r"[ \t]?\d[\w.,–-]{0,20}|:[ \t]?\d[\d,–-]{0,20})?"
@@ -85,7 +85,7 @@ _FOOTNOTE_MARK = re.compile(
     r"|([¹²³⁰⁴-⁹]{1,3})",
     re.IGNORECASE,
 )
-#: Several numbers of footnotes: `1-3`.
+#: A range of footnote numbers: `1-3`.
 _RANGE = re.compile(r"(\d{1,4})[-–](\d{1,4})")
 _BULLET = r"[ \t]*(?:[-*+][ \t]+)?"
 _FOOTNOTE = re.compile(rf"^{_BULLET}(?:\[\^?([\w.-]{{1,40}})\][.:]?|([¹²³⁰⁴-⁹]{{1,3}}))[ \t]+(\S.*)$", re.MULTILINE)
@@ -327,7 +327,7 @@ def _has_stray_marks(text: str, start: int, end: int) -> bool:
     """Check whether a range begins with a straight mark that opens no quotation, such as the sign of inches.
 
     Such a mark has a blank after it. In addition, it follows a number, or the last mark of the range does not follow a
-    blank: the marks of a quotation both have a blank inside, or neither has one.
+    blank: in a quotation, either both marks have a blank on their inner side, or neither has.
     """
     is_after_number = _NUMBER_BEFORE.search(text, max(0, start - 4), start) is not None
     has_blank = text[start] == '"' and text[start + 1 : start + 2].isspace()
@@ -348,7 +348,7 @@ def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
 
 
 def _without_last_sources(quotation: Quotation, notes: Mapping[str, str]) -> Quotation:
-    """Cut the sources at the end of a block quote's text, and add them to its `sources`; remove enclosing marks."""
+    """Move the sources at the end of a block quote's text to its `sources`; remove quotation marks around the text."""
     quote, start = quotation.quote, len(quotation.quote)
     first = max(0, start - _LONGEST_LAST_SOURCE)
     for _ in range(_MOST_SOURCES):
@@ -507,7 +507,10 @@ def _without_last_links(
 
 
 def _html_link(text: str, start: int, end: int, target: str, parser: _QuoteParser) -> _HtmlLink | None:
-    """Return a link with its source; for a link to a footnote of the page, the source that the footnote names."""
+    """Return a link with the source that it names; for a link to a footnote of the page, the source in the footnote.
+
+    Return None if the link has no target, points to an unknown place of the page, or leads back from a footnote.
+    """
     if not target.startswith("#"):
         return _HtmlLink(end, read_link(text[start:end], target)) if target else None
     at = parser.ids.get(target[1:])
@@ -532,7 +535,7 @@ class _QuoteParser(HTMLParser):
         super().__init__()
         self.parts: list[str] = []
         self.quotes: list[tuple[int, int, str]] = []
-        #: Links and footers of block quotes: start and end of the label or text, and the target of a link.
+        #: Links, and footers of block quotes: start and end of the text, and the target of a link ("" for a footer).
         self.links: list[tuple[int, int, str]] = []
         self.footers: list[tuple[int, int, str]] = []
         self.ids: dict[str, int] = {}
@@ -585,7 +588,7 @@ class _QuoteParser(HTMLParser):
                 self._add_quote(start, cite)
 
     def _add_quote(self, start: int, cite: str) -> None:
-        """Add a quotation that ends here; drop the quotations inside it, whose texts could take quadratic memory."""
+        """Add a quotation that ends here. Drop the quotations inside it: their texts could take quadratic memory."""
         while self.quotes and self.quotes[-1][0] >= start:
             self.quotes.pop()
         self.quotes.append((start, self._length, cite))

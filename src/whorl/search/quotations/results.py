@@ -155,7 +155,7 @@ class Verification:
     """The verified quotations of a text.
 
     Args:
-        text: The text that the quotations' positions refer to; "" if the quotations were given.
+        text: The text that the quotations' positions refer to; "" if the quotations were given without a text.
         documents: Number of documents in the store.
         is_html: Whether the text was extracted from HTML. Positions then refer to the text, not to the HTML.
     """

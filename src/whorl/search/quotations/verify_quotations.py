@@ -74,8 +74,8 @@ _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum number of documents that are read because they contain words of the quotation, and number of documents to
 #: read at once.
 MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
-#: Limits for the words of a quotation that a document must contain to be read: number of words chosen from the
-#: quotation, number of chosen words with a digit, and number of characters of a run of CJK, Thai or similar characters.
+#: A document is read only if it contains some words that are chosen from the quotation. Limits of the choice: words,
+#: words with a digit, and characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
 #: If a quotation has at least `_FEWEST_PAIRS` pairs of a chosen word and its neighbour, the pairs are looked up instead
 #: of the words. A document must contain the fraction `_INTACT` of the first half of the pairs, and the same fraction of
@@ -199,13 +199,13 @@ def _verify_quotation(
 
 
 def _is_changed(verified: VerifiedQuotation, place: tuple[int, int]) -> bool:
-    """Check whether one of the differences from a document is in a range of the quotation's characters."""
+    """Check whether the quotation differs from a document in the range `place` of the quotation's characters."""
     edits = (difference.quote_place for found in verified.places for difference in found.differences)
     return any(start < place[1] and end > place[0] for start, end in edits)
 
 
 def _notes_on_insertions(quote: str, insertions: Iterable[tuple[int, int]]) -> list[str]:
-    """Return notes on words in brackets that the documents do not have at their places in the quotation."""
+    """Return a note for each range of `quote` with words in brackets that the document does not have."""
     texts = dict.fromkeys(" ".join(quote[slice(*place)].strip("[]").split()) for place in insertions)
     return [f"the words in brackets are not in the document: {shorten_repr(text)}" for text in texts]
 
@@ -253,7 +253,7 @@ class _DocumentReader:
         return Bool(should=phrases, min_should_match=1)
 
     def find(self, clause: Bool[BoundLeaf], excluded_ids: Collection[str], most: int) -> tuple[list[str], int]:
-        """Return the ids of the `most` best documents, without `excluded_ids`, and count further matches."""
+        """Return the ids of the `most` best documents, without `excluded_ids`, and the number of further matches."""
         left_out = tuple(self.own_ids.union(excluded_ids))
         without = (DocumentIds("read documents", ((0.0, left_out),)),) if left_out else ()
         page = self._engine.search(BoundPlan(Bool(must=(clause,), must_not=without)), start=0, rows=most)
@@ -280,12 +280,12 @@ class _Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Match:
-    """A document compared with a quotation.
+    """Result of comparing a document with a quotation.
 
     Args:
-        spans: Ranges of the document's words with the quotation, or with each part between ellipses, in order;
-            empty if a part is missing.
-        alignments: The best place of each part; empty if the document was not aligned.
+        spans: Ranges of the document's words that equal the quotation, or its parts between ellipses, in order; empty
+            if a part is missing.
+        alignments: The most similar place for each part; empty if the document was not aligned.
         runs: Runs of the quotation's words in the document.
         ignores_numbers: Whether numbers in brackets after words were taken for footnote marks.
     """
@@ -362,7 +362,7 @@ class _Verifier:
             named |= dict.fromkeys(others)
             self._notes += notes
             if others or notes or source.is_certain:
-                # Leave out other brackets: they probably contain no source.
+                # Leave out brackets in which nothing looks like a document: they probably name no source.
                 sources.append(source)
         self._quotation = replace(self._quotation, sources=tuple(sources))
         return [*named]
@@ -450,8 +450,8 @@ class _Verifier:
                 return Verdict.STITCHED, self._find_stitches(named_matches)
         best = min(others, key=_rank, default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
-            # If a quotation names a source that the store lacks, it is misattributed if it was given alone; a quotation
-            # in a text keeps its verdict.
+            # If the store lacks the source that a quotation names, the quotation is misattributed if it was given
+            # alone. In a text, it keeps its verdict.
             is_given_alone = self._quotation.sources and not self._named and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if named_matches or is_given_alone else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self.words):
@@ -584,7 +584,7 @@ class _Verifier:
             yield self._compare(document_id, document)
 
     def _find_exact_by_words(self, read: Sequence[_Match]) -> list[_Match]:
-        """Read more documents with words of the quotation; return a list with the first exact match, if any."""
+        """Read more documents with words of the quotation; return the first exact match in a list, or an empty list."""
         words, self._is_complete = _choose_required_words(self.words)
         phrases = [
             self._store.any_of(_spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))
@@ -779,7 +779,7 @@ def _clauses_of_all_spellings(
 
 
 def _other_spellings(words: Sequence[str], at: int, profile: str) -> Iterator[str]:
-    """Yield the phrases for a word that a document hyphenates, emphasises or joins to a neighbour."""
+    """Yield the spellings of a word in a document that hyphenates it, emphasises it or joins it to a neighbour."""
     word, before, after = words[at], words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
     emphasised = [text for marks in ("_", "__") for text in (marks + word, word + marks, marks + word + marks)]
     cuts = () if any(map(str.isdigit, word)) else range(1, min(len(word), 40))

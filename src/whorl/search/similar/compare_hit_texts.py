@@ -18,11 +18,11 @@ from whorl.search.similar.fetch_query_sources import QuerySource, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, order_of, score_hit, sort_hits
 
-#: Limits of one search: number of texts to read to decide which candidates are hits, number of texts to read for the
-#: exact percentages of a page, and total number of characters of these texts.
+#: Limits of one search: texts to read to decide which candidates are hits, texts to read for the exact percentages of a
+#: page, and characters of all these texts.
 MOST_VERIFIED_EXACTLY, MOST_READ_FOR_PAGE, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Number of texts to fetch in one request to decide hits, number of texts to fetch in one request for a page, and
-#: approximate maximum number of shingles of all texts in a request.
+#: Limits of one request: texts to decide which candidates are hits, texts for a page, and (approximately) shingles of
+#: all its texts.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Minimum number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5
@@ -65,7 +65,8 @@ class TextVerifier:
     def _hash_hits(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the id of each hit and the hashes of all shingles of its text.
 
-        First read the source's text, and keep its hashes in `_own`. Yield nothing if the source has no text.
+        First read the source's text, and keep its hashes in `_own`. Yield nothing if the source has no text. Stop when
+        a limit of the search is reached.
         """
         for group in chunks(hits, _hit_size, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):

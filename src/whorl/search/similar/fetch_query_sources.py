@@ -1,4 +1,4 @@
-"""Fetches and caches the signatures, sketches and texts of the sources that a query names."""
+"""Fetches the signatures, sketches and texts of the sources that a query names."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ class QuerySource(NamedTuple):
 
 
 class QuerySources:
-    """The sources of a query, with signatures, sketches and texts, each of them fetched only once.
+    """Fetches the sources of a query; caches their ids, signatures and sketches.
 
     Args:
         texts: Texts given with the query, by name, or one text, which gets the name `SOURCE`. A reference with the name
             of a given text means this text, not a document.
-        references: Resolves paths and names of documents; None to allow only references that the engine knows.
+        references: Resolves paths and names of documents; None to allow only references that the engine resolves, such
+            as ids.
         caches_sketches: Whether a search may begin with a cached sketch, which may be out of date; the caller must then
             handle ChangedSourceError.
     """

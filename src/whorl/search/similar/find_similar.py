@@ -1,12 +1,13 @@
 """Searches for documents that share content with a source, with a recall that is calculated in advance.
 
-The source is a document or a text. The plan lists tokens of the source's sketch to look up, and the minimum number of
-matches. The engine returns candidates, which are verified by their sketches, or by their texts if sketches cannot
-decide (a short text in a very long one). Collections without sketches are searched by MinHash tokens, with wider
-intervals. `docs/accuracy.md` explains why the search reaches the requested recall.
+The source is a document or a text. A plan states which tokens of the source's sketch to look up, and how many of them a
+candidate must have. The engine returns the candidates. The search compares their sketches with the source, and reads
+their texts if sketches cannot decide (a short text in a very long one). A collection without sketches is searched by
+MinHash tokens; the estimates then have wider intervals. `docs/accuracy.md` explains why the search reaches the
+requested recall.
 
-If common text is ignored, the search reads the texts of a `ResidualPlan`'s candidates, up to its limits, the largest
-overlap first. So the shares of all hits are exact.
+A search that ignores common text reads the texts of its candidates, the largest estimated overlap first, up to a limit.
+So the shares of all its hits are exact.
 """
 
 from __future__ import annotations
@@ -80,12 +81,12 @@ from whorl.search.similar.sketch_plan import (
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time with their sketches, which take about 3 MB together.
 CANDIDATES_AT_ONCE = 2_000
-#: Maximum number of candidates of a first query with few tokens. If the query matches more documents, a second query
-#: with more tokens is faster.
+#: Maximum number of documents that a first query, with few tokens, may match. If it matches more, a second query with
+#: more tokens is faster.
 MOST_OF_FIRST_QUERY = 100
 #: Maximum size of a source whose shingles are looked up as phrases, in shingles.
 MOST_PHRASES = 128
-#: Default threshold of a calibrated FINGERPRINT clause that states no overlap.
+#: Threshold of a calibrated FINGERPRINT clause without an overlap.
 _OVERLAP = Fraction(1, 5)
 
 
@@ -102,15 +103,16 @@ class SketchSearch:
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
-        # Hits may be larger than the source by any factor, so only the largest document limits their size.
+        # With some metrics, a hit may be larger than the source by any factor, so only the largest document limits its
+        # size.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
         # The source itself may be larger than this size, if it was added after the engine had read the size.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: Cached sketch of the source, which must be compared with the current sketch; None if the search uses the
-        #: current sketch.
+        #: Cached sketch of the source; the response to the first query shows whether it is current. None if the search
+        #: uses a sketch that is known to be current.
         self.cached_sketch: CachedSketch | None = None
         self.plan: SketchPlan = self._make_plan(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
@@ -134,7 +136,7 @@ class SketchSearch:
         return MOST_VERIFIED if self.engine.has_lazy_candidates(query) else CANDIDATES_AT_ONCE
 
     def candidate_query(self) -> BoundNode | None:
-        """Return the query that joins all branches, or None if the plan has no tokens to look up."""
+        """Return the query for the candidates of all branches, or None if the plan has no tokens to look up."""
         looked_up = [branch for branch in self.plan.branches if branch.min_should_match]
         branches = tuple(self._look_up(branch) for branch in looked_up if not branch.by_phrases)
         minima = [branch.min_should_match for branch in looked_up if branch.by_phrases]
@@ -160,9 +162,9 @@ class SketchSearch:
     def batch(self, query: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
         """Fetch up to `rows` candidates (by default `CANDIDATES_AT_ONCE`) from `start`, and verify those not in `seen`.
 
-        If the first plan matches too many candidates, return None; after that, `candidate_query` returns another query.
+        If the first query matches too many documents, return None; `candidate_query` then returns a more precise query.
         """
-        # The first query fetches up to `MOST_OF_FIRST_QUERY` candidates. If it matches more documents, another query
+        # The first query looks up few tokens. If it matches more than `MOST_OF_FIRST_QUERY` documents, `_narrow`
         # replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
@@ -187,8 +189,8 @@ class SketchSearch:
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
-        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. Different overlaps
-        # may have the same sort key. Then equal overlaps may not be adjacent, and some are judged several times.
+        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. If different
+        # overlaps have the same sort key, equal overlaps may not be adjacent; they are then judged several times.
         order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
         ordered = overlaps.select(order)
         starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)
@@ -201,7 +203,10 @@ class SketchSearch:
         return RankedHits.from_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Decide the undecided hits by their texts; return the hits, and 0 as the number of unread candidates."""
+        """Compare the texts of undecided hits, and drop hits below the threshold.
+
+        Return the other hits, and 0 as the number of unread candidates. A hit whose text is not read remains.
+        """
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
             return hits, 0
@@ -210,7 +215,7 @@ class SketchSearch:
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
-    """Return the shingles of a text's sketch as phrases.
+    """Return the shingles of a text that are in its sketch, as phrases.
 
     The result is empty if the index would split the phrases into other words than the text.
     """
@@ -252,7 +257,7 @@ class MinHashSearch:
         return MINHASH_AT_ONCE
 
     def candidate_query(self) -> BoundNode | None:
-        """Return the query for documents with enough of the tokens, or None if there are no tokens to look up."""
+        """Return the query for documents with enough of the source's tokens; None if the source has no tokens."""
         if not self.plan.buckets:
             return None
         is_planned = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
@@ -268,7 +273,7 @@ class MinHashSearch:
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
         """Return the hits unchanged, and 0 as the number of unread candidates.
 
-        The intervals are so wide that too many texts would have to be read.
+        The intervals of MinHash estimates are so wide that the search would have to read too many texts.
         """
         return hits, 0
 
@@ -312,7 +317,7 @@ class ResidualSearch:
         words = words_of(text, engine.scheme)
         uncommon, self._size = _hashes_without_common(words, detector, engine.scheme)
         part = part_of_source(criteria.metric, criteria.threshold, uncommon.size)
-        #: Searches for candidates by the source's uncommon shingles.
+        #: Search for the candidates, by only the uncommon shingles of the source.
         self._by_sketch = by_sketch = SketchSearch(
             engine,
             source,
@@ -371,7 +376,7 @@ SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
 
 
 def make_search(sources: QuerySources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
-    """Return the search of a source: by sketches, or by MinHash tokens in a store without sketches.
+    """Return the search for documents similar to a source: by sketches, or by MinHash tokens if the store has none.
 
     Raise UnknownDocumentError if the reference names no document or text; ParameterError if it names a document without
     a sketch, or without a fingerprint.
@@ -400,7 +405,7 @@ def make_search(sources: QuerySources, reference: str, criteria: SimilarCriteria
 def make_search_ignoring(
     ignored: BoilerplateDetector | None, sources: QuerySources, reference: str, criteria: SimilarCriteria
 ) -> SimilarSearch:
-    """Return the search for one source; it ignores the common text that `ignored` detects, if given."""
+    """Return the search for one source. If `ignored` is given, the search ignores the common text that it detects."""
     if ignored is None:
         return make_search(sources, reference, criteria)
     return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)
@@ -433,7 +438,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         candidates, hits = batch
         total, count = candidates.total, len(candidates)
         if not count:
-            # No candidates remain, because other candidates were deleted during the search.
+            # Fewer candidates than `total` remain, because documents were deleted during the search.
             break
         warnings += candidates.warnings
         groups += hits.groups
@@ -473,7 +478,7 @@ def find_similar(
 
 
 def _phrase_gaps(search: SimilarSearch) -> tuple[str, ...]:
-    """Return the engine's warnings about phrases if the search looks up phrases."""
+    """Return warnings about documents that a look-up of phrases misses; empty if the search looks up no phrases."""
     plan = search.plan.candidates if isinstance(search.plan, ResidualPlan) else search.plan
     if not isinstance(plan, SketchPlan) or not any(branch.by_phrases for branch in plan.branches):
         return ()
@@ -481,9 +486,9 @@ def _phrase_gaps(search: SimilarSearch) -> tuple[str, ...]:
 
 
 def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
-    """Return a query node for the verified hits and the source.
+    """Return a clause that matches the verified hits, and the source if it is a document.
 
-    The score of a hit is its percentage times `weight`.
+    The score of a hit is its percentage, rounded to a whole number, times `weight`.
     """
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
@@ -497,7 +502,7 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
 
 
 class CalibratedFingerprints:
-    """The searches of a query's calibrated FINGERPRINT clauses; each search runs once.
+    """Runs the searches of a query's calibrated FINGERPRINT clauses, each search only once.
 
     A calibrated FINGERPRINT finds the same documents as `Store.similar`. `is_whole` is true if every search has
     verified all of its candidates.
@@ -571,7 +576,7 @@ class CalibratedFingerprints:
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
-        # Do not use `make_criteria`, because it would read a percentage up to 1 as a fraction.
+        # Do not use `make_criteria`: for an overlap of 1, it would add a note, even if the user wrote 100 %.
         criteria = SimilarCriteria(self._metric, overlap, probability)
         key = (clause.reference, criteria)
         if key not in self._searches:

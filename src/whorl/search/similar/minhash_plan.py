@@ -29,7 +29,7 @@ from whorl.search.similar.options import SimilarCriteria
 BUDGET = 256
 #: Number of document sizes for which the recall is computed.
 _GRID = 24
-#: Largest document size that is considered, as a multiple of the source's size; larger documents share no token.
+#: Largest document size that is considered, as a multiple of the source's size; larger documents hardly share a token.
 _LARGEST_RATIO = 4096
 #: Probabilities below this number are ignored, because they do not change a recall.
 _NEGLIGIBLE = 1e-18
@@ -43,7 +43,7 @@ class MinHashPlan:
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall of the verification by `judge_buckets`.
         source_size: Number of distinct shingles of the source; an estimate if the text is not known.
-        buckets: Buckets to look up, ordered by the chance that a larger document has their tokens.
+        buckets: Buckets to look up; first those whose tokens a larger document is most likely to have.
         min_should_match: Number of tokens that a candidate must have; 0 if the source has no tokens.
         sizes: Smallest and largest size of a document that can reach the threshold, in distinct shingles.
         promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.

@@ -19,7 +19,7 @@ from whorl.operations import CommonOptions, SimilarOperation
 DEFAULT_METRIC = metric_named(SimilarOperation.metric, SIMILAR_METRICS)
 DEFAULT_THRESHOLD = fraction_of("threshold", SimilarOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", SimilarOperation.recall)
-#: The look-ups, the first phase of a search, may cause this share of the allowed misses (1 - recall).
+#: Share of the allowed misses (1 - recall) that the look-ups, the first phase of a search, may cause.
 _FIRST_SHARE = Fraction(1, 5)
 
 
@@ -31,7 +31,7 @@ class SimilarCriteria:
         metric: One of SIMILAR_METRICS.
         threshold: Fraction in (0, 1].
         recall: Minimum probability that a document just at the threshold is found, a fraction in (0, 1].
-        notes: Explanations of ambiguous numbers for the user.
+        notes: Notes for the user on ambiguous numbers, such as a threshold of 1.
     """
 
     metric: Metric = DEFAULT_METRIC
@@ -45,7 +45,7 @@ class SimilarCriteria:
         require_fraction("recall", self.recall)
 
     def phase_recalls(self, requests: int = 1) -> tuple[Fraction, Fraction]:
-        """Return the recall of each of `requests` look-ups, and the recall of the verification after them."""
+        """Return the recall of each of `requests` queries for candidates, and the recall of the verification."""
         misses = 1 - self.recall
         return 1 - _FIRST_SHARE / requests * misses, 1 - (1 - _FIRST_SHARE) * misses
 

@@ -86,7 +86,7 @@ class RankedHits:
     def from_estimates(
         cls, candidates: Candidates, positions: Iterable[Sequence[int]], estimates: Estimates, metric: Metric
     ) -> RankedHits:
-        """Return hits from estimates. For each estimate, `positions` has the positions of its candidates."""
+        """Return hits of a page of candidates. For each estimate, `positions` has the positions of its hits."""
         ranks = map(_rank, *map(estimates.shares, (order_of(metric), Metric.JACCARD, metric)))
         columns = zip(ranks, estimates.lowest_shares(metric), positions, strict=True)
         return cls(
@@ -135,7 +135,10 @@ class RankedHits:
                 yield SimilarHit(replace(hit, score=-group.rank[2]), group.estimate, group.residual)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
-        """Split the hits: decided hits (exact, or their whole interval is above the threshold), and undecided hits."""
+        """Split the hits into decided and undecided hits.
+
+        A hit is decided if its shares are exact, or if its whole interval is at or above the threshold.
+        """
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
             # A hit is undecided even if its whole interval is below the threshold: the test that accepted it allows
@@ -264,7 +267,7 @@ def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Shared content of a hit and a source.
+    """Measures of the content that a hit shares with a source.
 
     Args:
         shared_tokens: Number of the source's tokens that the hit has; repeated tokens count each time.
@@ -282,7 +285,7 @@ class Explanation:
     """Explanation of a query, without running it.
 
     Args:
-        plan: Description in words and numbers, line by line.
+        plan: Lines that describe the query in words and numbers.
         fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query.
         request: The engine's request as JSON values; for calibrated FINGERPRINTs, the requests for their candidates.
     """

@@ -25,8 +25,8 @@ phase (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds for b
 A large document may have no token of a source with few shingles. `with_phrases` looks up all shingles of such a source
 as phrases in the index of words.
 
-A recall of 1 is useful if all shingles of the source are looked up and both sketches are complete; otherwise the search
-is mostly best effort.
+A search reaches a recall of 1 if it looks up all shingles of the source and both sketches are complete; otherwise it is
+mostly best effort.
 
 `ResidualPlan` is the plan of a search whose threshold ignores common text. R is the set of the source's shingles that
 are not common, and `a` is their number. A document has `I` of these shingles, and a total of `b` uncommon shingles,
@@ -74,15 +74,15 @@ from whorl.search.similar.options import SimilarCriteria
 BUDGET = 64
 #: Largest multiple of the token budget that a plan may use to reach the promised recall.
 _MOST_BUDGETS = 4
-#: Minimum fraction of the available tokens that a plan looks up. Omitting a few tokens may bring the recall closer to
-#: the wanted recall.
+#: Minimum fraction of the available tokens that a plan without costs looks up. Omitting a few tokens may bring the
+#: recall closer to the wanted recall.
 _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: average number of documents that contain the whole source (see benchmarks/similar_costs.py).
 _SHARING = 4.0
-#: Value of c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
+#: Replaces c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: Documents are unwanted candidates if their share is this far (10 percentage points) below the threshold.
+#: Distance below the threshold, as a fraction (10 percentage points), at which a plan without costs avoids candidates.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -96,8 +96,8 @@ class Branch:
             their hashes.
         tokens: Hashes to look up, as a range of indices in the source's sketch, which begins with the smallest hash.
         min_should_match: Number of tokens that a candidate must have; 0 if the branch has no tokens.
-        recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
-        second_recall: Recall of the second phase for the branch's candidates.
+        recall: Probability, in [0, 1], that a document of the smallest size just at the threshold becomes a candidate.
+        second_recall: Recall of the second phase, which compares the sketches of the branch's candidates.
         promised: Whether documents of the branch at the threshold are found with the wanted recall.
         by_phrases: Whether the branch looks up all shingles of the source as phrases of words, instead of tokens.
     """
@@ -119,9 +119,9 @@ class SketchPlan:
 
     Args:
         recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
-        first_recall: Recall of the look-ups.
-        second_recall: Recall of the second phase.
-        branches: Branches by ascending size, without gaps.
+        first_recall: Recall of the first phase, the look-ups.
+        second_recall: Recall of the second phase, the comparison of sketches.
+        branches: Branches in ascending order of document size, without gaps between their ranges.
     """
 
     metric: Metric
@@ -147,7 +147,7 @@ class SketchPlan:
         return all(branch.promised for branch in self.branches)
 
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
-        """Return a mask of the candidates that pass the second phase."""
+        """Return a mask of the candidates that are hits according to their sketches (the second phase)."""
         is_passing, sizes = np.zeros(len(overlaps.sizes), np.bool_), overlaps.sizes
         for branch in self.branches:
             limit = self.size_limit(branch)
@@ -242,7 +242,7 @@ class _SizeRange(NamedTuple):
 
 
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> list[_SizeRange]:
-    """Return ranges of the sizes of possible hits. A range ends where larger documents have fewer tokens to look up."""
+    """Split the sizes of possible hits into ranges. A new range begins where fewer tokens can be looked up."""
     if plan.metric is Metric.CONTAINMENT:
         # Containment is a share of the smaller text. So use B_IN_A for documents smaller than the source, and A_IN_B
         # for all other documents.
@@ -329,7 +329,7 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     # A document that is a small part of the source shares few of its shingles, so look up all tokens.
     is_smaller = size_range.smallest < plan.source_size
     is_within = plan.metric is Metric.B_IN_A or (plan.metric is Metric.CONTAINMENT and is_smaller)
-    # Looking up all shingles of the source misses nothing. Fewer tokens would only lower the costs.
+    # Looking up all shingles of the source misses nothing, so look up fewer tokens only to lower the costs.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles, so look up enough tokens for them.
@@ -340,8 +340,8 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # If the look-ups miss more than the share of the first phase, the second phase must miss nothing. It does not get
-    # the misses that remain, because its recall must not depend on the source's sketch, as the recall of a branch does.
+    # If the look-ups miss more than the share of the first phase, the second phase must miss nothing. Do not let it use
+    # the remaining misses: its recall would depend on the source's sketch, as the recall of a branch does.
     if plan.recall <= recall < plan.first_recall:
         second = Fraction(1)
     smallest, largest, level, _ = size_range
@@ -442,7 +442,10 @@ def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
 
 
 def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
-    """Return approximate upper limits of `false_positives` after the second phase."""
+    """Return approximate upper limits of the probability that a document 10 or 20 points below the threshold is a hit.
+
+    They are computed for the size in the branch's range that is nearest to the source's size.
+    """
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
     # The hit's sketch is unknown, so use the average number of hashes at this level in a sketch of its size.
