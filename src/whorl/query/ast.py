@@ -284,8 +284,9 @@ class QueryLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """Options of `parse`, with templates as trees. `is_template` allows placeholders such as %field.
+    """Options of `parse`, with templates as trees.
 
+    `is_template` is true if the parsed text is a template, which may contain placeholders such as %field.
     `default_template` is the template for words that name no field.
     """
 

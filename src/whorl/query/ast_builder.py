@@ -45,9 +45,9 @@ EVERYTHING = (ast.WildcardCharacter.ANY,)
 
 
 class Language(NamedTuple):
-    """A grammar, with functions that convert its tokens to values, and functions that return errors.
+    """A grammar, the functions that read the values of its tokens, and the functions that explain errors.
 
-    A function of the first kind that takes a text and an int gets the text of a token and its position in the query.
+    The functions `field`, `boost`, `similarity` and `slop` get the text of a token and its position in the query.
     """
 
     grammar: str

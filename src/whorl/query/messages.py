@@ -93,7 +93,7 @@ def _colon_error(query: str, at: int, before: Sequence[Token]) -> Mistake:
 
 
 def _unfinished_part_error(query: str, at: int, before: Sequence[Token]) -> Mistake | None:
-    """Return the error if a range, template, proximity search or fingerprint ends too early at `at`, or None."""
+    """Return an error if a range, template, proximity search or fingerprint ends too early, at `at`; otherwise None."""
     for token in reversed(before[-4:]):
         if token.type == "RANGE_START":
             return bracket_error(token, span_of(token))

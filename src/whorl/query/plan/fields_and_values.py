@@ -90,7 +90,7 @@ _NAMESPACES: Mapping[str, str] = {
 }
 #: Matches a name with the prefix of a known namespace.
 _PREFIXED = re.compile(f"({'|'.join(_NAMESPACES)})[:_](.+)", re.DOTALL)
-#: Fields whose values are qualified names: `cm:content`, or the same with the full namespace.
+#: Fields whose values are qualified names, with a prefix (`cm:content`) or with the full namespace.
 QUALIFIED_NAME_FIELDS = frozenset(
     {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
 )
@@ -143,7 +143,7 @@ class Fields:
 
     @property
     def content_field(self) -> str:
-        """The engine's field for the words of the texts."""
+        """The engine's field for the words of the documents' texts."""
         name = self.collection_names.get("content", "content")
         return self.known.get(name, {}).get(Kind.TEXT, name)
 
@@ -231,9 +231,9 @@ def _possible_names(typed: str, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _spellings(typed: str) -> tuple[str, ...]:
-    """Return all spellings of the name of a property; a name without a namespace is in the content model.
+    """Return all spellings of the name of a property; a name without a namespace belongs to the content model.
 
-    Names of other namespaces than Alfresco's, and the id, have no other spellings.
+    Return nothing for the id, and for a name in a namespace that is not Alfresco's.
 
     >>> _spellings("cm_title")
     ('cm:title', 'cm_title', '{http://www.alfresco.org/model/content/1.0}title', 'title')
@@ -397,7 +397,7 @@ def _read_integer_bound(end: Bound, *, is_low: bool) -> tuple[int | None, bool]:
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not SMALLEST_INTEGER <= rounded <= LARGEST_INTEGER:
         is_above = rounded > LARGEST_INTEGER
-        # A bound above or below all numbers excludes either no number or all numbers.
+        # A bound outside the range of indexed integers excludes either none of them or all of them.
         return (LARGEST_INTEGER if is_above else SMALLEST_INTEGER, False) if is_above == is_low else (None, True)
     return rounded, end.is_inclusive or rounded != number
 
@@ -419,7 +419,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DateSpan(NamedTuple):
-    """The period of a date, in milliseconds since 1970, both ends included."""
+    """The interval of a date: its first and its last millisecond, as milliseconds since 1970."""
 
     first: int
     last: int

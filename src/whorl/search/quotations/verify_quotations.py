@@ -362,7 +362,7 @@ class _Verifier:
             named |= dict.fromkeys(others)
             self._notes += notes
             if others or notes or source.is_certain:
-                # Leave out brackets in which nothing looks like a document: they probably name no source.
+                # Leave out brackets without a known or likely name of a document: they probably name no source.
                 sources.append(source)
         self._quotation = replace(self._quotation, sources=tuple(sources))
         return [*named]
