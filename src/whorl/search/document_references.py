@@ -73,7 +73,7 @@ class References:
         same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
         read: Returns the text of a local file, or None if the file is missing.
-        advice: Advice to the user if an unknown reference resembles no known name.
+        advice: Advice for the error message if an unknown reference resembles no known name.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class References:
         return bool(numbers) and not any(self._engine.passage_counts(numbers))
 
     def base_for(self, file: str) -> Path | None:
-        """Return the folder that the ids of files are relative to; None if `References` has no folder of the user.
+        """Return the folder that the ids of files are relative to; None if `folder` was not given.
 
         The first indexed file determines this folder: see `_base_of`. If the folder no longer exists, the next file
         determines a new one.

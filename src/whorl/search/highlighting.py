@@ -123,7 +123,7 @@ class Marking:
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
-    """Fragments with marked words, by hit and field, and warnings for the user."""
+    """Fragments with marked words, for each id of a hit and each field, and warnings for the user."""
 
     by_id: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
     warnings: tuple[str, ...]

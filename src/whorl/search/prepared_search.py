@@ -121,7 +121,7 @@ class QueryReader:
         names: Maps field names used in queries to field names in the store.
         texts: Names of the texts given with the queries.
         documents: Resolves references in filters, including paths and names; None to allow only references that the
-            engine knows.
+            engine resolves, such as ids.
     """
 
     def __init__(

@@ -108,7 +108,7 @@ _cached_parse = lru_cache(_MOST_CACHED)(_parse)
 
 @dataclass(frozen=True, slots=True)
 class QueryDefaults:
-    """Defaults for reading queries; without arguments, the same as on the command line.
+    """Defaults for reading queries; without arguments, those of the command line.
 
     Args:
         templates: Queries, keyed by name, with `%field` as the placeholder for the searched words.
@@ -287,9 +287,9 @@ def resolve(
 
     Return the resolved plan, and warnings for the user.
 
-    `fields` is None for a plan without clauses. `now` is the value of NOW in dates. `names` maps field names in queries
-    to field names in the store. `empty` has the names of fields that the store may lack; a clause on a field that it
-    lacks matches no document.
+    `fields` may be None if the plan has no `FieldClause`. `now` is the value of NOW in dates. `names` maps field names
+    in queries to field names in the store. `empty` has the names of fields that the store may lack; a clause on such a
+    field matches no document if the store lacks it.
 
     Raises:
         FieldError: The store has no field of that name and `empty` does not list it, or the field's type does not
@@ -355,7 +355,8 @@ class _Resolver:
     def _other_form_tests(self, clause: ast.Leaf, fields: list[FieldsByKind]) -> list[_FieldTest]:
         """Return additional tests for a value that is also indexed in another form.
 
-        A qualified name is also searched in its other form, and an id that is a node reference in the field LID.
+        A qualified name is also searched in its other form. An id that is a node reference is also searched in the
+        field LID.
         """
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
@@ -740,8 +741,9 @@ def bind(
     `signatures` has the signatures of documents and of given texts, keyed by reference. A document without a signature
     is unknown; `unknown` returns the error for it. `texts` has the references of the texts given with the query.
 
-    Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with only an id matches documents that share
-    any token. An overlap sets a minimum number of shared tokens. A probability makes bands, without a minimum.
+    Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with only an id matches documents that share any
+    token. An overlap sets a minimum number of shared tokens. A probability cuts the tokens into bands instead, and a
+    document must have all tokens of one band.
     """
     warnings: list[str] = []
 

@@ -42,8 +42,8 @@ from whorl.search.attribution.cover import (
 from whorl.search.boilerplate import Comparer
 
 MOST_CHARACTERS = 50_000_000
-#: Maximum total number of characters of the texts that stay in memory for the comparison. Other texts are fetched
-#: again.
+#: Maximum total number of characters of the texts that stay in memory for the comparison word by word. Other texts are
+#: fetched again for it.
 _MOST_KEPT = 5_000_000
 #: Number of texts, and of sketches, to fetch in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
@@ -53,7 +53,7 @@ _SHINGLES_AT_ONCE = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """One or several documents that, as far as is known, share the same words with the searched text.
+    """One or several documents that share the same words with the searched text, as far as the search knows.
 
     Args:
         ids: Ids of the documents, ascending; only one if its text was read.
@@ -100,7 +100,7 @@ class CandidateReader:
         comparer: Compares the searched text with others.
         min_words: Minimum length of a passage in words, at least the number of words of a shingle.
         is_counted: Mask of the words to count (not excluded, not ignored boilerplate); bool array of shape (words,).
-        ignore_common: Do not count shared boilerplate.
+        ignore_common: Whether to leave shared boilerplate out of all counts of words.
         most: Maximum number of documents to read.
 
     Attributes:
@@ -263,7 +263,7 @@ class CandidateReader:
         return hashes_of_runs(word_hashes([join(words.words)]), self.run)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
-        """Cut the words between each end of a range and the boilerplate nearest to it, if at most `edge` words.
+        """Cut the words between each end of a range and the nearest boilerplate, if they are at most `edge` words.
 
         The detector may miss up to `edge` words at each end of boilerplate, so these words are treated as boilerplate.
         The comparison word by word does the same.

@@ -1,7 +1,7 @@
 """Finds documents that a text may come from, by passage hashes and by searches for parts of the text.
 
 If the store keeps passage hashes, `find_passage_candidates` finds every document with a passage of `run_words` words or
-more, and `find_candidates` searches the text's other words in windows.
+more. `find_candidates` then searches for the other words of the text, window by window.
 
 A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
 `WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows

@@ -279,8 +279,8 @@ class _SourceChooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # A document that shares a passage also has one of the phrases. Few phrases occur in any document, so search
-        # only around these.
+        # A document that shares a passage also has one of the phrases. Most phrases occur in no document, so look up
+        # only the runs around the known phrases.
         reached = {
             first
             for start in starts
@@ -302,7 +302,7 @@ class _SourceChooser:
         return sum(len(candidate.ids) for candidate in candidates)
 
     def choose_sources(self) -> list[tuple[Candidate, int]]:
-        """Return the greedy cover by the documents that were read, with the number of words that each adds."""
+        """Choose sources among the read documents (greedy cover); return each with the number of words that it adds."""
         read = [candidate for candidate in self.candidates if candidate.is_read]
         cover = greedy_cover([candidate.cover for candidate in read], self._is_counted)
         return [(read[place], new_words) for place, new_words in cover]
@@ -551,7 +551,7 @@ def _make_hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPas
 def rejoin_words(engine: Engine, of_text: TextWords) -> TextWords:
     """Join the halves of each broken word if a document has the joined word.
 
-    Keep a hyphen that belongs to the word, as in `well-known`: hardly any document has `wellknown`.
+    A hyphen that belongs to the word stays, as in `well-known`, because hardly any document has `wellknown`.
     """
     if not of_text.broken_words.size:
         return of_text

@@ -30,7 +30,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Words `start` to `end` (exclusive) of a document, with the smallest edit distance in words to a quotation."""
+    """The run of a document's words, `start` to `end` (exclusive), with the smallest edit distance to a quotation.
+
+    `distance` is the number of words to change, add or leave out.
+    """
 
     start: int
     end: int

@@ -102,7 +102,7 @@ _PIECE_CHARACTERS = 100_000
 #: Two or more quoted lines of Markdown or mail; a single line could begin with an operator.
 _QUOTED_LINES = re.compile(r"\n[ \t]*>(?!=).*(?:\n[ \t]*>(?!=).*)+")
 _QUOTE_MARKS = re.compile(r"^[ \t]*>(?:[ \t]?>)*", re.MULTILINE)
-#: The mark of a list in Markdown, or of a line in a comment; at another place it is an operator.
+#: `*` or `+` at the start of a line: the mark of a list in Markdown or of a line in a comment, or an operator.
 _LIST_MARK = re.compile(r"\n[ \t]*([*+])(?=[ \t])")
 _BEFORE_LIST = re.compile(r"(?:\A|\n[^\S\n]{0,9}|(?:[.:;!?]|[/*]\*)[^\S\n]{0,9})\Z")
 _NEXT_STAR = re.compile(r".*\n[ \t]*\*[ \t]")
@@ -240,7 +240,7 @@ class CanonicalText:
         self.joined = f" {' '.join(self.words)} "
 
     def find(self, words: Sequence[str], start: int = 0) -> int | None:
-        """Return the index of the first occurrence of a non-empty run of words, from the word `start` on."""
+        """Return the index where a non-empty run of words first occurs at or after the word `start`, or None."""
         require_time()
         if start >= len(self.words):
             return None
@@ -249,7 +249,7 @@ class CanonicalText:
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 
     def find_with_marks(self, words: Sequence[str]) -> int | None:
-        """Return the index of a run of words, even if this text has an emphasis mark before or after the run."""
+        """Return the index of a run of words, even if this text has an emphasis mark before or after it, or None."""
         for before, after in product(_MARKS_OF_EMPHASIS, repeat=2):
             run = [before + words[0], *words[1:]]
             run[-1] += after

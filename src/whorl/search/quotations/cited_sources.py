@@ -20,7 +20,7 @@ from whorl.search.document_references import MOST_SAME_NAMED, NAMES_SHOWN
 if TYPE_CHECKING:
     from whorl.search.document_references import References
 
-#: A link in Markdown: its label, its target in angle brackets or without them, and perhaps a title.
+#: A link in Markdown: its label, its target with or without angle brackets, and an optional title.
 LINK = re.compile(
     r"\[(\[[^\[\]\n]{1,300}\]|[^\]\n]{1,300})\]"
     r"\((?:<([^<>\n]{1,500})>|([^()<>\s][^()\s]{0,499}))(?:[ \t]{1,9}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?\)"

@@ -71,7 +71,7 @@ _LINE_MARKS = re.compile(
     r"(?:(?P<item>(?:[-*+•]|\d{1,3}[.)])[ \t]+)|(?P<heading>\#{1,6}[ \t]+)|(?=(?P<row>\|).*\|[ \t]*$))?",
     re.MULTILINE,
 )
-#: The end of a sentence after brackets, which may hold its source.
+#: The mark that ends a sentence after brackets, which may hold the sentence's source.
 _END_AFTER_BRACKETS = re.compile(r"(?<=[\])])[.!?]\Z")
 _MOST_WORDS_OF_SOURCE = 6
 #: A page or another place in the source, inside a footnote mark: `[1, p. 3]`, `[1: 3]`.
@@ -106,7 +106,7 @@ _NAME_IN_BRACKETS = (
 _BRACKETS = re.compile(_NAME_IN_BRACKETS)
 #: Brackets alone on a line below the quotation.
 _NEXT_LINE = re.compile(rf"[ \t.]{{0,3}}\n\n?[ \t]*{_NAME_IN_BRACKETS}[ \t.]*$", re.MULTILINE)
-#: The last footnote mark, link or name in brackets of a block quote, and its maximum length in characters.
+#: A footnote mark, link or name in brackets at the end of a block quote, and its maximum length in characters.
 _LAST_SOURCE = re.compile(
     rf"(?<!\s)\s*(?:(?P<mark>{_FOOTNOTE_MARK.pattern})|(?P<link>\(?{LINK.pattern}\)?|{ADDRESS.pattern})|{_NAME_IN_BRACKETS})[\s.,;]*\Z"
 )

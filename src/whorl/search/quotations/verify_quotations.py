@@ -65,8 +65,7 @@ FEWEST_WORDS = 8
 #: Maximum share of differing words in an edited quotation, and minimum number of edits for which runs shared with
 #: documents may explain the quotation better than edits.
 MOST_EDITED, MANY_EDITS = 0.25, 5
-#: For a quotation stitched together from several places: maximum share of its words that are in none of the
-#: common runs.
+#: Maximum share of the words of a stitched quotation that are in no run shared with a document.
 MOST_UNEXPLAINED = 0.2
 #: Maximum number of runs in one look-up, maximum number of documents to read after a look-up, and maximum number of
 #: look-ups for a quotation.

@@ -306,12 +306,13 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     tails = distributions.from_least(np.concatenate(least)).reshape(len(overlap_rows), -1)
     prices = np.zeros(ends[-1])
     if costs is not None:
-        # The price of each number of tokens in microseconds; infinity if the recall is too low.
+        # The price is the cost of a number of tokens in microseconds; infinity if the recall is too low.
         candidates = _SHARING / np.maximum(minima[0] - 1, _OF_ONE_TOKEN)
         prices = np.where(minima[0] > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
     elif is_open:
-        # The probability of finding a document 10 points below the threshold, plus the recall in excess of the wanted
-        # recall. With slightly fewer tokens, the largest sufficient min-should-match often has a recall closer to it.
+        # The price is the probability of finding a document 10 points below the threshold, plus the recall in excess of
+        # the wanted recall; infinity if the recall is too low. With slightly fewer tokens, the recall of the largest
+        # sufficient min-should-match is often closer to the wanted recall.
         prices = np.where(minima[1] > 0, tails[2] + tails[1] - float(plan.first_recall), np.inf)
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
