@@ -469,3 +469,16 @@ def test_a_changed_file_that_cannot_be_read(notes: Path) -> None:
     assert search_json("quick")["total"] == 2
     assert whorl("delete", "--store", "store", "notes/a.txt").stdout == "1 of 1 documents deleted\n"
     assert "note:" not in whorl("index", "--store", "store", "notes").stderr
+
+
+@pytest.mark.process
+def test_a_mail_with_a_part_that_cannot_be_decoded(notes: Path) -> None:
+    """
+    The mail is stored and the part is reported, without a note about an earlier text.
+    """
+    body = b"--b\n\nread\n--b\nContent-Type: text/plain\n\n" + b"\x00\x01\x02\xff" * 50 + b"\n--b--\n"
+    (notes / "a.eml").write_bytes(b"Subject: S\nContent-Type: multipart/mixed; boundary=b\n\n" + body)
+    done = whorl("index", "--store", "store", "notes/a.eml")
+    assert done.stdout.startswith("1 document stored")
+    assert "notes/a.eml: a part of this e-mail (text/plain) was left out: this is not text" in done.stderr
+    assert "note:" not in done.stderr

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from email.message import EmailMessage
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -587,3 +588,20 @@ def test_a_repeated_problem_beyond_the_limit_is_counted() -> None:
     problems.append(Problem("b.csv", "unreadable", None))
     problems.append(Problem("column tags", "nested", is_repeatable=True))
     assert list(problems) == [*rows, Problem("b.csv", "unreadable", None)]
+
+
+@pytest.mark.process
+def test_a_mail_with_a_part_that_cannot_be_decoded(tmp_path: Path) -> None:
+    """
+    The document has the other texts of the mail, and a problem that loses no document names the part.
+    """
+    mail = EmailMessage()
+    mail["Subject"] = "S"
+    mail.make_mixed()
+    for part in (b"plain", bytes(range(256)) * 9):
+        mail.add_attachment(part, "text", "plain", disposition="inline")
+    (tmp_path / "a.eml").write_bytes(bytes(mail))
+    [document], [problem] = read(tmp_path / "a.eml")
+    assert document.text.split() == ["S", "plain"]
+    assert (problem.where, problem.documents) == (str(tmp_path / "a.eml"), 0)
+    assert problem.reason.startswith("a part of this e-mail (text/plain) was left out: this is not text")

@@ -23,6 +23,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.extraction import PartialTextError
 from whorl.ingest.extraction.detect_encoding import decode
 from whorl.ingest.extraction.file_formats import format_of
 from whorl.ingest.redact_addresses import public_address
@@ -227,7 +228,7 @@ def documents_in(
             if form is None:
                 if on_text_table and _may_have_rows(opened, name, columns):
                     on_text_table(str(file))
-                yield Document(id=file_id, text=file_text(_bytes(opened), name), name=title)
+                yield Document(id=file_id, text=_readable_text(opened, file, on_problem), name=title)
                 return
             if span is None and columns.is_text_optional:
                 read = rows_with_text(form, opened, columns)
@@ -245,6 +246,15 @@ def documents_in(
         on_problem(Problem(str(file), str(error)))
     except MemoryError:
         on_problem(Problem(str(file), "reading it takes more memory than there is", None))
+
+
+def _readable_text(opened: IO[bytes], file: File, on_problem: OnProblem) -> str:
+    """Return the text of a file; call `on_problem` if only parts of the file can be read."""
+    try:
+        return file_text(_bytes(opened), PurePath(file.name))
+    except PartialTextError as error:
+        on_problem(Problem(str(file), str(error), 0))
+        return error.text
 
 
 def _may_have_rows(opened: IO[bytes], name: PurePath, columns: RowColumns) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
@@ -196,6 +197,23 @@ def test_parts_of_a_mail(body: str, expected: str) -> None:
     text = TextBuffer(1000)
     read_mail(f"Subject: S\n{body}".encode(), text)
     assert str(text).split() == ["S", *expected.split()]
+
+
+BROKEN = "Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n" + b64encode(bytes(range(256)) * 9).decode()
+
+
+def test_a_part_of_a_mail_that_cannot_be_decoded() -> None:
+    """
+    The other texts of the mail are read, and the part is reported; a mail without another text is refused.
+    """
+    text = TextBuffer(1000)
+    read_mail(f"Subject: S\n{multipart('mixed', PLAIN, BROKEN, PAGE)}".encode(), text)
+    assert str(text).split() == ["S", "plain", "page"]
+    (problem,) = text.problems
+    assert problem.startswith("a part of this e-mail (text/plain) was left out: this is not text")
+    for refused in (BROKEN, multipart("mixed", BROKEN, PICTURE), multipart("alternative", BROKEN)):
+        with pytest.raises(DocumentError, match="this is not text"):
+            read_mail(f"Subject: S\n{refused}".encode(), TextBuffer(1000))
 
 
 def test_a_word_parted_at_the_end_of_a_line_is_one() -> None:

@@ -9,6 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from whorl.errors import DocumentError
+
+
+class PartialTextError(DocumentError):
+    """Parts of a file cannot be read; `text` is the text of the others."""
+
+    def __init__(self, message: str, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
+
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:

@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 
 
 class TextBuffer:
-    """Collects the pieces of a text, up to a maximum number of characters."""
+    """Collects the pieces of a text, up to a maximum number of characters.
+
+    `problems` has a message for each part of the file that cannot be read, if the other parts can.
+    """
 
     def __init__(self, most: int) -> None:
         self._most, self._length = most, 0
         self._pieces: list[str] = []
+        self.problems: list[str] = []
 
     def add(self, piece: str) -> None:
         """Append a piece; raise DocumentError if the text exceeds the maximum length."""
@@ -130,14 +134,24 @@ _ADDRESS = re.compile(r"\b(?:https?|mailto):\S+", re.IGNORECASE)
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
-    """Append an e-mail's subject and the texts that a mail program shows; raise DocumentError for other files."""
+    """Append an e-mail's subject and the texts that a mail program shows.
+
+    DocumentError is raised for other files, and if no text can be read.
+    """
     from email import message_from_bytes
     from email.policy import default
 
     message = message_from_bytes(raw.removeprefix(BOM_UTF8).lstrip(b"\r\n"), policy=default)
     if not any(name in message for name in _HEADERS):
         raise DocumentError("this is no e-mail: it does not begin with the headers of one")
-    for piece in _subject_and_texts(message):
+    pieces = list(_subject_and_texts(message))
+    errors = [(part, error) for part in message.walk() for error in part.defects if isinstance(error, DocumentError)]
+    if errors and not pieces[-1].strip():
+        raise errors[0][1]
+    text.problems += [
+        f"a part of this e-mail ({part.get_content_type()}) was left out: {error}" for part, error in errors
+    ]
+    for piece in pieces:
         text.add(piece)
 
 
@@ -172,13 +186,22 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
         yield from map("".join, map(_subject_and_texts, part.iter_parts()))
     elif part.is_multipart():
         yield from chain.from_iterable(map(_shown_texts, part.iter_parts()))
-    elif kind == "text/html":
-        yield html_text(_content(part))
-    elif kind in _PLAIN_TYPES:
+    elif kind == "text/html" or kind in _PLAIN_TYPES:
+        yield _text_of_leaf(part, kind)
+
+
+def _text_of_leaf(part: MIMEPart, kind: str) -> str:
+    """Return the text of a part; if it cannot be read, append the error to the part's `defects`, and return ""."""
+    try:
         content = _content(part)
-        if [str(part.get_param(name, "")).lower() for name in ("format", "delsp")] == ["flowed", "yes"]:
-            content = _FLOWED.sub(lambda lines: _SOFT_BREAK.sub("", lines[0]), content)
-        yield content
+        if kind == "text/html":
+            return html_text(content)
+    except DocumentError as error:
+        part.defects.append(error)  # type: ignore[arg-type]  # the list takes any error
+        return ""
+    if [str(part.get_param(name, "")).lower() for name in ("format", "delsp")] == ["flowed", "yes"]:
+        return _FLOWED.sub(lambda lines: _SOFT_BREAK.sub("", lines[0]), content)
+    return content
 
 
 def _count_letters(text: str) -> int:

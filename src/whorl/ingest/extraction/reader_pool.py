@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
 from whorl.errors import DocumentError, StoppedError
-from whorl.ingest.extraction import FileLimits
+from whorl.ingest.extraction import FileLimits, PartialTextError
 from whorl.ingest.extraction.confined_process import ConfinedProcess, time_limit
 from whorl.ingest.extraction.file_formats import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
@@ -55,6 +55,7 @@ class ReaderPool:
 
         Raises:
             DocumentError: The file has no readable text; the message gives the reason.
+            PartialTextError: Parts of the file cannot be read.
             BusyError: All readers are busy.
             StoppedError: The client has disconnected.
         """
@@ -106,7 +107,7 @@ class ReaderPool:
             raise
         self._idle.append(worker)
         if problem:
-            raise DocumentError(problem)
+            raise PartialTextError(problem, text) if text else DocumentError(problem)
         return text
 
 
@@ -166,7 +167,7 @@ class _ReaderProcess(ConfinedProcess):
         super().__init__(_WORKER, limits.seconds, limits.memory_bytes, limits.text_characters)
 
     def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> tuple[str, str]:
-        """Return the text of a file, and the reason if it has none.
+        """Return the text of a file, and the reason if the file or a part of it has none.
 
         Kill the process if the file takes too long (DocumentError), or if the client has disconnected (StoppedError).
         """

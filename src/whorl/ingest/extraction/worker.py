@@ -15,6 +15,9 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.confined_process import connect_to_parent, limit_processor_time
 from whorl.ingest.extraction.extract_text import TextBuffer, append_text
 
+#: Maximum number of characters of the messages about parts of a file.
+_MOST_PROBLEM = 1_000
+
 
 def main() -> None:
     seconds, memory_bytes, characters = float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -29,11 +32,14 @@ def main() -> None:
 
 
 def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[str, str, bool]:
-    """Return the text of a file, an error message, and whether the memory limit was exceeded."""
+    """Return the text of a file, an error message, and whether the memory limit was exceeded.
+
+    If parts of the file cannot be read, return the text of the others and a message.
+    """
     text = TextBuffer(characters)
     try:
         append_text(raw, name, memory_bytes, text)
-        return str(text), "", False
+        return str(text), "; ".join(text.problems)[:_MOST_PROBLEM], False
     except DocumentError as error:
         problem = str(error)
     except MemoryError:
