@@ -60,11 +60,11 @@ from whorl.store import Store
 _FEW = 3
 #: Minimum length of a shortened text in characters: while lists are still complete, and after they were shortened.
 _LONG_TEXT, _SHORT_TEXT = 1_000, 80
-#: Keys of strings that are texts. Property values are texts, too.
+#: Keys of strings that may be shortened, because they are texts. Property values may be shortened, too.
 _TEXTS = frozenset(("text", "quote", "document", "query"))
 _PROPERTIES = "properties"
-#: Numbers of characters that a shortened answer needs in addition: for an empty `left_out` with `next_start` or `note`,
-#: and for each entry of `left_out`, without its path.
+#: Numbers of characters that shortening adds to an answer: for an empty `left_out` with `next_start` or `note`, and for
+#: each entry of `left_out`, without its path.
 _ADDED, _ENTRY = 85, 11
 
 

@@ -55,7 +55,7 @@ class Problem:
 
     Args:
         where: Name of the file, and position in it, such as "data.csv, line 17".
-        documents: Number of documents lost by the problem; None if unknown, as for a file of rows.
+        documents: Number of documents lost because of the problem; None if unknown, as for a file of rows.
         is_repeatable: Whether equal problems of several rows are reported as one.
     """
 
@@ -87,7 +87,7 @@ class Problems(Collection[Problem]):
         #: Positions of the repeatable problems in `_kept`, keyed by `where` and `reason`.
         self._repeatable: dict[tuple[str, str], int] = {}
         self._count = self._rows_kept = 0
-        #: Number of lost documents. A file that has lost an unknown number counts as one.
+        #: Number of lost documents. If a file lost an unknown number of documents, it counts as one.
         self.lost = 0
         #: Number of files that lost an unknown number of documents.
         self.whole_files = 0

@@ -24,14 +24,14 @@ _SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
 #: Separator of the addresses in fsspec's chains: `zip://a.csv::https://host/a.zip`.
 _LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
 #: Matches the login in an address, up to the last @ before the path. If special characters in the password make the
-#: address invalid, the login ends at the last @ of all. For example, the login of `ann:a/b@host` is `ann:a/b`: `ann:a`
-#: cannot be a host with a port, because `a` is not a number. The login of `ann:a@#b@host` is `ann:a@#b`, because no
-#: host follows the first @.
+#: address invalid, the login ends at the last @ of the address. For example, the login of `ann:a/b@host` is `ann:a/b`:
+#: `ann:a` cannot be a host with a port, because `a` is not a number. The login of `ann:a@#b@host` is `ann:a@#b`,
+#: because no host follows the first @.
 _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,
 )
-#: Matches an address with other names in the position of a login: a container of Azure, a repository on GitHub.
+#: Matches an address with a name before the @ that is not a login: an Azure container or a GitHub repository.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@|github://[^/?#@]*@")
 #: Matches an address in a message, up to a blank or to a separator before another address.
 _IN_TEXT = re.compile(rf"{_SCHEME}://(?:(?![,;|]{_SCHEME}://)\S)*")

@@ -29,7 +29,7 @@ from whorl.fingerprint.statistics.metric import INTERVAL, SHARE, round_down, rou
 from whorl.request_context import timely
 
 _Convert: TypeAlias = Callable[[Any], Any]
-#: A longer list is converted in parts, and the deadline is checked before each part.
+#: Number of items above which the conversion of a list checks the deadline (`timely`).
 _MANY = 1_000
 
 

@@ -157,7 +157,7 @@ class Upload:
         self.report = Report(repeats=None if self.repeats is None else [])
 
     async def process(self, chunks: AsyncIterator[bytes]) -> None:
-        """Process the body.
+        """Process the chunks of the request body.
 
         Raises:
             WhorlError: The store failed.

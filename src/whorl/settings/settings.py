@@ -108,7 +108,7 @@ def integer(least: int, most: int) -> ValueType:
 
 def _seconds(given: object) -> float:
     seconds = float(given) if isinstance(given, str) else given
-    # In TOML, true is not a number of seconds, but Python's bool is an int.
+    # Refuse true: it is not a number of seconds, although Python's bool is an int.
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < _DAY_SECONDS:
         raise ValueError
     return float(seconds)

@@ -54,7 +54,7 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that list the first problems, and the number of the others.
+    """Return lines that list the first problems and count the rest.
 
     Problems that may have lost many documents (files of rows) come first.
     """
@@ -75,7 +75,7 @@ def print_notes(notes: Iterable[str | None]) -> None:
 
 
 def print_problems(problems: Collection[object], what: str) -> None:
-    """Print the first problems on standard error, and the number of the others."""
+    """List the first problems on standard error, and count the rest."""
     for line in problem_lines(problems, what):
         click.echo(line, err=True)
 
@@ -126,7 +126,7 @@ def show_progress(of: str = "") -> Iterator[None]:
 
 @contextmanager
 def reading_bar(bytes_read: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
-    """Yield a function for `reporting` that draws a bar of the bytes read from the files, on a terminal.
+    """Yield a reporter (see `reporting`) that shows on a terminal how many bytes of the files were read.
 
     `bytes_read` returns the number of bytes read so far, and the total. A report of the step "" ends the bar.
     """

@@ -23,7 +23,7 @@ from whorl.request_context import seconds_left
 
 try:
     import resource
-except ImportError:  # Windows has no resource limits: only the time limits of the parent and limits on sizes apply.
+except ImportError:  # Windows has no such module: only the parent's time limits and the size limits apply.
     resource = None  # type: ignore[assignment]
 
 #: Processor time in seconds that a child may use beyond the limit for a file, before the system ends it.

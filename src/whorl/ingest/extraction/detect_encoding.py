@@ -41,7 +41,7 @@ _FEWEST_HIGH_BYTES = 3
 _HIGH_BYTE = re.compile(b"[\x80-\xff]")
 #: Number of bytes that are decoded at once to count their characters, so that the count takes little memory.
 _DECODED_AT_ONCE = 1 << 20
-#: Declaration of a page's encoding, which the first 1,024 bytes contain according to the HTML standard.
+#: Matches the declaration of a page's encoding. According to the HTML standard, it is in the first 1,024 bytes.
 _DECLARATION = re.compile(rb"""<(?:meta\s[^>]*charset|\?xml\s[^>]*encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARING_BYTES = 1024
 #: Supersets of encodings. Many programs declare an encoding but write its superset, so browsers always read the
@@ -130,7 +130,7 @@ def _escaped_encoding(raw: bytes) -> str | None:
 
 
 def _utf_16_without_mark(raw: bytes) -> str | None:
-    """Return the byte order of a text in UTF-16 that has no byte order mark; None if the bytes are something else.
+    """Return the encoding of a UTF-16 text without a byte order mark; None if the bytes are not such a text.
 
     The upper bytes of Latin letters, blanks and line ends are null, so most null bytes are at odd positions
     (little-endian) or at even positions (big-endian).

@@ -119,7 +119,7 @@ def html_text(markup: str) -> str:
     return "".join(pieces)
 
 
-#: Usual headers. A sent or drafted message has at least one of them.
+#: Common headers. Every sent or drafted message has at least one of them.
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
@@ -170,7 +170,7 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
     if part.is_attachment():
         return
     if kind.startswith("multipart/") and not part.is_multipart():
-        # The headers name no boundary, or the message does not contain it: its body is one text.
+        # The headers name no boundary, or the body does not contain it, so the body is one text.
         yield _content(part)
     elif kind == "multipart/alternative":
         # The plain text can be empty, or a note that the message is in HTML, so take the longest alternative. `max`
@@ -178,7 +178,7 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
         alternatives = sorted(part.iter_parts(), key=lambda own: own.get_content_type() != "text/plain")
         yield max(map("\n\n".join, map(_shown_texts, alternatives)), key=_count_letters, default="")
     elif kind == "multipart/related":
-        # The part named by `start`, or else the first part, is the text; the others are its pictures and styles.
+        # The text is the part named by `start`, or else the first part. The other parts are its pictures and styles.
         parts, start = list(part.iter_parts()), part.get_param("start")
         named = [own for own in parts if start and own["Content-ID"] == start]
         yield from chain.from_iterable(map(_shown_texts, (named or parts)[:1]))

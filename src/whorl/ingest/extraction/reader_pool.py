@@ -36,15 +36,14 @@ class ReaderPool:
 
     The processes end when this object is closed or deleted. At most `workers` processes read files at the same time;
     other files wait. A file that takes longer than `SLOW_SECONDS` is slow. If `workers` is above 1, slow files may
-    occupy all processes except one. If one more file becomes slow while others wait, its worker is ended, and `text`
-    raises BusyError for the slow file.
+    occupy all processes except one. If one more file becomes slow while others wait, the pool ends the worker of this
+    file, and `text` raises BusyError.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
         self.limits = FileLimits() if limits is None else limits
         self._idle: deque[_ReaderProcess] = deque()
-        #: Semaphores for the number of files that are read at the same time, and for the number of slow files among
-        #: them.
+        #: Semaphores that limit the number of files read at the same time, and the number of slow files among them.
         self._slots, self.slow = threading.BoundedSemaphore(workers), threading.BoundedSemaphore(max(workers - 1, 1))
         #: Number of files that wait for a process, and the lock for changing this number.
         self.waiting, self._lock = 0, threading.Lock()

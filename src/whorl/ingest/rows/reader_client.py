@@ -42,7 +42,7 @@ class ReadRequest(NamedTuple):
 
 
 class ConfinedFormat(RowFormat):
-    """Format that a worker process detects and reads; UnreadRowsError is raised if the worker fails."""
+    """Format that a worker process detects and reads. Methods raise UnreadRowsError if the worker fails."""
 
     def __init__(self, opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract) -> None:
         self._file, self._columns, self._extract = file, columns, extract

@@ -250,7 +250,7 @@ def _require_few_blanks(size: int) -> None:
 
 
 def _require_modest(raw: bytes) -> None:
-    """Raise DocumentError if parsing this JSON may exceed the memory limit, because each value becomes an object."""
+    """Raise DocumentError if parsing this JSON may exceed the memory limit: each value becomes a Python object."""
     if len(raw) <= _MODEST:
         return
     values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))

@@ -283,7 +283,7 @@ def steps(facet: FacetRange) -> list[Step]:
 
     "before" and "after" are open steps below and above the range; "between" is the whole range.
 
-    Source: Solr's FacetRangeProcessor, for the bounds of a step, and for the last step, which may go beyond the end.
+    The bounds are those of Solr's FacetRangeProcessor; the last step may also go beyond the end, as in Solr.
 
     Raises:
         ParameterError: Start, end or gap is malformed, the range is empty, or it has more than MOST_STEPS steps.

@@ -67,8 +67,8 @@ def entry(
 ) -> dict[str, Any]:
     """Return one entry of a search response, with the keys in `fields` (by default all) and in `include`.
 
-    `names` maps Alfresco's properties to the store's properties. `source` is the source of the query's FINGERPRINT,
-    with the hit's overlap with it. `highlight` lists fields with their highlighted fragments.
+    `names` maps Alfresco's properties to the store's properties. `source` has the source of the query's FINGERPRINT,
+    and the overlap of the hit with this source. `highlight` lists fields with their highlighted fragments.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}

@@ -366,7 +366,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
 class ReadAhead:
     """Receives each message of a body before it is needed.
 
-    So a disconnect of the client is noticed while the documents received so far are stored.
+    So it notices a disconnect of the client while the documents received so far are stored.
     """
 
     def __init__(self, receive: Receive, disconnected: threading.Event) -> None:

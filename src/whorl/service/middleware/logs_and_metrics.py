@@ -149,7 +149,7 @@ class Metrics:
         self._seconds = histogram("whorl_request_seconds", "From a request to the end of its answer.", kinds)
         waited = "Time that one request waited for Solr or a cluster, of those that asked."
         self._engine_seconds = histogram("whorl_engine_seconds", waited, ("route",))
-        #: Counters. Each key is the attribute of a request's trace that is added to the counter.
+        #: Counters, keyed by the attribute of a request's trace that each counter sums.
         self._totals = {
             attribute: counter(f"whorl_{name}", meaning)
             for attribute, name, meaning in (
