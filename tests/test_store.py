@@ -111,6 +111,7 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
         ),
         (lambda store: store.search("*", rows="5"), "rows must be a whole number, got '5'"),
         (lambda store: store.search("*", rows=True), "rows must be a whole number, got True"),
+        (lambda store: store.search("*", rows=np.array([1])), r"rows must be a whole number, got array\(\[1\]\)"),
         (lambda store: store.index([], batch=7.5), r"batch must be a whole number, got 7\.5"),
         (lambda store: store.index([], batch=math.nan), "batch must be a whole number, got nan"),
         (lambda store: store.search("*", 5), "options must be a SearchOperation, or keywords such as rows=10, got 5"),
@@ -199,6 +200,7 @@ def test_integers_of_numpy(store: Store, tmp_path: Path) -> None:
     numbers: list[Any] = [*np.array([1, 2, 3, 12])]
     one, two, three, twelve = numbers
     assert [hit.id for hit in store.search("*", rows=one, start=one).hits] == ["b"]
+    assert [hit.id for hit in store.search("*", rows=np.array(1), start=np.array(1)).hits] == ["b"]  # type: ignore[arg-type]
     options, search = operation_of(SearchOperation, None, {"rows": one}), DuplicatesOptions(workers=two)
     assert json.dumps([options.rows, Scheme(shingle_size=three).shingle_size, search.workers]) == "[1, 3, 2]"
     assert deduplicate([ONE, OTHER], shingle=three, threshold=50).clusters == [[0, 1]]

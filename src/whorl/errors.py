@@ -31,8 +31,10 @@ import copyreg
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Integral
+from operator import index
+from typing import SupportsIndex
 
 #: Matches the user and the password in an address, even if they have characters that an address must not contain.
 _LOGIN = re.compile("//.*@", re.DOTALL)
@@ -122,16 +124,18 @@ def require_texts(name: str, value: object) -> None:
 
 
 def whole_number(name: str, value: object) -> int:
-    """Return an integer of Python or numpy as an int; raise ParameterError for a boolean or another type.
+    """Return an integer of Python or another library as an int; raise ParameterError for a boolean or another type.
 
     >>> whole_number("batch", 7.5)
     Traceback (most recent call last):
         ...
     whorl.errors.ParameterError: batch must be a whole number, got 7.5
     """
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ParameterError(f"{name} must be a whole number, got {shorten_repr(value)}")
-    return int(value)
+    # Not all integers are `numbers.Integral`, for example an array of numpy with one integer and no dimension.
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        with suppress(TypeError):
+            return int(index(value))
+    raise ParameterError(f"{name} must be a whole number, got {shorten_repr(value)}")
 
 
 def texts_only(texts: Iterable[str]) -> Iterator[str]:

@@ -269,6 +269,17 @@ def test_parameters_of_schemes(parts: dict[str, int]) -> None:
         SketchScheme(**parts)
 
 
+def test_parameters_of_schemes_are_whole_numbers() -> None:
+    """
+    Parameters may be numpy's integers; fractions and texts are refused.
+    """
+    scheme = SketchScheme(k=np.int64(512), floor_level=np.uint8(2))  # type: ignore[arg-type]
+    assert (scheme, type(scheme.k)) == (SketchScheme(k=512, floor_level=2), int)
+    for value in (1024.0, "1024", None, True):
+        with pytest.raises(ParameterError, match=rf"k of a sketch scheme must be a whole number, got {value!r}"):
+            SketchScheme(k=value)  # type: ignore[arg-type]
+
+
 def test_sketches_are_values() -> None:
     """
     Sketches are equal if all parts are, and their hashes are read-only.

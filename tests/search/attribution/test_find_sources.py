@@ -281,7 +281,7 @@ def test_a_document_with_more_words(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"min_words": 0}, "min_words must be at least 1, got 0"),
+        ({"min_words": 0}, "min_words must be 1 to 1,000,000, got 0"),
         ({"most_read": 0}, "most_read must be 1 to 10,000, got 0"),
         ({"most_read": 10_001}, "most_read must be 1 to 10,000, got 10001"),
     ],

@@ -41,7 +41,7 @@ import re
 import struct
 from binascii import a2b_base64
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Self
 from zlib import crc32
 
@@ -49,7 +49,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import ascending_distinct, batches, counts_in_groups, is_first_of_group
-from whorl.errors import ParameterError, SchemeMismatchError, StoreError
+from whorl.errors import ParameterError, SchemeMismatchError, StoreError, whole_number
 from whorl.fingerprint.compiled.kernel import Loops, loops_if_loaded
 from whorl.fingerprint.shingling import differing_fields
 from whorl.request_context import require_time, timely
@@ -84,7 +84,7 @@ class SketchScheme:
         version: Revision of the sketch format and computation; must be 3.
 
     Raises:
-        ParameterError: A parameter is out of range.
+        ParameterError: A parameter is out of range or not a whole number.
     """
 
     k: int = 1024
@@ -95,6 +95,9 @@ class SketchScheme:
     version: int = 3
 
     def __post_init__(self) -> None:
+        for part in fields(self):
+            value = whole_number(f"{part.name} of a sketch scheme", getattr(self, part.name))
+            object.__setattr__(self, part.name, value)
         bounds = (
             *(("k", 1, 1 << 20), ("floor_level", 0, 20), ("cap", self.k, 1 << 24)),
             *(("lookup_k", 1, self.k), ("bits", 24, 64), ("version", 3, 3)),

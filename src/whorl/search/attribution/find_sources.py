@@ -45,8 +45,8 @@ from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named, 
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
 
-#: Largest permitted value of the option `most_read`.
-LARGEST_MOST_READ = 10_000
+#: Largest permitted values of the options `min_words` and `most_read`.
+LARGEST_MIN_WORDS, LARGEST_MOST_READ = 1_000_000, 10_000
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
 #: Maximum number of words to look up because they are broken at line ends: for one text, and in one request.
@@ -108,8 +108,8 @@ def find_sources(
         StoppedError: The search took longer than `timeout`.
     """
     medium, high = fraction_of("medium", options.medium), fraction_of("high", options.high)
-    if options.min_words < 1:
-        raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
+    if not 1 <= options.min_words <= LARGEST_MIN_WORDS:
+        raise ParameterError(f"min_words must be 1 to {LARGEST_MIN_WORDS:,}, got {options.min_words}")
     if not 1 <= options.most_read <= LARGEST_MOST_READ:
         raise ParameterError(f"most_read must be 1 to {LARGEST_MOST_READ:,}, got {options.most_read}")
     if medium > high:
