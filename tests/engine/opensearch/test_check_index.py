@@ -105,6 +105,10 @@ def test_a_foreign_index(other_url: str) -> None:
     assert messages["documents"] == "0 of 2 documents can be found by fingerprint"
     assert messages["without-fields"].startswith("2 documents lack our fields")
     assert messages["other-scheme"].startswith("1 of them")
+    assert "blocked" not in messages
+    client.raw.indices.put_settings(index=client.index, body={"index.blocks.read_only_allow_delete": True})
+    messages = {finding.code: finding.message for finding in check(client, FieldNames())}
+    assert messages["blocked"] == "the index accepts no documents (index.blocks.read_only_allow_delete)"
     client.close()
 
 

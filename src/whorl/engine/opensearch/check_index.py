@@ -156,6 +156,10 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
     if window is not None and int(window) < RESULT_WINDOW:
         message = f"pages end at {window} hits: index.max_result_window"
         yield warning("result-window", message, f"set it to {RESULT_WINDOW:,}")
+    blocks = [f"index.blocks.{kind}" for kind in ("read_only", "read_only_allow_delete", "write")]
+    if active := [name for name in blocks if settings.get(name) == "true"]:
+        message = f"the index accepts no documents ({', '.join(active)})"
+        yield warning("blocked", message, "see the cluster's room on disk, then set the block to null")
     if settings.get("index.translog.durability", "").lower() == "async":
         message = "a crash may lose documents that were acknowledged some seconds before"
         yield warning("durability", message, "set index.translog.durability to request")
