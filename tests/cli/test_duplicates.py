@@ -924,8 +924,8 @@ def test_a_note_counts_replaced_documents(tmp_path: Path) -> None:
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         notes.append([line for line in run(path, *state).stderr.splitlines() if "replaced" in line])
     expected = (
-        "note: 2 documents of earlier runs replaced by new ones with the same id, and compared no more; rows without "
-        "an id are named by file and line"
+        "note: replaced 2 documents of earlier runs by new ones with the same id; rows without an id are named by file "
+        "and line"
     )
     assert notes == [[], [expected], []]
 
@@ -946,8 +946,8 @@ def test_a_note_counts_documents_of_an_interrupted_run(tmp_path: Path) -> None:
         for path in (corrected, monday, corrected)
     ]
     expected = (
-        "note: 1 document of an interrupted run not in PATHs, but compared with them; run that command again, or begin "
-        "another --state"
+        "note: also compared with 1 document that an interrupted run read and PATHs do not have; run that command "
+        "again, or begin another --state"
     )
     assert notes == [[expected], [], []]
 

@@ -465,13 +465,13 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
         )
     if result.replaced:
         yield (
-            f"note: {plural(result.replaced, result.kind)} of earlier runs replaced by new ones with the same id, and "
-            "compared no more; rows without an id are named by file and line"
+            f"note: replaced {plural(result.replaced, result.kind)} of earlier runs by new ones with the same id; rows "
+            "without an id are named by file and line"
         )
     if result.unfinished:
         yield (
-            f"note: {plural(result.unfinished, result.kind)} of an interrupted run not in PATHs, but compared with "
-            "them; run that command again, or begin another --state"
+            f"note: also compared with {plural(result.unfinished, result.kind)} that an interrupted run read and PATHs "
+            "do not have; run that command again, or begin another --state"
         )
     if result.without_sketch:
         yield "'whorl solr backfill' makes the sketches that are missing"
