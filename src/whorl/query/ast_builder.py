@@ -337,7 +337,7 @@ class Builder:
     def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> tuple[ast.Form, str | None, Sequence[Token]]:
         """Split a leaf such as `=cm:name:word` into its form, its field and the other tokens.
 
-        If `is_bare`, a form or the field FINGERPRINT is an error.
+        If `is_bare` is true, raise an error for a form and for the field FINGERPRINT.
         """
         field = self._fields[-1] if self._fields else None
         at = int(tokens[0].type in ("FORM", "TILDE"))

@@ -68,7 +68,7 @@ class RepeatSearch:
         return NewDocumentRepeats(document.id, repeated) if repeated else None
 
     def find_for_stored(self, ids: Iterable[str]) -> Iterator[NewDocumentRepeats]:
-        """Yield each newly stored document that repeats earlier documents, with these documents.
+        """For each newly stored document that repeats earlier documents, yield its id and these documents.
 
         `ids` are the distinct ids of the new documents, oldest first.
         """

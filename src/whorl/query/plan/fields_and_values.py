@@ -131,7 +131,7 @@ class Fields:
     split_fields: Collection[str] = ()
 
     def find(self, name: str) -> FieldsByKind | None:
-        """Return the types and engine fields of the field with this name in the store, or None."""
+        """Return the engine's fields for the store's field `name`, by type; None if the store has no such field."""
         if by_kind := self._listed(name):
             return by_kind
         for alias in (name, self.collection_names.get(name, name)):
@@ -148,7 +148,7 @@ class Fields:
         return self.known.get(name, {}).get(Kind.TEXT, name)
 
     def resolve_name(self, typed: str, names: Mapping[str, str]) -> FieldsByKind | None:
-        """Return the types and engine fields of the field that a query calls `typed`; None if no field has this name.
+        """Return the engine's fields for the field that a query calls `typed`, by type; None if no field has this name.
 
         `names` maps the aliases in the settings to names of fields.
         """
@@ -168,7 +168,7 @@ class Fields:
         return {likeliest: self.find(likeliest) or {}} | others
 
     def _listed(self, name: str) -> FieldsByKind | None:
-        """Return the types and engine fields of the field with this name, or None; ignore Solr's dynamic fields."""
+        """Return the engine's fields for the field `name`, by type, or None; ignore the patterns of dynamic fields."""
         return self.known.get(name) or self.known.get(self.collection_names.get(name, name))
 
     def nearest(self, typed: str) -> list[str]:

@@ -381,7 +381,7 @@ class _Resolver:
         return tests
 
     def _find_fields(self, name: str, span: Span) -> list[FieldsByKind]:
-        """Return the types and engine fields of each field that a name refers to.
+        """Return the engine's fields, by type, for each field that a name refers to.
 
         If a field that the store may lack is missing, return no fields and add a warning. If any other field is
         missing, raise an error.
@@ -534,7 +534,7 @@ class _Resolver:
     def _tests_by_kind(
         self, by_kind: FieldsByKind, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
     ) -> list[_FieldTest]:
-        """Add a test for each type of the field that supports the clause; raise an error if no type does."""
+        """Add a test to `tests` for each type of the field that supports the clause; raise an error if none does."""
         reasons = []
         for kind, name in by_kind.items():
             if kind is Kind.TEXT or (kind is Kind.KEYWORD and tests):

@@ -258,7 +258,7 @@ def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
 
 
 def quotations_in_json(text: str) -> list[Any] | None:
-    """Return the values of a JSON list, a JSON object or JSON lines, for `read_given_quotations`.
+    """Return the quotations in a JSON list, a JSON object or JSON lines, as values for `read_given_quotations`.
 
     Return None for any other text. Raise ParameterError, with the position, if the text begins like quotations in JSON,
     but is broken.

@@ -135,10 +135,11 @@ class VerifiedQuotation:
     """A quotation with its verdict.
 
     Args:
-        source_id: Id of the named source; if there are several, of the source that is most similar to the quotation.
-            None if the text names no source, or the store lacks it.
-        places: Places in documents, the best first; empty for `Verdict.ABSENT`.
-        look_up: Runs that were looked up in the store; None if the named source has the quotation.
+        words: Number of words of the quotation.
+        source_id: Id of the named source. If the text names several, id of the source that is most similar to the
+            quotation. None if the text names no source, or the store lacks it.
+        places: Places in documents, in the order of the quotation, at most 10; empty for `Verdict.ABSENT`.
+        look_up: Runs that were looked up in the store; None if a named source decides the verdict.
     """
 
     quotation: Quotation
