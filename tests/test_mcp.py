@@ -485,6 +485,28 @@ def test_every_line_is_answered(tmp_path: Path, text: str, id_: int | str | None
     assert process.returncode == 0
 
 
+@pytest.mark.process
+def test_a_client_that_ends(tmp_path: Path) -> None:
+    """
+    If the client ends before an answer, the server ends, too, without a traceback.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", LETTER)])
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("whorl"), "mcp", "--store", str(tmp_path / "store")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "ping"}) + "\n")
+        process.stdin.close()
+        assert "Traceback" not in process.stderr.read()
+    assert process.returncode == 0
+
+
 def test_a_document_with_too_many_properties(store: Store) -> None:
     """
     The error names the document and the limit.

@@ -69,5 +69,11 @@ def mcp(store: str | None, writes: bool) -> None:
     except ModuleNotFoundError as error:
         raise ParameterError("for assistants install: pip install 'whorl[mcp]'") from error
 
+    has_client = True
     with open_store(store, create=writes) as opened:
-        server_of(opened, writes=writes).run()
+        try:
+            server_of(opened, writes=writes).run()
+        except* BrokenPipeError:
+            has_client = False
+    if not has_client:
+        raise BrokenPipeError
