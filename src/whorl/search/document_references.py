@@ -314,7 +314,7 @@ class References:
         return Path(os.path.normpath(Path(self._folder or "/") / path)).as_posix()
 
     def _find_by_name(self, name: str, *, ignores_case: bool = False) -> list[Hit]:
-        # A file name may be invalid Unicode; no query can contain such a name.
+        # A file name may be invalid Unicode, which no query can contain.
         with suppress(QueryError, ParameterError, SchemaError):
             field = "name" if ignores_case else "=name"
             query = " OR ".join(f"{field}:{quote(form)}" for form in _unicode_forms(name))

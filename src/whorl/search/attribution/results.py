@@ -83,8 +83,8 @@ class Promise:
 
     Args:
         recall: The requested chance, a fraction in (0, 1].
-        words: Minimum length of a passage in words. A document with such a passage becomes a candidate with at least
-            the requested chance, whatever its size. None if no chance can be promised.
+        words: Minimum length in words of a passage that makes a document of any size a candidate with at least the
+            requested chance. None if this chance is promised for no length.
         certain_words: Minimum length in words of a passage that certainly makes a document a candidate, except where
             many documents have the same hash (`crowded`). None if the store keeps no passage hashes.
         crowded: Number of passage hashes of the text that too many documents have; only some of these documents become

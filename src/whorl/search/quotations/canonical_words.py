@@ -291,8 +291,8 @@ class CanonicalText:
     def is_footnoted(self) -> bool:
         """Whether the numbers in brackets are footnote marks, not indices.
 
-        They are footnote marks if they count from 1 without gaps to at least `_FEWEST_FOOTNOTES`, at least one follows
-        the end of a sentence, and the same word never has two different numbers.
+        Three conditions must hold: the numbers count from 1 without gaps to at least `_FEWEST_FOOTNOTES`, at least one
+        number follows the end of a sentence, and no word has two different numbers.
         """
         last, is_at_end, numbers = 0, False, dict[str, str]()
         for found in timely(_NUMBER.finditer(self.text)):

@@ -82,7 +82,7 @@ def read_link(label: str, target: str) -> NamedSource:
 
 
 def _names_in_link(label: str, target: str) -> Iterator[str]:
-    """Yield the names that a link may mean: its target, also without percent-encoding and fragment, and its label."""
+    """Yield the possible names of a link's document: its target, also without escapes and fragment, and its label."""
     for address in (target, target.partition("#")[0]):
         yield from (address, unquote(address))
     yield from (label, _without_decoration(label))

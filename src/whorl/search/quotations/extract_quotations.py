@@ -1,7 +1,8 @@
 """Finds the quotations in a text, and the sources that the text names for each quotation.
 
-A text can name sources in footnotes (`[^1]`, `[1, 2]`, `¹`) or a numbered list of sources, in a line that begins with a
-dash after a block quote, in brackets or links after the quotation, or in the HTML attribute `cite`.
+A text can name the source of a quotation in a footnote (`[^1]`, `[1, 2]`, `¹`), in a numbered list of sources, in
+brackets or a link after the quotation, or in the HTML attribute `cite`. A block quote can also name its source after a
+dash, in its last line or in the line after it.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ _MOST_SOURCES = 20
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
-#: Tags of block elements. A text that does not match `_HTML` is still HTML if it has the opening and the closing tag of
-#: such an element, outside Markdown code, or if it has quotation marks written as HTML character references.
+#: Tags of block elements. A text without a match of `_HTML` is also HTML if it has, outside Markdown code, the opening
+#: and the closing tag of a block element, or a quotation mark written as an HTML character reference.
 _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )

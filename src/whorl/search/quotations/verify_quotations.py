@@ -676,8 +676,8 @@ class _Verifier:
     def _find_whole(self, document: CanonicalText) -> Iterator[tuple[CanonicalText, int | None, int, bool]]:
         """Search readings of a document for the whole quotation.
 
-        Yield each reading, the index of the quotation's first word in it (None if it lacks the quotation), the number
-        of the quotation's words, and whether numbers in brackets were ignored.
+        Yield four values for each reading: the reading, the index of the quotation's first word in it (or None), the
+        number of the quotation's words, and whether numbers in brackets were ignored.
         """
         quotes = self._whole.readings
         if self._remarked.words != self._whole.words:
@@ -765,8 +765,8 @@ def _clauses_of_all_spellings(
         clauses.append(store.any_of(chain.from_iterable(map(apostrophe_spellings, texts)), 0.0))
     runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
     for run in runs[:_MOST_REQUIRED]:
-        # The index splits a run of such characters into words by a dictionary. The first and the last word depend on
-        # the characters around the run, so leave them out.
+        # The index uses a dictionary to split a run of these characters into words. The first and the last word depend
+        # on the characters around the run, so leave them out.
         inside = tokens(run[:_MOST_UNSPACED])[1:-1]
         if len(inside) > 1:
             clauses.append(replace(store.any_of(inside), min_should_match=len({*inside}) // 2))

@@ -160,7 +160,7 @@ class SketchSearch:
         return SketchTokens(self.source.name, self._sketch.scheme, tokens, minimum, *sizes, is_whole)
 
     def batch(self, query: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
-        """Fetch up to `rows` candidates (by default `CANDIDATES_AT_ONCE`) from `start`, and verify those not in `seen`.
+        """Fetch up to `rows` candidates (default: `CANDIDATES_AT_ONCE`) from `start` on; verify all except `seen`.
 
         If the first query matches too many documents, return None; `candidate_query` then returns a more precise query.
         """

@@ -383,7 +383,7 @@ class ResidualPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether a document at the threshold is found with the wanted recall, whatever its size."""
+        """Whether documents of every size at the threshold are found with the wanted recall."""
         return self.candidates.promised and (not self.metric.allows_smaller or self.least_shared <= 1)
 
 
