@@ -56,9 +56,9 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int64)
     words = np.array([numbers.get(word, -1) for word in document], np.int64)
     # The number of common words is the quotation's length, minus the distance, plus the number of omitted words. So if
-    # two alignments have the same distance, more omissions mean more common words. That is why an
-    # omission costs one less than any other edit. The distance still decides first: even all these reductions together
-    # are smaller than the cost of an edit.
+    # two alignments have the same distance, more omissions mean more common words. That is why an omission costs one
+    # less than any other edit. The distance still decides first: even all these reductions together are smaller than
+    # the cost of an edit.
     edit_cost = wanted.size + 1
     row, omitted = np.zeros(words.size + 1, np.int64), np.arange(words.size + 1) * (edit_cost - 1)
     for number in wanted:
