@@ -722,7 +722,7 @@ def edit_distance(one: str, other: str) -> int:
 
 
 def is_near(word: str, other: str, edits: int) -> bool:
-    """Check whether `edits` edits (insert, delete, replace or swap letters) turn one word into the other.
+    """Check whether at most `edits` edits (insert, delete, replace or swap letters) turn one word into the other.
 
     >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
     (True, False)

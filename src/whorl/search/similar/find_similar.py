@@ -164,8 +164,8 @@ class SketchSearch:
 
         If the first query matches too many documents, return None; `candidate_query` then returns a more precise query.
         """
-        # The first query looks up few tokens. If it matches more than `MOST_OF_FIRST_QUERY` documents, `_narrow`
-        # replaces it.
+        # The first query looks up few tokens. If it matches more than `MOST_OF_FIRST_QUERY` documents, a plan with more
+        # tokens replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
             query,
