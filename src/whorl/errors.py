@@ -131,6 +131,8 @@ def whole_number(name: str, value: object) -> int:
         ...
     whorl.errors.ParameterError: batch must be a whole number, got 7.5
     """
+    if type(value) is int:
+        return value
     # Not all integers are `numbers.Integral`, for example an array of numpy with one integer and no dimension.
     if isinstance(value, SupportsIndex) and not isinstance(value, bool):
         with suppress(TypeError):

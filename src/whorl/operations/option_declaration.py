@@ -132,8 +132,11 @@ def operation_of(operation: type[_Operation], options: _Operation | None, keywor
             f"options must be a {operation.__name__}, or keywords such as rows=10, got {options!r:.80}"
         )
     made = operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
-    checked = {own.name: _checked(own, getattr(made, own.name)) for own in options_of(operation, "python")}
-    return replace(made, **checked)  # type: ignore[type-var]
+    for own in options_of(operation, "python"):
+        given = getattr(made, own.name)
+        if (checked := _checked(own, given)) is not given:
+            made = replace(made, **{own.name: checked})  # type: ignore[type-var]
+    return made
 
 
 #: Options that accept values of more types in Python. The code that reads them checks the values.
