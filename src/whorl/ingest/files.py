@@ -89,7 +89,7 @@ class Problems(Collection[Problem]):
         self._count = self._rows_kept = 0
         #: Number of lost documents. If a file lost an unknown number of documents, it counts as one.
         self.lost = 0
-        #: Number of files that lost an unknown number of documents.
+        #: Number of files with an unknown number of lost documents.
         self.whole_files = 0
         for problem in problems:
             self.append(problem)

@@ -64,7 +64,7 @@ class RemoteFile:
         return "::".join([path, *outer])
 
     def as_posix(self) -> str:
-        """Return the address without login and signature, as the document's id."""
+        """Return the document's id: the address without login and signature."""
         return public_address(self.address)
 
     __str__ = as_posix

@@ -198,7 +198,7 @@ def changed_options(operation: Any) -> Iterator[OptionField]:
 @lru_cache
 def _declared_options(operation: type[Any]) -> tuple[OptionField, ...]:
     hints = get_type_hints(operation, include_extras=True)
-    # Front ends add fields that are not options, such as the query or the paths.
+    # Leave out fields that are not options: front ends add some, such as the query or the paths.
     declared = {member.name: member for member in fields(operation) if "option" in member.metadata}
     names = dict.fromkeys(name for cls in operation.__mro__ for name in get_annotations(cls) if name in declared)
     return tuple(_option_field(declared[name], hints[name]) for name in names)

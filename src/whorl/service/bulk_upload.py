@@ -34,7 +34,7 @@ MOST_VALUES = 100_000
 #: A line of at most this number of bytes cannot have too many values, so it is not checked. A longer line is checked in
 #: pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of listed errors, and of listed documents that repeat stored documents. Further ones are only counted.
+#: Maximum number of errors to list, and of documents to list that repeat stored documents. The rest are only counted.
 MOST_LISTED = 1_000
 
 

@@ -71,7 +71,7 @@ class ConfinedProcess:
 
 
 def time_limit(limits: FileLimits) -> tuple[float, str]:
-    """Return the maximum time for a file in seconds, and the setting that limits it."""
+    """Return the maximum time for a file in seconds, and the name of the setting that limits it."""
     left = seconds_left()
     if left is not None and left < limits.seconds:
         return max(left, 0.0), "request_timeout"

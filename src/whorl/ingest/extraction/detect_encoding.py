@@ -108,7 +108,8 @@ def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
     if declared is None:
         return None
     try:
-        # Some names begin with x-, such as x-sjis. A codec that makes no text, such as hex, raises LookupError.
+        # Some names begin with x-, such as x-sjis. A codec that does not decode to text, such as hex, raises
+        # LookupError.
         name = codecs.lookup(declared.lower().removeprefix("x-")).name
         "".encode(name)
         name = _SUPERSETS.get(name, name)
@@ -120,7 +121,7 @@ def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
 
 
 def _escaped_encoding(raw: bytes) -> str | None:
-    """Return the encoding of a Japanese or Korean text that switches character sets by escape sequences, or None."""
+    """Return the encoding of a Japanese or Korean text that switches character sets by escape sequences; else None."""
     for escape, encoding in _ESCAPED:
         if escape in raw:
             with suppress(UnicodeDecodeError):

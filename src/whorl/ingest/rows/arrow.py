@@ -236,7 +236,7 @@ class ArrowFormat(_ColumnarFormat):
                     written.write_batch(batch)
 
     def _find_codec(self, opened: IO[bytes]) -> str | None:
-        """Return the codec of the first batch of rows; None if this is not compressed, or if the whole file is."""
+        """Return the codec of the first batch of rows; None if it is uncompressed, or if the whole file is packed."""
         if not opened.seekable():
             return None
         begin = opened.tell()

@@ -375,7 +375,7 @@ _INVALID, _VALID = re.compile("[\udc80-\udcff]"), re.compile("[^\0-\x7f\udc80-\u
 
 
 class TableFormat(RowFormat):
-    """Format of tables: values separated by commas, tabs, semicolons or bars, and quoted as usual."""
+    """Format of tables: values separated by commas, tabs, semicolons or bars, and quoted as in CSV."""
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         with _cells(opened) as cells:

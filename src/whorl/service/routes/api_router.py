@@ -34,7 +34,7 @@ class DirectRoute(APIRoute):
 
         async def answer(request: Request) -> Response:
             parameters = request.query_params
-            # Let FastAPI read repeated parameters, and parameters in addition to a body.
+            # Let FastAPI handle repeated parameters, and requests with both parameters and a body.
             if len(parameters.multi_items()) != (len(parameters) if is_in_address else 0):
                 return await answer_by_fastapi(request)
             try:
