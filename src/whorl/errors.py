@@ -1,4 +1,4 @@
-"""Defines all errors that whorl raises, and functions that write parts of their messages.
+"""Defines all errors that whorl raises, checks arguments, and formats parts of error messages.
 
 whorl converts errors of Lark, requests, urllib3, tantivy and SQLite to these classes.
 

@@ -76,11 +76,17 @@ def select_shared(
 ) -> Any:  # fmt: skip
     """Write to `keys` the entries of hashes that can lead to a pair; return the number of entries written.
 
-    The function reads the entries of the parts from `first` to `upto` (exclusive). A hash can lead to a pair if at
-    least two members have it, the index prefix of one of them may contain it, and one of them may be the larger
-    document of a pair (`is_larger`). An index prefix may contain the hashes up to the member's limit in
-    `last_indexable`. `frequencies` and `indexable` receive a value for each entry written to `keys`: the number of
-    members with this hash, and whether the index prefix of the entry's member may contain it. `heads` is scratch space.
+    A hash can lead to a pair if at least two members have it, at least one of them may have it in its index prefix, and
+    at least one of them may be the larger document of a pair (`is_larger`).
+
+    Args:
+        parts: End of each part in `entries`, as `distribute_entries` leaves it.
+        first, upto: Half-open range of the parts to read.
+        last_indexable: Largest hash that each member's index prefix may contain.
+        heads: Scratch space.
+        frequencies: Receives the number of members with the hash, for each entry in `keys`.
+        indexable: Receives whether the index prefix of the entry's member may contain the hash, for each entry in
+            `keys`.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)

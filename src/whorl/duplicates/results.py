@@ -1,4 +1,4 @@
-"""Results of a duplicate search: pairs, clusters, versions, and the document to keep in each cluster."""
+"""Derives results of a duplicate search: sorted pairs, clusters, versions, and the document to keep in each cluster."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from whorl.query.plan.fields_and_values import LARGEST_INTEGER, SMALLEST_INTEGER
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
 #: and similarity to the kept document (Jaccard; with `--reference-only` the share that the search's metric measures).
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
-#: Values of the columns of ADDED for a row outside clusters.
+#: Values of the added columns for a row that is in no cluster.
 _OUTSIDE_CLUSTERS = {"cluster": None, "is_principal": True, "similarity": None}
 #: Metadata files of Hugging Face's library.
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whorl.hamming.codes import Codes
 
-#: If Python has created more objects than this since the last garbage collection, mark them as old.
+#: Mark objects as old if Python has created more than this number of objects since the last garbage collection.
 _MANY_OBJECTS = 10_000
 
 

@@ -155,7 +155,10 @@ def _store(engine: Engine, documents: list[Document], options: IndexOptions) -> 
 
 
 def _reserved_name(document: Document, options: IndexOptions) -> str | None:
-    """Return the name of a property that only whorl's own fields may have; None if there is none."""
+    """Return the first property name with the prefix of whorl's own fields; None if no name has it.
+
+    Return None, too, if the options permit these names.
+    """
     names = () if options.get("takes_reserved") else document.properties
     return next((name for name in names if name.startswith(RESERVED_PREFIX)), None)
 

@@ -55,7 +55,11 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text with the quotations. Its name is "" if there is no text; `content` is only for HTML."""
+    """The text whose quotations were checked.
+
+    `name` is "" for a text without a name, and for quotations without a text. `content` is the text without tags if it
+    was HTML, otherwise None.
+    """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 

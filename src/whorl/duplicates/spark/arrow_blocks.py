@@ -1,4 +1,4 @@
-"""Distributes rows among Spark partitions, packs many documents into one Arrow row, and stores frames.
+"""Packs many documents into one Arrow row, distributes rows among Spark partitions, and saves computed rows.
 
 Documents and hashes are divided into parts by their keys. Each Spark partition has one part, and the documents of a
 part are a block. A row belongs to one part. Its binary columns are arrays as raw bytes, which numpy decodes in one

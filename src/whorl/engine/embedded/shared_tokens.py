@@ -184,7 +184,8 @@ def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[
 def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
     """For each token, return the number of documents that have it.
 
-    `wanted` and the result are arrays of shape (n,). The tokens must be distinct.
+    `kind` is the kind of the tokens, such as MINHASH. `wanted` and the result are arrays of shape (n,). The tokens must
+    be distinct.
     """
     counts = np.zeros(wanted.size, np.int64)
     for token_indices, _ in _look_up(snapshot, kind, wanted):
@@ -354,15 +355,18 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
     return ScoredDocuments.concatenate(matches())
 
 
-def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
-    """Return a key `ordinal * bands + band` for each token that a document shares with a band.
+def _band_keys(
+    token_indices: Numbers, ordinals: Numbers, bands_of_tokens: Numbers, band_counts: Numbers, bands: int
+) -> Numbers:
+    """Return one key `ordinal * bands + band` for each token that a document shares with a band.
 
-    `token_indices` and `ordinals` list pairs of a token and a document that has it. `listed` has the bands of each
-    token, concatenated, and `lengths` the number of bands of each token.
+    A key occurs as often as its document and band share tokens. `token_indices` and `ordinals` list pairs of a token
+    and a document that has it. `bands_of_tokens` has the bands of each token, concatenated, and `band_counts` the
+    number of bands of each token.
     """
-    firsts = np.cumsum(lengths) - lengths
-    band_numbers = listed[indices_of_ranges(firsts[token_indices], lengths[token_indices])]
-    return np.repeat(ordinals, lengths[token_indices]) * bands + band_numbers
+    firsts = np.cumsum(band_counts) - band_counts
+    band_numbers = bands_of_tokens[indices_of_ranges(firsts[token_indices], band_counts[token_indices])]
+    return np.repeat(ordinals, band_counts[token_indices]) * bands + band_numbers
 
 
 def _combine_matches(

@@ -1,4 +1,4 @@
-"""Reads an index's mapping, creates an index for whorl, and adds whorl's fields to it (`whorl opensearch init`)."""
+"""Inspects an index's mapping, creates an index, and adds whorl's fields to one (`whorl opensearch init`)."""
 
 from __future__ import annotations
 

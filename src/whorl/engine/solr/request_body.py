@@ -1,4 +1,4 @@
-"""Turns query plans and facets into Solr requests as JSON; no other module builds queries.
+"""Turns query plans and facets into Solr requests as JSON.
 
 User text never becomes syntax. In Solr's JSON query language, it is the value of an argument, and the parser gets it
 unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For a parser with a syntax, this module

@@ -207,7 +207,10 @@ class Kernel:
     def ordered_hashes(
         self, texts: Sequence[str], half: int = 0
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the high (0) or low (1) half of each shingle hash in text order, and the number of hashes per text."""
+        """Return one half of each 128-bit shingle hash, in text order, and the number of hashes per text.
+
+        `half` is 0 for the high half, and 1 for the low half.
+        """
         parts, counts, first = [_NOTHING], np.zeros(len(texts), np.int64), 0
         for window, words, starts, before in self._scan_windows(texts):
             shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)

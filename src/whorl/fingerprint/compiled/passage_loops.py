@@ -86,8 +86,8 @@ def _group(numbers: Any, first: Any, places: Any) -> None:
     for at in range(numbers.size):
         places[first[numbers[at]]] = at
         first[numbers[at]] += 1
-    # The loop above has moved each start to the end of its range, which is the start of the next range. So move all
-    # elements to the next index.
+    # The loop above has advanced each start to the start of the next range. Shift the elements by one index to restore
+    # the starts.
     for number in range(first.size - 1, 0, -1):
         first[number] = first[number - 1]
     first[0] = 0

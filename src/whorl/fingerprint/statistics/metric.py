@@ -1,4 +1,4 @@
-"""Defines similarity metrics, computes the overlap that reaches a threshold, and reads percentages.
+"""Defines similarity metrics, shares and intervals, computes the overlap for a threshold, and parses percentages.
 
 A is the source or the first text, B is the hit or the second text. With a shingles in A, b in B and I in both:
 

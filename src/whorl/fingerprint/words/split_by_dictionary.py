@@ -385,24 +385,29 @@ def _read_bytes_node(data: Sequence[int], place: int) -> _Node:
         return value, {}, place, lead - 0x0F
 
     def jump(place: int) -> tuple[int, int]:
-        return _compact(data, place + 1, data[place], 0, (0xC0, 0xF0, 0xFE))
+        return _read_number(data, place + 1, data[place], 0, (0xC0, 0xF0, 0xFE))
 
     return value, _choices(data, place, lead, jump, partial(_bytes_value, data), 1), 0, 0
 
 
 def _bytes_value(data: Sequence[int], place: int) -> tuple[int, int]:
-    return _compact(data, place + 1, data[place] >> 1, 0x10, (0x51, 0x6C, 0x7E))
+    return _read_number(data, place + 1, data[place] >> 1, 0x10, (0x51, 0x6C, 0x7E))
 
 
-def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]) -> tuple[int, int]:
-    """Decode a number of one to five bytes whose first byte is `lead`; return it and the position after it.
+def _read_number(
+    data: Sequence[int], place: int, lead: int, zero: int, limits: tuple[int, int, int]
+) -> tuple[int, int]:
+    """Decode a number of one to five bytes; return it and the position after it.
 
-    `place` is the position after the first byte. `one` is the first byte of the number 0. `limits` has the smallest
-    first bytes of numbers of two, three, and four or more bytes.
+    Args:
+        place: Position after the first byte.
+        lead: Value of the first byte, without flag bits.
+        zero: `lead` of the number 0.
+        limits: Smallest `lead` of numbers of two, of three, and of four or more bytes.
     """
     two, three, four = limits
     if lead < two:
-        return lead - one, place
+        return lead - zero, place
     if lead < three:
         base, size = lead - two, 1
     elif lead < four:

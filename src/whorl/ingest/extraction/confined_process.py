@@ -1,4 +1,4 @@
-"""Starts child processes that read files under limits, and connects them to their parent.
+"""Starts child processes that read files or rows under limits, and connects them to their parent.
 
 A hostile file can neither hang nor crash the parent, which kills and replaces the child. The first half of this module
 is for the parent, the second half for the child.

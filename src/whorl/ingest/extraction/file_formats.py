@@ -1,4 +1,4 @@
-"""Detects the format of a file that is one document: PDF, DOCX, e-mail."""
+"""Detects the format of a file that is one document: PDF, DOCX, PPTX, XLSX, HTML or e-mail."""
 
 from __future__ import annotations
 

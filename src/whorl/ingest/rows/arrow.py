@@ -313,7 +313,8 @@ def _validate(batch: pa.RecordBatch) -> None:
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            # Invalid UTF-8 makes only single values unreadable. So validate a column of strings again as bytes.
+            # Invalid UTF-8 makes only the values that have it unreadable, so do not refuse the whole batch: validate a
+            # column of strings again as bytes.
             if column.type not in _AS_BYTES:
                 raise
             column.view(_AS_BYTES[column.type]).validate(full=True)

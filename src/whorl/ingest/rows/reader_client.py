@@ -1,4 +1,4 @@
-"""Reads files of rows in a worker process, so that limits on time and memory apply to the libraries that read them."""
+"""Starts worker processes that read files of rows under limits on time and memory (`reader_process.py`)."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Fields:
         return self.known.get(name, {}).get(Kind.TEXT, name)
 
     def resolve_name(self, typed: str, names: Mapping[str, str]) -> FieldsByKind | None:
-        """Return the engine's fields for the field that a query calls `typed`, by type; None if no field has this name.
+        """Return the engine's fields, keyed by type, for the name `typed` in a query; None if no field has this name.
 
         `names` maps the aliases in the settings to names of fields.
         """

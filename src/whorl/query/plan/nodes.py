@@ -332,7 +332,7 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
     return {clause.reference: clause.reference in in_order for clause in clauses}
 
 
-#: Names of clauses in the log; all other clauses are "clauses".
+#: Name of each type of clause in the log; the log calls clauses of other types "clauses".
 _LOGGED: Mapping[type, str] = {
     MatchAll: "all",
     Nothing: "nothing",

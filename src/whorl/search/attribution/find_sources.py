@@ -140,7 +140,7 @@ def _cut_words_warning(text: str) -> str:
 def _cover_text(
     engine: Engine, text: str, options: SourcesOperation, own_id: str | None, left_out: BoundNode | None
 ) -> Attribution:
-    """Return the sources of a text, with `level` not yet set; `left_out` matches the documents to exclude."""
+    """Return the sources of a text; the caller sets their `level`. `left_out` matches the documents to exclude."""
     recall, ignore_common = fraction_of("recall", options.recall), options.ignore_common
     detector = boilerplate_detector(engine, options.common_above, options.boilerplate, ignore_common=ignore_common)
     count_search(engine.scheme, LOOPS_GAIN)

@@ -44,8 +44,8 @@ _BLOCK_MARK = re.compile(_BLOCK_START, re.MULTILINE)
 _SOURCE_WORD = (
     r"[*_]{0,3}(?:Sources?|Quellen?|Fuente|Fonte|Bron|Källa|Kilde|Źródło|Источник|来源|出典)[ \t]?[:：][*_]{0,3}"
 )
-#: A line that begins with a dash or with "Source:", and names the source of a block quote: the last line of the block,
-#: or the line after it.
+#: Match a line that begins with a dash or with "Source:", and names the source of a block quote: the last line of the
+#: block (`_SOURCE_LINE`), or the line after it (`_SOURCE_LINE_AFTER`), where a single hyphen is not a dash.
 _SOURCE_LINE = re.compile(rf"[ \t]*(?:—|―|–|--+|-|{_SOURCE_WORD})[ \t]*(\S.*)", re.IGNORECASE)
 _SOURCE_LINE_AFTER = re.compile(rf"\n?[ \t]*(?:—|―|–|--+|{_SOURCE_WORD})[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _SINGLE_MARKS = re.compile(

@@ -267,7 +267,7 @@ def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Measures of the content that a hit shares with a source.
+    """Overlap of a hit with the source of a query.
 
     Args:
         shared_tokens: Number of the source's tokens that the hit has; repeated tokens count each time.

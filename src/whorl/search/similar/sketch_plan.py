@@ -341,8 +341,8 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # If the look-ups miss more than the share of the first phase, the second phase must miss nothing. Do not let it use
-    # the remaining misses: its recall would depend on the source's sketch, as the recall of a branch does.
+    # If the look-ups reach the wanted recall, but not `first_recall`, the comparison of sketches must keep every hit.
+    # Do not let it use the remaining misses: its recall would depend on the source's sketch, as the branch's does.
     if plan.recall <= recall < plan.first_recall:
         second = Fraction(1)
     smallest, largest, level, _ = size_range

@@ -394,7 +394,8 @@ class ReadAhead:
 class BodySpeedLimit:
     """Receives a body, and raises an error if the client is too slow.
 
-    `silence` is the maximum time without data, `total` the maximum time for the whole body, both in seconds.
+    `silence` is the maximum time without data, `total` the maximum time for the whole body, both in seconds. Beyond
+    `silence` seconds, waiting may take only the time of the received bytes at `LEAST_BYTES_A_SECOND`.
     """
 
     def __init__(self, receive: Receive, silence: float, total: float) -> None:

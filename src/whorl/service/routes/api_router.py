@@ -1,4 +1,7 @@
-"""The router of the routes below /api/v1, which refuses unknown parameters and calls simple functions directly."""
+"""Creates the router for /api/v1, which refuses unknown parameters.
+
+The router bypasses FastAPI for valid requests to functions whose only argument is a `RequestBody`.
+"""
 
 from __future__ import annotations
 
