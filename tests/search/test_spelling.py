@@ -19,6 +19,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
                 Document("a", "The landlord lets the office to the tenant.", "lease"),
                 Document("b", "The tenant pays a rent.", "renewal"),
                 Document("c", "A tenent is misspelt here, as is landlort; tenants pay."),
+                Document("d", "Fingerprints in a tittle."),
             ]
         )
         yield opened
@@ -37,11 +38,20 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         ("1450 pag3", None),
         ("", None),
         ("((", None),
+        ("FINGERPRINT:leese", None),
+        ("tennant FINGERPRINT:leese_50_90", "tenant FINGERPRINT:leese_50_90"),
+        ('FINGERPRINT:"the leese"_50 tennant', 'FINGERPRINT:"the leese"_50 tenant'),
+        ("FINGERPRINT:(leese OR landlrd) tennant", "FINGERPRINT:(leese OR landlrd) tenant"),
+        ("title:tennant", "title:tenant"),
+        ('=cm:title : "leese" AND title:(tennant)', '=cm:title : "lease" AND title:(tenant)'),
+        ("cm\\:title:tennant my-titel:rent", "cm\\:title:tenant my-titel:rent"),
+        ("titel", "tittle"),
+        ("https://tennant", "https://tenant"),
     ],
 )
 def test_words_that_no_document_has(store: Store, typed: str, meant: str | None) -> None:
     """
-    The suggestion is the nearest word of a name or text, among equally near ones that of most documents; known words
-    and words without a near one stay.
+    The suggestion is the nearest word of a name or text, among equally near ones that of most documents. Known words,
+    words without a near one, names of fields and FINGERPRINTs stay.
     """
     assert correct_spelling(store.engine, typed) == meant

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from whorl.engine.protocol import Engine
@@ -19,6 +20,10 @@ _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
 #: that may differ by two edits from its replacement.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
+#: Matches a FINGERPRINT with its documents, or the name of a field.
+_NO_TEXT = re.compile(
+    r"""FINGERPRINT:\s*(?:"[^"]*|'[^']*|\([^()]*|[^\s()"'^]*)|(?<![\w.\-$\\])(?:\\.|[\w.\-$])+\s*:(?!//)"""
+)
 
 
 def correct_spelling(engine: Engine, text: str) -> str | None:
@@ -26,10 +31,11 @@ def correct_spelling(engine: Engine, text: str) -> str | None:
 
     A word is known if the name or text of a document contains it. An unknown word is replaced by the nearest known word
     within two edits (one edit for short words). If several known words are equally near, the most frequent one replaces
-    it.
+    it. Operators, names of fields and FINGERPRINTs are not replaced.
     """
     profile = engine.scheme.profile
-    words, spans = tokens_and_spans(text, profile)
+    # Blank characters keep the positions of the other words.
+    words, spans = tokens_and_spans(_NO_TEXT.sub(lambda match: " " * len(match[0]), text), profile)
     pieces, at = list[str](), 0
     for word, (start, end) in list(zip(words, spans.tolist(), strict=True))[:_MOST_WORDS]:
         if text[start:end] in _OPERATORS or len(word) < _SHORTEST or not word.isalpha():
