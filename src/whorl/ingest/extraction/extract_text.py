@@ -293,7 +293,7 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
                     _read_archive(attached.blob, inner, left, text, depth + 1)
         case PPTX.name:
             _pptx(io.BytesIO(raw), text)
-        case _:
+        case XLSX.name:
             _xlsx(io.BytesIO(raw), text)
 
 

@@ -65,4 +65,4 @@ class SimilarOptions(CommonOptions, total=False):
 def make_criteria(metric: Metric | str, threshold: Percent, recall: Percent) -> SimilarCriteria:
     chosen = metric_named(metric, SIMILAR_METRICS)
     notes = notes_on(threshold=threshold, recall=recall)
-    return SimilarCriteria(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
+    return SimilarCriteria(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes=notes)
