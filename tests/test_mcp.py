@@ -150,6 +150,9 @@ def test_quotations(store: Store) -> None:
     for short in (quote, [quote], {"quote": quote}):
         body = call_tool(server, "verify", quotations=short)
         assert [(each["quote"], each["verdict"]) for each in body["quotations"]] == [(quote, "exact")]
+    # Assistants send null for arguments without a value.
+    assert call_tool(server, "verify", text=LETTER, quotations=None) == call_tool(server, "verify", text=LETTER)
+    assert "at most 1000" in call_tool(server, "verify", quotations=[quote] * 1001)["error"]
 
 
 def test_words_clusters_and_documents(store: Store) -> None:

@@ -256,12 +256,13 @@ def _list_quotations(value: Any) -> Any:
 
 _Quotations = Annotated[
     list[GivenQuotation] | None,
-    BeforeValidator(_list_quotations),
     Field(
         max_length=1_000,
         description="Quotations instead of a text, each with `quote` and, if you like, `source`: the id or name of the "
         "document that it should be from",
     ),
+    # This must follow `Field`; otherwise the maximum length would also apply to null.
+    BeforeValidator(_list_quotations),
 ]
 
 
