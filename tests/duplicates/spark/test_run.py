@@ -517,6 +517,19 @@ def test_invalid_options_are_refused(
         assert CliRunner().invoke(main, ["duplicates", *paths]).exit_code == status
 
 
+def test_an_empty_folder_is_not_in_the_reference(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    A folder without files has no file that is also in the reference, so there are no duplicates, but no error.
+    """
+    from whorl.cli.main import main
+
+    (tmp_path / "known.jsonl").write_text('{"id": "a", "text": "one two three four five six"}\n', encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    known, empty, out = (str(tmp_path / name) for name in ("known.jsonl", "empty", "out"))
+    done = CliRunner().invoke(main, [*COMMAND, empty, "--input", "json", "--reference", known, "-o", out])
+    assert (done.exit_code, "0 documents in clusters" in done.output) == (0, True), done.output
+
+
 def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Without PySpark the error names the extra.

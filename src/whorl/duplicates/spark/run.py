@@ -137,7 +137,8 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         # If a file is both an input file and a reference file, read it only as a reference file.
         excluded = frozenset() if known is None else frozenset(known.inputFiles())
         documents = read(own, paths, operation.input, columns, excluded=excluded)
-        if excluded and excluded.issuperset(documents.inputFiles()):
+        # An empty folder has no files.
+        if excluded and (own_files := documents.inputFiles()) and excluded.issuperset(own_files):
             raise ParameterError(ALL_IN_REFERENCE)
         search = SparkDuplicates(
             documents,
