@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.duplicates.results import clusters, ids
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
-from whorl.duplicates.options import DuplicatesOptions, parse_pair_options
+from whorl.duplicates.options import DuplicatesOptions, Granularity, parse_pair_options
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
@@ -293,6 +293,16 @@ def test_results_are_read_before_the_search_is_closed(tmp_path: Path, *, has_sta
     for late in (pairs, duplicates.clusters(), duplicates.clusters(complete=True)):
         with pytest.raises(StoreError, match="read its results inside its 'with'"):
             next(iter(late))
+
+
+def test_a_state_keeps_documents_that_are_not_cut_into_pieces(tmp_path: Path) -> None:
+    """
+    Lines from Python may have any ids, so a line does not replace others of earlier runs with a similar id.
+    """
+    options = DuplicatesOptions(granularity=Granularity.LINE, state=tmp_path / "state")
+    for id_, count in (("a", 1), ("page#1", 2), ("b", 3), ("page#2", 4)):
+        with duplicates_among([Document(id_, f"one two three four five six {id_}")], options) as duplicates:
+            assert duplicates.documents == count
 
 
 def test_a_reference_keeps_no_state(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from whorl.arrays_and_batches import batches
 from whorl.duplicates.all_pairs import find_pairs, first_of_equals
+from whorl.duplicates.input import InputDocuments
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions
 from whorl.duplicates.pairs import Pairs
 from whorl.duplicates.prefix_lengths import JoinOptions
@@ -80,7 +81,8 @@ def duplicates_among(
             store.begin_partial_scan()
             _set_options(store, options)
             unread = _load_changed(store, check_documents(documents), sketching, on_repeated)
-            if options.granularity is not Granularity.DOCUMENT:
+            # Ids of pieces are known only for files; other documents have any ids.
+            if options.granularity is not Granularity.DOCUMENT and isinstance(documents, InputDocuments):
                 store.delete_old_pieces()
         else:
             load_documents(store, reference, sketching.sketch, options, on_repeated)

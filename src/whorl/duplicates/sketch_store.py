@@ -53,6 +53,16 @@ _CHUNK, _ROWS_AT_ONCE = 500, 50_000
 #: `_PAIRED` or `_PAIRED_AND_NEW`. `_TO_PAIR_AGAIN`: a deletion or other options have made the document's pairs
 #: incomplete. `_PAIRED_AND_NEW`: compared, but still new, because the run has not written its results yet.
 _NEW, _PAIRED, _TO_PAIR_AGAIN, _PAIRED_AND_NEW = 0, 1, 2, 3
+#: SQL query for `delete_old_pieces`. The ids of a document's pieces are equal except for the digits at the end. With
+#: CROSS JOIN, SQLite looks up each document of the scan in the index of ids, and does not read all earlier ids.
+_OLD_PIECES = """
+    SELECT old.id FROM (
+        SELECT DISTINCT rtrim(id, '0123456789') AS beginning FROM document
+        WHERE scan = ?1 AND EXISTS (SELECT 1 FROM document WHERE scan <> ?1)
+    ) CROSS JOIN document AS old
+    ON old.id > beginning AND old.id < beginning || ':' AND rtrim(old.id, '0123456789') = beginning
+    WHERE old.scan <> ?1
+"""
 #: SQL expression: the new value of `is_paired` for a document whose pairs become incomplete.
 _INCOMPLETE = (
     f"CASE is_paired WHEN {_PAIRED} THEN {_TO_PAIR_AGAIN} WHEN {_PAIRED_AND_NEW} THEN {_NEW} ELSE is_paired END"
@@ -274,12 +284,11 @@ class PersistentSketchStore:
             self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE} WHERE key = ?", (key,))
 
     def delete_old_pieces(self) -> None:
-        """Delete pieces that only earlier scans stored, if this scan has stored other pieces of the same document."""
-        with self._convert_errors():
-            ids = self._database.execute("SELECT id FROM document WHERE scan = ?", (self._scan(),))
-            documents = {piece.rpartition("#")[0] for (piece,) in ids}
-            ids = self._database.execute("SELECT id FROM document WHERE scan <> ?", (self._scan(),))
-            old = [piece for (piece,) in ids if piece.rpartition("#")[0] in documents]
+        """Delete pieces that only earlier scans stored, if this scan has stored other pieces of the same document.
+
+        All ids must be those of `split_documents.piece_id`.
+        """
+        old = [row[0] for row in self._rows(_OLD_PIECES, self._scan())]
         with self._writing():
             self._delete_documents(old)
 
