@@ -80,7 +80,7 @@ class InputReader:
         self._reference = list(skip_known(_find_reference(reference, follow_links=follow_links), known))
         found = list(find_files(named, self.problems.append, follow_links=follow_links))
         #: Number of files that are also in the reference.
-        self.in_reference = len({file.identity for file in found} & known)
+        self.in_reference = len({file.identity for file in found} & known) if known else 0
         #: Files to search, without files of the reference.
         self.files = list(skip_known(found, known))
         if self.in_reference and not self.files:
