@@ -123,10 +123,10 @@ def require_texts(name: str, value: object) -> None:
         raise ParameterError(f"{name} must be a list of texts, got {value!r:.80}")
 
 
-def whole_number(name: str, value: object) -> int:
+def require_int(name: str, value: object) -> int:
     """Return an integer of Python or another library as an int; raise ParameterError for a boolean or another type.
 
-    >>> whole_number("batch", 7.5)
+    >>> require_int("batch", 7.5)
     Traceback (most recent call last):
         ...
     whorl.errors.ParameterError: batch must be a whole number, got 7.5

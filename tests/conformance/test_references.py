@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, UnknownDocumentError
-from whorl.cli.shared.open_store_and_documents import file_documents, file_text
+from whorl.cli.shared.open_store_and_documents import file_documents, read_if_file
 from whorl.ingest.files import Problems
 from whorl.ingest.rows.row_format import RowColumns
 from whorl.search.similar.compare_hit_texts import compare_with_documents
@@ -48,7 +48,7 @@ def test_paths_and_names(filled: Store, tmp_path: Path) -> None:
     """
     references = ["./marsh/heron.txt", "heron.txt", "reed.txt", "HERON.txt", "nosuch"]
     assert filled.references.ids(references) == dict.fromkeys(references[:2], "marsh/heron.txt")
-    filled.read_files(tmp_path / "marsh", file_text)
+    filled.read_files(tmp_path / "marsh", read_if_file)
     try:
         meant = filled.references.ids(["heron.txt", str(tmp_path / "marsh/reed.txt"), "../pond/reed.txt"])
         assert list(meant.values()) == ["marsh/heron.txt", "marsh/reed.txt", "pond/reed.txt"]
@@ -124,7 +124,7 @@ def test_a_file_has_the_same_id_in_every_folder(store: Store, tmp_path: Path, mo
 
     def indexed(folder: Path, file: str) -> str:
         monkeypatch.chdir(folder)
-        store.read_files(folder, file_text)
+        store.read_files(folder, read_if_file)
         (document,) = file_documents(store, [Path(file)], problems.append, RowColumns(), pytest.fail)
         store.index([document])
         assert not problems

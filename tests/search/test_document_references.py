@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.running import FIRST, SECOND
 from whorl import Document, Store, UnknownDocumentError, Verdict, open_store
-from whorl.cli.shared.open_store_and_documents import file_text
+from whorl.cli.shared.open_store_and_documents import read_if_file
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.search.document_references import References, file_id
@@ -34,7 +34,7 @@ def store(tmp_path: Path):
 
 
 def in_folder(store: Store, folder: Path) -> Store:
-    store.read_files(folder, file_text)
+    store.read_files(folder, read_if_file)
     return store
 
 

@@ -11,7 +11,7 @@ import click
 
 from whorl.cli.render.terminal import print_notes, print_problems, progress_bar, show_progress
 from whorl.cli.shared.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
-from whorl.cli.shared.open_store_and_documents import file_documents, file_text, table_notes
+from whorl.cli.shared.open_store_and_documents import file_documents, read_if_file, table_notes
 from whorl.errors import WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import SIMILAR_METRICS, fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, find_files
@@ -84,7 +84,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             done = so_far
             bar.update(task, description=f"indexing, {plural(done.stored + done.unchanged, 'document')} done")
 
-        opened.read_files(Path.cwd(), file_text)
+        opened.read_files(Path.cwd(), read_if_file)
         try:
             with progress_bar("files") as bar:
                 task = bar.add_task("indexing", total=len(files))

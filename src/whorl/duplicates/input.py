@@ -18,10 +18,10 @@ from whorl.ingest.files import (
     Problems,
     StandardInput,
     documents_in,
-    file_text,
     find_files,
     skip_known,
     spans_in,
+    text_from_bytes,
 )
 from whorl.ingest.redact_addresses import public_address
 from whorl.ingest.rows.row_format import File, FileSpan, RowColumns, column_paths, has_column
@@ -250,7 +250,7 @@ class InputReader:
 
         try:
             # The file may lack the id column or the text column, so require neither of them.
-            return first_row(found.file, replace(self.columns, text="", id=None), file_text)
+            return first_row(found.file, replace(self.columns, text="", id=None), text_from_bytes)
         except (DocumentError, OSError):
             return {}
 

@@ -15,7 +15,7 @@ import numpy as np
 from whorl.duplicates.remove_common_shingles import BoilerplateOptions, parse_boilerplate_options
 from whorl.duplicates.retention import Keep
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.errors import ParameterError, whole_number
+from whorl.errors import ParameterError, require_int
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import (
     PAIR_METRICS,
@@ -167,7 +167,7 @@ class DuplicatesOptions:
             value = getattr(self, name)
             if not isinstance(value, kind):
                 raise ParameterError(f"{name} must be of another type, such as {example}, got {value!r:.80}")
-        object.__setattr__(self, "workers", whole_number("workers", self.workers))
+        object.__setattr__(self, "workers", require_int("workers", self.workers))
         if self.workers < 1:
             raise ParameterError(f"workers must be at least 1, got {self.workers}")
 

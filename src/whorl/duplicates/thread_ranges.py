@@ -16,28 +16,28 @@ Result = TypeVar("Result")
 _LEAST_THREAD_WORK = 1 << 20
 
 
-def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
+def split_evenly(cumulative_work: Numbers, most: int) -> list[tuple[int, int]]:
     """Divide items into at most `most` half-open ranges of about equal work; do not divide a small amount of work.
 
-    `totals` has the cumulative work up to and including each item.
+    `cumulative_work` has the work up to and including each item.
 
     >>> split_evenly(np.array([10, 20, 1_000_000, 2_000_000]), 2)
     [(0, 3), (3, 4)]
     """
-    count = totals.size
-    if not count or most < 2 or totals[-1] < _LEAST_THREAD_WORK:
+    count = cumulative_work.size
+    if not count or most < 2 or cumulative_work[-1] < _LEAST_THREAD_WORK:
         return [(0, count)]
-    cuts = np.searchsorted(totals, [int(totals[-1]) * part // most for part in range(1, most)]) + 1
+    cuts = np.searchsorted(cumulative_work, [int(cumulative_work[-1]) * part // most for part in range(1, most)]) + 1
     return list(pairwise(np.unique([0, *np.minimum(cuts, count).tolist(), count]).tolist()))
 
 
-def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Call `work` with each tuple of arguments in `given`, in parallel; return the results in order.
+def run_in_threads(work: Callable[..., Result], argument_tuples: Iterable[tuple[object, ...]]) -> list[Result]:
+    """Call `work` with each tuple of arguments in `argument_tuples`, in parallel; return the results in order.
 
     The last call runs in the current thread; every other call gets a new thread. If a call fails, the error is raised
     after all calls have ended.
     """
-    *others, last = given
+    *others, last = argument_tuples
     if not others:
         return [work(*last)]
     with ThreadPoolExecutor(len(others), "whorl-duplicates") as pool:

@@ -21,7 +21,7 @@ from whorl.file_lock import lock_file
 from whorl.fingerprint.statistics.metric import Metric, round_down
 from whorl.ingest.extraction.detect_encoding import decode
 from whorl.ingest.extraction.file_formats import format_of as format_of_file
-from whorl.ingest.files import FoundFile, Problem, file_text, without_metadata
+from whorl.ingest.files import FoundFile, Problem, text_from_bytes, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of, is_columnar
 from whorl.ingest.rows.row_format import (
     Added,
@@ -141,7 +141,7 @@ def _formats(reader: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None,
 
 
 def _format_of(found: FoundFile, opened: IO[bytes], reader: InputReader) -> RowFormat | None:
-    return format_of(opened, PurePath(found.file.name), reader.columns, file_text)
+    return format_of(opened, PurePath(found.file.name), reader.columns, text_from_bytes)
 
 
 def write_filtered(
@@ -283,7 +283,7 @@ class _OutputWriter:
         """Check whether an incomplete copy is a readable file; it ends before the first unreadable row of the input."""
         with copy.open("rb") as opened:
             try:
-                form = format_of(opened, PurePath(copy.name), self._reader.columns, file_text)
+                form = format_of(opened, PurePath(copy.name), self._reader.columns, text_from_bytes)
                 rows = () if form is None else form.rows(opened, self._reader.columns)
                 return form is not None and not any(isinstance(row.values, DocumentError) for row in rows)
             except UnreadRowsError:

@@ -20,7 +20,7 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from whorl.errors import ParameterError, SchemeMismatchError, whole_number
+from whorl.errors import ParameterError, SchemeMismatchError, require_int
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES, buffers, segmenter_of
 from whorl.request_context import timely
 
@@ -58,7 +58,7 @@ class Scheme:
 
     def __post_init__(self) -> None:
         for part, largest in _LARGEST.items():
-            value = whole_number(part.replace("_", " "), getattr(self, part))
+            value = require_int(part.replace("_", " "), getattr(self, part))
             object.__setattr__(self, part, value)
             if not 1 <= value <= largest:
                 raise ParameterError(f"{part.replace('_', ' ')} is 1 to {largest}, got {value}")

@@ -215,7 +215,7 @@ def documents_in(
             path.
         at_byte: Called after each group of rows with the number of bytes read so far.
     """
-    # Import these modules here, because `source_text` and `file_text` do not need them.
+    # Import these modules here, because `source_text` and `text_from_bytes` do not need them.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
     from whorl.model import Document
 
@@ -224,7 +224,7 @@ def documents_in(
     try:
         with file.open("rb") as opened:
             as_text = on_text_table is not None and not columns.is_text_named
-            form = format_of_rows(opened, name, columns, file_text, as_text=as_text)
+            form = format_of_rows(opened, name, columns, text_from_bytes, as_text=as_text)
             if form is None:
                 if on_text_table and _may_have_rows(opened, name, columns):
                     on_text_table(str(file))
@@ -251,7 +251,7 @@ def documents_in(
 def _readable_text(opened: IO[bytes], file: File, on_problem: OnProblem) -> str:
     """Return the text of a file; call `on_problem` if only parts of the file can be read."""
     try:
-        return file_text(_bytes(opened), PurePath(file.name))
+        return text_from_bytes(_bytes(opened), PurePath(file.name))
     except PartialTextError as error:
         on_problem(Problem(str(file), str(error), 0))
         return error.text
@@ -264,7 +264,7 @@ def _may_have_rows(opened: IO[bytes], name: PurePath, columns: RowColumns) -> bo
     if columns.is_text_named:
         return name.suffix.lower() == ".json"
     try:
-        return format_of_rows(opened, name, columns, file_text) is not None
+        return format_of_rows(opened, name, columns, text_from_bytes) is not None
     except UnreadRowsError:
         return True
 
@@ -275,7 +275,7 @@ def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
 
     try:
         with file.open("rb") as opened:
-            form = format_of_rows(opened, PurePath(file.name), columns, file_text)
+            form = format_of_rows(opened, PurePath(file.name), columns, text_from_bytes)
             if form is None:
                 yield None
             else:
@@ -314,17 +314,17 @@ def source_text(named: str, *, keeps_markup: bool = False) -> str:
         if named != "-":
             with Path(named).open("rb") as opened:
                 raw = _bytes(opened)
-            return decode(raw) if keeps_markup else file_text(raw, Path(named))
+            return decode(raw) if keeps_markup else text_from_bytes(raw, Path(named))
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
-        return file_text(_read(sys.stdin.buffer), PurePath(named))
+        return text_from_bytes(_read(sys.stdin.buffer), PurePath(named))
     except OSError as error:
         raise ParameterError(f"{named} cannot be read: {error.strerror or error}") from error
     except DocumentError as error:
         raise ParameterError(f"{named}: {error}") from error
 
 
-def file_text(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
+def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
     """Return the text of a file from its bytes; if the bytes are ambiguous, the file name decides the format.
 
     By default, use the reader of this process, with the limits of the settings. Raise DocumentError with the reason if

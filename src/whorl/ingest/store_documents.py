@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError, ParameterError, WhorlError, whole_number
+from whorl.errors import DocumentError, ParameterError, WhorlError, require_int
 from whorl.fingerprint.words.tokenizer import folding_growth
 from whorl.ingest.file_limits import file_limits
 from whorl.model import RESERVED_PREFIX, Document, Indexed, documents_only
@@ -80,7 +80,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
     """
     if unknown := options.keys() - IndexOptions.__optional_keys__:
         raise TypeError(f"index() has no option {min(unknown)!r}")
-    batch, again = whole_number("batch", options.get("batch", DEFAULT_BATCH)), options.get("again", False)
+    batch, again = require_int("batch", options.get("batch", DEFAULT_BATCH)), options.get("again", False)
     progress, on_stored, seen = options.get("progress"), options.get("on_stored"), options.get("seen") or SeenIds()
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")

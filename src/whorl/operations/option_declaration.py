@@ -9,7 +9,7 @@ from inspect import get_annotations
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from whorl.errors import ParameterError, require_texts, whole_number
+from whorl.errors import ParameterError, require_int, require_texts
 from whorl.fingerprint.statistics.metric import Percent
 
 _Operation = TypeVar("_Operation")
@@ -148,7 +148,7 @@ def _checked(option: OptionField, value: Any) -> Any:
     if (value is None and option.is_optional) or option.name in _WIDER_IN_PYTHON:
         return value
     if option.type is int:
-        return whole_number(option.name, value)
+        return require_int(option.name, value)
     wanted = ""
     if option.type is bool and value not in (True, False):
         wanted = "True or False"

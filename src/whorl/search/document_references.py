@@ -261,7 +261,7 @@ class References:
         return Path(base or self._folder or "/")
 
     def _note_on_change(self, reference: str, document_id: str) -> str | None:
-        text = self._file_text(reference)
+        text = self._read_or_none(reference)
         if text is None or self._has_text(document_id, text) is not False:
             return None
         return f"the file {reference} has changed since it was indexed; the text in the store counts"
@@ -288,7 +288,7 @@ class References:
         if suffix is None:
             return None
         # Another file's path may end in the same way, so compare the texts.
-        text = self._file_text(reference)
+        text = self._read_or_none(reference)
         return suffix if text is None or self._engine.texts([suffix]).get(suffix, "").split() == text.split() else None
 
     def _find_stored(self, ids: Sequence[str]) -> str | None:
@@ -296,7 +296,7 @@ class References:
         stored = self._engine.documents(ids) if ids else {}
         return next((document_id for document_id in ids if document_id in stored), None)
 
-    def _file_text(self, path: str) -> str | None:
+    def _read_or_none(self, path: str) -> str | None:
         """Return the text of a file, or None if it is unreadable."""
         with suppress(ParameterError):
             return self._read(self._absolute(path)) if self._folder else None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import search_json, whorl
-from whorl.cli.shared.open_store_and_documents import file_text, is_file
+from whorl.cli.shared.open_store_and_documents import is_file, read_if_file
 from whorl.errors import ParameterError
 
 
@@ -18,12 +18,12 @@ def test_files(folder: Path) -> None:
     """
     (folder / "a.txt").write_text("one two", encoding="utf-8")
     (folder / "binary").write_bytes(bytes(1000))
-    assert file_text("a.txt") == "one two"
+    assert read_if_file("a.txt") == "one two"
     for name in (".", "nosuch", "a\0b", "x" * 5000, "-"):
-        assert file_text(name) is None
+        assert read_if_file(name) is None
     assert is_file("-")
     with pytest.raises(ParameterError, match="binary: this is not text"):
-        file_text("binary")
+        read_if_file("binary")
 
 
 def test_a_query_may_name_a_file(notes: Path) -> None:

@@ -18,7 +18,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.check_findings import is_tested
 from whorl.engine.solr.check_collection import TESTED_VERSIONS
-from whorl.engine.solr.client import SolrClient, whole_number
+from whorl.engine.solr.client import SolrClient, response_int
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import SolrVersion
@@ -141,7 +141,7 @@ def test_numbers_that_no_solr_writes(number: object) -> None:
     A number with hundreds of digits is refused.
     """
     with pytest.raises((ValueError, TypeError)):
-        whole_number(number)  # type: ignore[arg-type]
+        response_int(number)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

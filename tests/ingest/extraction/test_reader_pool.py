@@ -26,7 +26,7 @@ from whorl.cli.main import main
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.reader_pool import ReaderPool, _ReaderProcess
-from whorl.ingest.files import file_text
+from whorl.ingest.files import text_from_bytes
 from whorl.request_context import Request, deadline, new_request
 
 pytestmark = pytest.mark.process
@@ -68,12 +68,12 @@ def limited() -> Iterator[Callable[..., ReaderPool]]:
 
 
 def words(name: str, raw: bytes, reader: ReaderPool) -> list[str]:
-    return file_text(raw, PurePath(name), reader).split()
+    return text_from_bytes(raw, PurePath(name), reader).split()
 
 
 def problem(name: str, raw: bytes, reader: ReaderPool) -> str:
     with pytest.raises(DocumentError) as caught:
-        file_text(raw, PurePath(name), reader)
+        text_from_bytes(raw, PurePath(name), reader)
     return str(caught.value)
 
 
@@ -166,7 +166,7 @@ def test_a_text_may_be_too_long(limited: Callable[..., ReaderPool], name: str) -
     A text beyond the limit is refused in every format; it is not truncated, since half a document is a different
     document.
     """
-    longest = len(file_text(MIXED[name], PurePath(name), limited()))
+    longest = len(text_from_bytes(MIXED[name], PurePath(name), limited()))
     assert "max_file_text" in problem(name, MIXED[name], limited(text_characters=longest - 1))
     assert words(name, MIXED[name], limited(text_characters=longest))
 
@@ -238,7 +238,7 @@ def test_processes_are_few_and_end(limited: Callable[..., ReaderPool]) -> None:
     Plain text needs no process, all other files share one, and closing the reader ends it.
     """
     before, mine = children(), limited()
-    assert file_text(b"plain", PurePath("a.txt"), mine) == "plain"
+    assert text_from_bytes(b"plain", PurePath("a.txt"), mine) == "plain"
     assert children() == before
     started = set()
     for name, raw in MIXED.items():
@@ -309,7 +309,7 @@ def test_an_interruption_ends_the_process(limited: Callable[..., ReaderPool], mo
     monkeypatch.setattr(_ReaderProcess, "_exchange", exchange)
     try:
         with pytest.raises(KeyboardInterrupt):
-            file_text(ENDLESS, PurePath("a.html"), mine)
+            text_from_bytes(ENDLESS, PurePath("a.html"), mine)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
@@ -350,7 +350,7 @@ def test_cancelling_a_request_ends_the_reading(limited: Callable[..., ReaderPool
 
     def read(request: Request) -> str:
         with new_request("", request.cancelled), pytest.raises(StoppedError) as stopped:
-            file_text(ENDLESS, PurePath("a.html"), one)
+            text_from_bytes(ENDLESS, PurePath("a.html"), one)
         return str(stopped.value)
 
     first, second = Request(), Request()
@@ -376,12 +376,13 @@ def test_a_process_ends_with_its_parent(tmp_path: Path) -> None:
     program = (
         "import os, pathlib, sys, threading\n"
         "from whorl.ingest.extraction.reader_pool import ReaderPool\n"
-        "from whorl.ingest.files import file_text\n"
+        "from whorl.ingest.files import text_from_bytes\n"
         "reader = ReaderPool()\n"
-        "file_text(b'<p>word</p>', pathlib.PurePath('a.html'), reader)\n"
+        "text_from_bytes(b'<p>word</p>', pathlib.PurePath('a.html'), reader)\n"
         "if sys.argv[1:]:\n"
         "    raw = pathlib.Path(sys.argv[1]).read_bytes()\n"
-        "    threading.Thread(target=file_text, args=(raw, pathlib.PurePath('a.html'), reader), daemon=True).start()\n"
+        "    arguments = (raw, pathlib.PurePath('a.html'), reader)\n"
+        "    threading.Thread(target=text_from_bytes, args=arguments, daemon=True).start()\n"
         "print('reads', flush=True)\n"
         "sys.stdin.read()\n"
     )

@@ -20,7 +20,7 @@ import zstandard
 from tests.ingest.test_files import read
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.files import Problem, documents_in, file_text
+from whorl.ingest.files import Problem, documents_in, text_from_bytes
 from whorl.ingest.rows.detect_row_format import detect, format_of
 from whorl.ingest.rows.row_format import Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.ingest.rows.text_rows import JsonLinesFormat
@@ -49,8 +49,8 @@ def test_json_lines_with_the_suffix_of_json(start: bytes, columns: RowColumns) -
     Two lines of objects in a .json file are rows, also after blanks; for `index`, one of the two needs a text column.
     """
     file = PurePath("a.json")
-    assert isinstance(format_of(io.BytesIO(start + LINES), file, columns, file_text), JsonLinesFormat)
-    form = format_of(io.BytesIO(start + LINES), file, columns, file_text, as_text=True)
+    assert isinstance(format_of(io.BytesIO(start + LINES), file, columns, text_from_bytes), JsonLinesFormat)
+    form = format_of(io.BytesIO(start + LINES), file, columns, text_from_bytes, as_text=True)
     assert isinstance(form, JsonLinesFormat) == (columns.text != "body")
 
 
@@ -71,13 +71,13 @@ def test_rows_within_an_object_are_refused(content: str, columns: RowColumns, re
     An object on several lines, or with rows in a member, is an error if rows are wanted; other JSON is one text.
     """
     file = PurePath("a.json")
-    assert format_of(io.BytesIO(content.encode()), file, columns, file_text, as_text=True) is None
-    assert format_of(io.BytesIO(content.encode()), PurePath("a.txt"), columns, file_text) is None
+    assert format_of(io.BytesIO(content.encode()), file, columns, text_from_bytes, as_text=True) is None
+    assert format_of(io.BytesIO(content.encode()), PurePath("a.txt"), columns, text_from_bytes) is None
     if reason is None:
-        assert format_of(io.BytesIO(content.encode()), file, columns, file_text) is None
+        assert format_of(io.BytesIO(content.encode()), file, columns, text_from_bytes) is None
     else:
         with pytest.raises(UnreadRowsError, match=reason):
-            format_of(io.BytesIO(content.encode()), file, columns, file_text)
+            format_of(io.BytesIO(content.encode()), file, columns, text_from_bytes)
 
 
 def test_an_array_of_documents(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_rows_that_stay_in_every_format(kind: str, more: dict[str, Any]) -> None
 
 
 def form_in(opened: io.BytesIO, kind: str) -> RowFormat:
-    form = format_of(opened, PurePath(f"rows.{kind}"), RowColumns(), file_text)
+    form = format_of(opened, PurePath(f"rows.{kind}"), RowColumns(), text_from_bytes)
     assert form is not None
     return form
 
@@ -253,7 +253,7 @@ def test_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("whorl.ingest.rows.detect_row_format.find_spec", lambda name: None)
     for content in (MADE["parquet"], MADE["arrow"], b"WARC/1.0\r\n"):
         with pytest.raises(UnreadRowsError, match=r"pip install 'whorl\[data\]'"):
-            detect(io.BytesIO(content), PurePath("a"), RowColumns(), file_text)
+            detect(io.BytesIO(content), PurePath("a"), RowColumns(), text_from_bytes)
 
 
 TABLE = b"id;text\n1;one two\n"
@@ -283,9 +283,12 @@ def test_standard_input_by_its_content(
     Standard input has no suffix: it has rows if its first line names the text column, or if the user names that column.
     """
     columns = RowColumns.from_names(text_column, None)
-    form = format_of(io.BytesIO(content), PurePath("-"), columns, file_text, as_text=as_text)
+    form = format_of(io.BytesIO(content), PurePath("-"), columns, text_from_bytes, as_text=as_text)
     assert (form and type(form).__name__) == name
-    assert format_of(io.BytesIO(TABLE), PurePath("letter.txt"), RowColumns.from_names("text", None), file_text) is None
+    assert (
+        format_of(io.BytesIO(TABLE), PurePath("letter.txt"), RowColumns.from_names("text", None), text_from_bytes)
+        is None
+    )
 
 
 def test_tables_are_plain_text_when_indexing(tmp_path: Path) -> None:

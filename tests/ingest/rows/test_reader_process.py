@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from tests.ingest.rows.test_detect_row_format import MADE
-from whorl.ingest.files import file_text
+from whorl.ingest.files import text_from_bytes
 from whorl.ingest.rows.reader_client import ConfinedFormat
 from whorl.ingest.rows.row_format import RowColumns
 
@@ -23,13 +23,13 @@ def test_files_on_disk_and_in_memory(kind: str, tmp_path: Path) -> None:
     file, columns = tmp_path / f"a.{kind}", RowColumns()
     file.write_bytes(MADE[kind])
     with file.open("rb") as opened:
-        on_disk = list(ConfinedFormat(opened, file, columns, file_text).rows(opened, columns))
+        on_disk = list(ConfinedFormat(opened, file, columns, text_from_bytes).rows(opened, columns))
     assert on_disk
     held, out = io.BytesIO(MADE[kind]), io.BytesIO()
-    form = ConfinedFormat(held, PurePath(file.name), columns, file_text)
+    form = ConfinedFormat(held, PurePath(file.name), columns, text_from_bytes)
     assert list(form.rows(held, columns)) == on_disk
     held.seek(0)
     form.rewrite(held, out, columns, lambda rows: [{} for _ in rows], {})
     out.seek(0)
-    written = ConfinedFormat(out, PurePath(file.name), columns, file_text)
+    written = ConfinedFormat(out, PurePath(file.name), columns, text_from_bytes)
     assert [row.values for row in written.rows(out, columns)] == [row.values for row in on_disk]

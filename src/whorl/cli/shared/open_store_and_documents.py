@@ -42,7 +42,7 @@ def open_existing_store(name: str | None) -> Store:
     from whorl.store import open_store
 
     store = open_store(name, create=False)
-    store.read_files(Path.cwd(), file_text, f"'whorl list{store_flag(name)}' shows its documents")
+    store.read_files(Path.cwd(), read_if_file, f"'whorl list{store_flag(name)}' shows its documents")
     return store
 
 
@@ -106,7 +106,7 @@ def open_store_or_files(scope: SearchScope) -> Iterator[tuple[Store, int | None]
     with TemporaryDirectory(prefix="whorl-") as made, open_store(Path(made) / "store", passages=True) as store:
         problems = Problems()
         store.engine.file_base(Path.cwd)
-        store.read_files(Path.cwd(), file_text, f"name a file, or a document in {', '.join(folders)}")
+        store.read_files(Path.cwd(), read_if_file, f"name a file, or a document in {', '.join(folders)}")
         files = [found.file for found in find_files(folders, problems.append)]
         text_tables: list[str] = []
         with progress_bar("files") as bar:
@@ -164,7 +164,7 @@ def is_file(name: str) -> bool:
     return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
 
 
-def file_text(path: str) -> str | None:
+def read_if_file(path: str) -> str | None:
     """Return the text of a file; None if it is missing. Raise ParameterError if it is unreadable or not text."""
     if path == STANDARD_INPUT or not is_file(path):
         return None

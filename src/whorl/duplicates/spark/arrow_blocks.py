@@ -174,8 +174,8 @@ def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **colu
 
 def _add_parts(batches: Batches, parts: Partitioning, part_of: str, columns: Mapping[str, str]) -> Batches:
     for batch in batches:
-        own = {f"{name}s": whole_numbers(batch[column]) for name, column in columns.items()}
-        yield rows_by_part(parts.parts_of(whole_numbers(batch[part_of])), own)
+        own = {f"{name}s": to_int64(batch[column]) for name, column in columns.items()}
+        yield rows_by_part(parts.parts_of(to_int64(batch[part_of])), own)
 
 
 def _limit_batches(frame: DataFrame) -> None:
@@ -252,7 +252,7 @@ def batch_of(columns: Columns) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
 
 
-def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
+def to_int64(column: pa.Array | pa.ChunkedArray) -> Numbers:
     numbers: Numbers = np.asarray(column).astype(np.int64, copy=False)
     return numbers
 

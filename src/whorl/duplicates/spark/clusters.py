@@ -42,7 +42,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     map_batches,
     partition_by_part,
     rows_by_part,
-    whole_numbers,
+    to_int64,
 )
 from whorl.duplicates.spark.compare_sketches import measure_overlaps
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
@@ -108,7 +108,7 @@ def _cluster_partition(batches: Batches, parts: Partitioning) -> Batches:
     members = pa.Table.from_batches(rows)
     members = members.take(pc.sort_indices(members, sort_keys=[(name, "ascending") for name in ("root", "run", "id")]))
     members = members.combine_chunks()
-    keys, roots = (whole_numbers(members[name]) for name in ("key", "root"))
+    keys, roots = (to_int64(members[name]) for name in ("key", "root"))
     stays, loss = np.asarray(members["stays"]), np.asarray(members["loss"])
     starts = run_starts(roots)
     counts = np.diff(starts, append=roots.size)
@@ -142,7 +142,7 @@ def _to_lists(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListAr
 def _to_compare(batches: Batches) -> Batches:
     for batch in batches:
         receivers, lengths = _from_lists(batch["key"])
-        senders, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
+        senders, parts = (np.repeat(to_int64(batch[name]), lengths) for name in ("first", "part"))
         # Leave out pairs of equal documents, which share all shingles and need no comparison.
         differs = senders != receivers
         columns = {"senders": senders[differs], "receivers": receivers[differs]}
@@ -157,7 +157,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     keys, lengths = _from_lists(clusters["key"])
     sizes, _ = _from_lists(clusters["shingles"])
     is_kept, _ = _from_lists(clusters["is_principal"])
-    is_itself = np.repeat(whole_numbers(clusters["first"]), lengths) == keys
+    is_itself = np.repeat(to_int64(clusters["first"]), lengths) == keys
     size_kept = np.repeat(sizes[is_kept], lengths)
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
@@ -206,14 +206,14 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
 
 def _forest(batches: Batches) -> Batches:
     """Reduce the links of a partition: link each node to the smallest node of its component within the partition."""
-    links = ((whole_numbers(batch[0]), whole_numbers(batch[1])) for batch in batches)
+    links = ((to_int64(batch[0]), to_int64(batch[1])) for batch in batches)
     yield batch_of(dict(zip(("node", "to"), stars_of(links, _PORTION), strict=True)))
 
 
 def _roots(batches: Batches) -> Batches:
     """Yield each node with the smallest node of its component."""
     for forest in _forest(batches):
-        nodes, to = (whole_numbers(column) for column in forest.columns)
+        nodes, to = (to_int64(column) for column in forest.columns)
         roots = np.unique(to)
         yield batch_of({"key": np.concatenate([nodes, roots]), "root": np.concatenate([to, roots])})
 

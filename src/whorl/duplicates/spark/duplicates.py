@@ -27,7 +27,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     group_by_part,
     map_batches,
     sizes_in,
-    whole_numbers,
+    to_int64,
 )
 from whorl.duplicates.spark.clusters import (
     CLUSTER_MEMBERS,
@@ -323,7 +323,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     indices = np.empty_like(order)
     indices[order] = np.arange(order.size)
     a, b = np.split(indices[inverse], 2)
-    numbers = [whole_numbers(pairs[name]) for name in arrow_schema(PAIRS).names[2:]]
+    numbers = [to_int64(pairs[name]) for name in arrow_schema(PAIRS).names[2:]]
     # From here on, a document's number is its position in this order.
     at = at[order]
     in_order = np.arange(at.size)

@@ -50,7 +50,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     pack_hashes,
     partition_by_part,
     rows_by_part,
-    whole_numbers,
+    to_int64,
 )
 from whorl.duplicates.spark.compare_sketches import PAIRS, pair_rows
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
@@ -421,7 +421,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
         return
     # A level takes one byte, so the length of a row's `levels` is the number of its hashes.
     sizes = [len(raw) for batch in rows for raw in batch["levels"].to_pylist()]
-    sources = np.repeat(np.concatenate([whole_numbers(batch["source"]) for batch in rows]), sizes)
+    sources = np.repeat(np.concatenate([to_int64(batch["source"]) for batch in rows]), sizes)
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:

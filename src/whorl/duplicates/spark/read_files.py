@@ -21,7 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 from whorl.duplicates.spark.arrow_blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.files import file_text
+from whorl.ingest.files import text_from_bytes
 from whorl.ingest.rows.row_format import RowColumns, column_paths, find_text, has_column
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
@@ -463,7 +463,7 @@ def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None],
         try:
             if document_id is None:
                 raise DocumentError("a document has an id, and a line of JSON is an object that has one")
-            text = text if content is None else file_text(content, PurePath(document_id))
+            text = text if content is None else text_from_bytes(content, PurePath(document_id))
             documents.append(Document(document_id, text or "", name, properties[at] if properties else {}))
         except DocumentError as error:
             note(document_id if places is None or places[at] is None else places[at], str(error))

@@ -43,7 +43,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     rows_by_part,
     sizes_in,
     text_digests,
-    whole_numbers,
+    to_int64,
 )
 from whorl.duplicates.spark.read_files import documents_in
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -265,7 +265,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     Yield counts, then the documents to drop, by part.
     """
     rows = list(batches)
-    largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
+    largest = max((max(to_int64(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = decode_columns(rows, "identities sizes keys runs")
     if not identities.size:
         return

@@ -222,7 +222,7 @@ def create(client: IndexClient, names: FieldNames, *, passages: PassageScheme | 
 
 
 @guard_response
-def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
+def ensure_index(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
     """Return the optional features of an index; create the index if it is missing.
 
     Raise SchemaError if an existing index lacks whorl's fields or defines them differently. If `passages` is True, the
@@ -257,7 +257,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
     """
     base = (client.mapping(ID) or {}).get("_meta", {}).get(_FILE_BASE)
     if base is None and choose is not None:
-        require_fields(client, names)
+        ensure_index(client, names)
         about = (client.mapping(ID) or {}).get("_meta", {})
         chosen = os.path.realpath(choose())
         # Ignore a refusal, because a user with the right to write documents may lack the right to change the mapping.

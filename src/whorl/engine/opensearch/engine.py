@@ -15,9 +15,9 @@ from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import engine_fields_by_name
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, TOO_MANY_BUCKETS, IndexClient
 from whorl.engine.opensearch.create_index import (
+    ensure_index,
     field_definition,
     file_base,
-    require_fields,
     searchable_text,
     splits_names,
     without_passage_field,
@@ -135,7 +135,7 @@ class OpenSearchEngine(ServerEngine):
         if not batch:
             return
         # Check the fields at every call: if the index is missing, the cluster would create it with default mappings.
-        features = require_fields(self._client, self._names)
+        features = ensure_index(self._client, self._names)
         fields = own_fields(batch, self._names, features)
         actions = [{"index": {"_id": document.id}} for document in batch] if replace else self._safe_actions(batch)
         rows = zip(actions, batch, fields, strict=True)
@@ -301,7 +301,7 @@ class OpenSearchEngine(ServerEngine):
 
         If `wanted` is given, the hashes must have this scheme.
         """
-        require_fields(self._client, self._names, passages=wanted or True)
+        ensure_index(self._client, self._names, passages=wanted or True)
 
     def largest_size(self) -> int | None:
         return self._largest()

@@ -24,7 +24,7 @@ from whorl.engine.cluster_labels import (
 )
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.create_index import has_own_fields_in_source, missing_texts_reason, require_fields
+from whorl.engine.opensearch.create_index import ensure_index, has_own_fields_in_source, missing_texts_reason
 from whorl.engine.opensearch.document_fields import (
     CLUSTER_FIELDS,
     HAS_OWN_FIELDS,
@@ -63,7 +63,7 @@ def prepare(client: IndexClient, names: FieldNames, *, all_documents: bool = Fal
     if mapping is None:
         message = f"{client.url} is no index; 'whorl index --store {client.store_url}' makes it, with all it needs"
         raise SchemaError(message)
-    features = require_fields(client, names)
+    features = ensure_index(client, names)
     if reason := missing_texts_reason(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
@@ -105,7 +105,7 @@ def backfill(
     """
     require_batch(batch)
     total = prepare(client, names, all_documents=all_documents)
-    features = require_fields(client, names)
+    features = ensure_index(client, names)
     query = missing_fields_query(all_documents=all_documents, passages=features.passages)
     body: Json = {"query": query, "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}}
     return fill_batches(
@@ -162,7 +162,7 @@ class OpenSearchLabels(ServerLabels):
 
         Otherwise, `collapse` would put all unlabelled documents into one group.
         """
-        if not require_fields(self._client, self._names).clusters:
+        if not ensure_index(self._client, self._names).clusters:
             problem = f"{self._client.url} has no fields for clusters"
             raise SchemaError(f"{problem}; 'whorl opensearch init {self._client.store_url}' adds them")
         self._client.refresh()
@@ -201,7 +201,7 @@ class OpenSearchLabels(ServerLabels):
         return self._label([*hits.values()], changes)
 
     def _label(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
-        features = require_fields(self._client, self._names)
+        features = ensure_index(self._client, self._names)
         is_in_source = has_own_fields_in_source(self._client.mapping(OWN) or {})
         documents = []
         for hit in hits:

@@ -102,7 +102,7 @@ class SolrClient:
         answer = self.post(handler, body, **params)
         response = answer["response"]
         # With `dict`, Python raises an error if a document is not a JSON object.
-        return SearchResponse(whole_number(response["numFound"]), [*map(dict, response["docs"])], answer)
+        return SearchResponse(response_int(response["numFound"]), [*map(dict, response["docs"])], answer)
 
     def fetch(self, query: Mapping[str, Any], fields: Iterable[str], limit: int) -> list[Json]:
         """Return up to `limit` documents that match a query, each with the given fields."""
@@ -339,7 +339,7 @@ def escape_field_names(fields: Iterable[str]) -> list[str]:
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in names]
 
 
-def whole_number(value: int) -> int:
+def response_int(value: int) -> int:
     """Return an integer of a response; raise ValueError if it has more than 64 bits, which Solr never writes."""
     if int(value).bit_length() > 63:
         raise ValueError(f"{value!r:.80} is too large")

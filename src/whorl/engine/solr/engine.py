@@ -49,8 +49,8 @@ from whorl.engine.solr.client import (
     SolrClient,
     escape_field_names,
     first_text,
+    response_int,
     texts,
-    whole_number,
     whole_text,
 )
 from whorl.engine.solr.document_fields import (
@@ -452,7 +452,7 @@ class SolrEngine(ServerEngine):
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         scheme, rows = self.collection.sketch_schemes, self._documents(ids, [SIZE, SCHEME])
         own = {document_id: row for document_id, row in rows.items() if first_text(row.get(SCHEME)) == scheme}
-        return {document_id: whole_number(row[SIZE]) for document_id, row in own.items()}
+        return {document_id: response_int(row[SIZE]) for document_id, row in own.items()}
 
     def scan(self, cursor: str = "") -> Iterator[ScanBatch]:
         names = self.collection.names
@@ -481,7 +481,7 @@ class SolrEngine(ServerEngine):
         selected, scheme = self._select(plan, request), self.collection.sketch_schemes
         documents = selected.documents
         counted = documents if is_counted else []
-        sizes = (whole_number(row[SIZE]) if first_text(row.get(SCHEME)) == scheme else 0 for row in counted)
+        sizes = (response_int(row[SIZE]) if first_text(row.get(SCHEME)) == scheme else 0 for row in counted)
         sketches = [None] * len(documents) if is_counted else self._sketches(documents)
         hits = tuple(zip(self._hits(documents), sketches, strict=True))
         versions = {str(row[names.key]): row[VERSION] for row in documents if isinstance(row.get(VERSION), int)}
@@ -557,7 +557,7 @@ class SolrEngine(ServerEngine):
         query = {"term": {"f": SCHEME, "query": self.collection.sketch_schemes}}
         largest = {"query": query, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
         documents = self._client.select(largest).documents
-        return whole_number(documents[0][SIZE]) if documents else None
+        return response_int(documents[0][SIZE]) if documents else None
 
     def _segments_now(self) -> int:
         """Return the number of segments in one shard; other shards add no time, because shards work in parallel."""

@@ -49,7 +49,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import ascending_distinct, batches, counts_in_groups, is_first_of_group
-from whorl.errors import ParameterError, SchemeMismatchError, StoreError, whole_number
+from whorl.errors import ParameterError, SchemeMismatchError, StoreError, require_int
 from whorl.fingerprint.compiled.kernel import Loops, loops_if_loaded
 from whorl.fingerprint.shingling import differing_fields
 from whorl.request_context import require_time, timely
@@ -96,7 +96,7 @@ class SketchScheme:
 
     def __post_init__(self) -> None:
         for part in fields(self):
-            value = whole_number(f"{part.name} of a sketch scheme", getattr(self, part.name))
+            value = require_int(f"{part.name} of a sketch scheme", getattr(self, part.name))
             object.__setattr__(self, part.name, value)
         bounds = (
             *(("k", 1, 1 << 20), ("floor_level", 0, 20), ("cap", self.k, 1 << 24)),

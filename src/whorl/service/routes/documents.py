@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError, WhorlError
 from whorl.ingest.extraction.reader_pool import BusyError, ReaderPool
-from whorl.ingest.files import file_text
+from whorl.ingest.files import text_from_bytes
 from whorl.ingest.rows.detect_row_format import has_rows
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
@@ -280,7 +280,7 @@ def documents_routes(
                     f"'whorl index' stores each row as a document, POST /api/v1/documents takes JSON lines, and "
                     "rows_as_text returns the whole file"
                 )
-            return {"name": request.name, "text": file_text(content, name, reader)}
+            return {"name": request.name, "text": text_from_bytes(content, name, reader)}
         except DocumentError as error:
             left = seconds_left()
             if isinstance(error, BusyError) or (left is not None and left <= 0):
