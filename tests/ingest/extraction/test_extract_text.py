@@ -78,7 +78,16 @@ def test_odd_html_is_read_without_a_warning(markup: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("caf&eacute", "r&eacutesum&eacute;s", "&copy2020", "a&lt3 &lt;b>", "&notit; &notin; &not;it", "&amplt;"),
+        *(
+            "caf&eacute",
+            "r&eacutesum&eacute;s",
+            "&copy2020",
+            "a&lt3 &lt;b>",
+            "&notit; &notin; &not;it",
+            "&amplt;",
+            "a&x",
+            "R&M; b",
+        ),
         *("AT&T &unknown; &alpha x &alphax", "&#233t&eacute", "&quot&apos;", f"&{'eacute' * 9};", "&CounterClock;"),
     ],
 )

@@ -72,7 +72,7 @@ _BLOCKS = frozenset({
 })  # fmt: skip
 _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 #: Matches a named character reference. Names have at most 32 characters.
-_REFERENCE = re.compile("&[A-Za-z][A-Za-z0-9]{1,31};?")
+_REFERENCE = re.compile("&[A-Za-z][A-Za-z0-9]{0,31};?")
 
 
 def html_text(markup: str) -> str:
