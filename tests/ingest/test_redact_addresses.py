@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from whorl.ingest.redact_addresses import public_address, public_text
+from whorl.ingest.redact_addresses import redact_address, redact_message
 
 SHOWN = {
     "https://ann:s3cr3t@host/doc.txt": "https://host/doc.txt",
@@ -65,9 +65,9 @@ def test_credentials_are_removed(address: str, shown: str) -> None:
     """
     Credentials are removed from an address alone and within a message.
     """
-    assert public_address(address) == shown
-    assert public_address(shown) == shown
-    assert public_text(f"no answer from '{address}': refused", address) == f"no answer from '{shown}': refused"
+    assert redact_address(address) == shown
+    assert redact_address(shown) == shown
+    assert redact_message(f"no answer from '{address}': refused", address) == f"no answer from '{shown}': refused"
 
 
 @pytest.mark.parametrize("address", UNCHANGED)
@@ -75,8 +75,8 @@ def test_other_addresses_stay(address: str) -> None:
     """
     Addresses without credentials stay unchanged: they become ids, so a needless removal could merge two ids.
     """
-    assert public_address(address) == address
-    assert public_text(f"see {address} (there)") == f"see {address} (there)"
+    assert redact_address(address) == address
+    assert redact_message(f"see {address} (there)") == f"see {address} (there)"
 
 
 @pytest.mark.parametrize("separator", [",", ";", "|", ", "])
@@ -87,7 +87,7 @@ def test_each_address_of_a_list_loses_its_login(separator: str) -> None:
     given, shown = (
         separator.join(f"http://{login}host{number}/a,b" for number in range(3)) for login in ("ann:pw@", "")
     )
-    assert public_text(f"none of {given}: refused") == f"none of {shown}: refused"
+    assert redact_message(f"none of {given}: refused") == f"none of {shown}: refused"
 
 
 SECRETS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), max_size=12).map("Zq7".__add__)
@@ -131,6 +131,6 @@ def test_no_secret_stays_in_an_address_or_a_message(scheme: str, secret: str, wh
         f"cannot log in with {secret}",
         f"{address} and {spelled}",
     )
-    for shown in (public_address(address), *(public_text(message, address) for message in messages)):
+    for shown in (redact_address(address), *(redact_message(message, address) for message in messages)):
         assert "Zq7" not in shown, shown
-    assert public_address(address).startswith(f"{scheme}://host/folder/doc.txt")
+    assert redact_address(address).startswith(f"{scheme}://host/folder/doc.txt")

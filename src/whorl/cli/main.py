@@ -163,11 +163,11 @@ def _report_errors() -> Iterator[None]:
 
 
 def _print_error(error: WhorlError) -> NoReturn:
-    from whorl.ingest.redact_addresses import public_text
+    from whorl.ingest.redact_addresses import redact_message
     from whorl.output.formatting import printable
 
     # A query error marks a position in the query. Removing a part of the text would move the position.
-    message = str(error) if isinstance(error, QueryError) else public_text(str(error))
+    message = str(error) if isinstance(error, QueryError) else redact_message(str(error))
     code = 2 if isinstance(error, QueryError | ParameterError) else 1
     try:
         click.echo("\n".join(map(printable, f"whorl: {message}".split("\n"))), err=True)

@@ -23,7 +23,7 @@ from whorl.ingest.files import (
     spans_in,
     text_from_bytes,
 )
-from whorl.ingest.redact_addresses import public_address
+from whorl.ingest.redact_addresses import redact_address
 from whorl.ingest.rows.row_format import File, FileSpan, RowColumns, column_paths, has_column
 from whorl.model import RESERVED_FIELDS, Document
 
@@ -433,7 +433,7 @@ def _find_reference(paths: Iterable[str], *, follow_links: bool) -> Iterator[Fou
         files = list(find_files([name], problems.append, follow_links=follow_links))
         _require_no_loss(problems)
         if not files:
-            raise ParameterError(f"--reference {public_address(name)}: there is no file in this folder")
+            raise ParameterError(f"--reference {redact_address(name)}: there is no file in this folder")
         yield from files
 
 

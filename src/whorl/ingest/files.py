@@ -26,7 +26,7 @@ from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction import PartialTextError
 from whorl.ingest.extraction.detect_encoding import decode
 from whorl.ingest.extraction.file_formats import format_of
-from whorl.ingest.redact_addresses import public_address
+from whorl.ingest.redact_addresses import redact_address
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.row_format import (
     File,
@@ -491,7 +491,7 @@ def skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[Found
 
 def _find_remote_files(word: str, addresses: dict[str, str], on_problem: OnProblem) -> Iterator[FoundFile]:
     """Yield the files of an address; `addresses` maps the ids of earlier remote files to their addresses."""
-    shown = public_address(word)
+    shown = redact_address(word)
     try:
         files = remote_files(word)
     except OSError as error:

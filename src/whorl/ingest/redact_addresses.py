@@ -45,22 +45,22 @@ _SEPARATORS = re.compile("([?&#;])")
 _LEAST_LENGTH = 3
 
 
-def public_address(address: str) -> str:
+def redact_address(address: str) -> str:
     """Return an address without login, token and signature.
 
-    >>> public_address("https://ann:secret@host/a.pdf?page=2&X-Amz-Signature=1f3a&X-Amz-Expires=60")
+    >>> redact_address("https://ann:secret@host/a.pdf?page=2&X-Amz-Signature=1f3a&X-Amz-Expires=60")
     'https://host/a.pdf?page=2'
     """
     return _PARAMETERS.sub(_public_parameters, "::".join(map(_without_login, _LINK.split(address))))
 
 
-def public_text(text: str, *addresses: str) -> str:
+def redact_message(text: str, *addresses: str) -> str:
     """Remove logins and access keys from addresses in a message.
 
     The secrets of the given addresses are removed everywhere in the message.
     """
     for address in addresses:
-        text = text.replace(address, public_address(address))
+        text = text.replace(address, redact_address(address))
         for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):
             text = text.replace(secret, "…")
     shown = _IN_TEXT.sub(lambda match: "::".join(map(_without_login, _LINK.split(match[0]))), text)

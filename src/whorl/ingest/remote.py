@@ -14,7 +14,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from whorl.errors import ParameterError, WhorlError
-from whorl.ingest.redact_addresses import public_address, public_text
+from whorl.ingest.redact_addresses import redact_address, redact_message
 from whorl.ingest.rows.row_format import ReadableStream
 
 #: Characters that turn an address or a path into a pattern.
@@ -65,7 +65,7 @@ class RemoteFile:
 
     def as_posix(self) -> str:
         """Return the document's id: the address without login and signature."""
-        return public_address(self.address)
+        return redact_address(self.address)
 
     __str__ = as_posix
 
@@ -136,7 +136,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
 
     Raise ParameterError if fsspec is missing, or has no file system for the address; OSError if the file system fails.
     """
-    shown = public_address(word)
+    shown = redact_address(word)
     try:
         import fsspec
     except ImportError:
@@ -179,7 +179,7 @@ def fixed_parts(parts: Iterable[str], wildcards: str = PATTERN) -> list[str]:
 
 def _path_inside(path: str, base: str) -> PurePosixPath:
     below = path.removeprefix(base).lstrip("/") or path.rpartition("/")[2]
-    return PurePosixPath(public_address(below))
+    return PurePosixPath(redact_address(below))
 
 
 @contextmanager
@@ -193,4 +193,4 @@ def convert_errors(*addresses: str) -> Iterator[None]:
         # Catch all exceptions: file systems raise their libraries' errors, and Python's errors if an address lacks a
         # part.
         text = " ".join(str(error).split()) or type(error).__name__
-        raise OSError(public_text(text, *addresses)) from None
+        raise OSError(redact_message(text, *addresses)) from None

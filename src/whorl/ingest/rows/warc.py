@@ -18,7 +18,7 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_encoding import decode, is_mostly_utf_8
-from whorl.ingest.redact_addresses import public_address
+from whorl.ingest.redact_addresses import redact_address
 from whorl.ingest.rows.compression import ExpansionLimit, UnpackedStream
 from whorl.ingest.rows.row_format import (
     MOST_BYTES,
@@ -115,7 +115,7 @@ class WarcFormat(RowFormat):
         except DocumentError as error:
             return Row(number, "record", error)
         head = record.rec_headers.get_header
-        address = public_address(head("WARC-Target-URI") or "")
+        address = redact_address(head("WARC-Target-URI") or "")
         values = {
             "id": head("WARC-Record-ID"), "text": text, "name": address, "url": address,
             "date": head("WARC-Date"), "content_type": kind,
