@@ -144,9 +144,9 @@ def require_time() -> None:
     if request is None:
         return
     if request.cancelled.is_set():
-        raise StoppedError("this was cancelled, or nobody is waiting for it any more")
+        raise StoppedError("the request was cancelled, or its client has disconnected")
     if request.end is not None and time.monotonic() >= request.end:
-        raise StoppedError("the time for this is up; ask for less, or allow more (timeout, request_timeout)")
+        raise StoppedError("the time limit is reached; request less, or allow more time (timeout, request_timeout)")
 
 
 def cancellation() -> threading.Event:

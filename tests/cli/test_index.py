@@ -249,7 +249,7 @@ def test_passages_of_another_length(notes: Path) -> None:
         assert opened.engine.passage_scheme == PassageScheme.for_runs(8)
     result = whorl("index", "--store", "store", "--passages", "notes")
     assert result.exit_code == 1
-    assert "finds passages of 8 words, and those of 20 were asked for; ask for 8" in result.stderr
+    assert "finds passages of 8 words, not of 20; use 8" in result.stderr
     assert whorl("index", "--store", "store", "--passages", "7", "notes").exit_code == 2
 
 

@@ -363,7 +363,7 @@ def test_a_server_that_is_silent(body: bytes | None) -> None:
     """
     with socket.create_server(("127.0.0.1", 0)) as silent:
         connections = connected(silent.getsockname()[1], timeout_seconds=0.2)
-        words = "did not answer within 0.2 s" if body is None else "took no more of what it was sent within 0.2 s"
+        words = "did not answer within 0.2 s" if body is None else "stopped reading the request within 0.2 s"
         with pytest.raises(EngineUnavailableError, match=words) as caught:
             exchange(connections, "POST", body)
         assert not caught.value.is_temporary

@@ -92,7 +92,7 @@ def test_masked_arrays() -> None:
     A masked array is an error if an item is masked.
     """
     assert as_codes(np.ma.array([1, 2], mask=[False, False])).tolist() == [1, 2]
-    with pytest.raises(CodeTypeError, match=r"none is masked; give the array's compressed\(\)"):
+    with pytest.raises(CodeTypeError, match=r"without masked values; give the array's compressed\(\)"):
         as_codes(np.ma.array([1, 2], mask=[False, True]))
 
 

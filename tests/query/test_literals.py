@@ -197,19 +197,19 @@ MISTAKES = [
     (
         "FINGERPRINT:1234__80",
         "                 ^",
-        "the overlap behind _ is missing",
+        "the overlap after _ is missing",
         'FINGERPRINT:"1234_"_80',
     ),
     (
         "FINGERPRINT:1234_",
         "                 ^",
-        "the overlap behind _ is missing",
+        "the overlap after _ is missing",
         r"FINGERPRINT:1234\_",
     ),
     (
         'FINGERPRINT:"a"_20_ b',
         "                   ^",
-        "the probability behind _ is missing",
+        "the probability after _ is missing",
         "",
     ),
     (

@@ -113,7 +113,7 @@ def require_same_search(folder: Path | str, stored: Mapping[str, object], expect
     if stored["format"] != expected["format"]:
         raise StoreError(
             f"{folder} is of format {stored['format']}, and this version reads format {expected['format']}; delete "
-            "the folder, and all is compared anew"
+            "the folder, and the next run compares all documents again"
         )
     for key in ("origin", "sketches"):
         if stored[key] != expected[key]:
@@ -184,7 +184,10 @@ class PersistentSketchStore:
         size = os.fstat(descriptor).st_size
         if size < end * HASH.itemsize:
             os.close(descriptor)
-            raise StoreError(f"{self._hashes_path(number)} was cut short; delete the folder, and all is compared anew")
+            raise StoreError(
+                f"{self._hashes_path(number)} was cut short; delete the folder, and the next run compares all "
+                "documents again"
+            )
         os.ftruncate(descriptor, end * HASH.itemsize)
         os.lseek(descriptor, 0, os.SEEK_END)
         self._end = end

@@ -241,7 +241,7 @@ class ServerConnections:
                 problem = f"no connection to {server} within {self._access.connect_seconds:g} s"
                 remedy = "is the address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
             else:
-                silent = "did not answer" if isinstance(error, ReadTimeoutError) else "took no more of what it was sent"
+                silent = "did not answer" if isinstance(error, ReadTimeoutError) else "stopped reading the request"
                 problem = f"{server} {silent} within {self._access.timeout_seconds:g} s"
                 remedy = "try again, or allow it more time with WHORL_TIMEOUT"
             return EngineUnavailableError(f"{problem} ({path}); {remedy}")
@@ -277,7 +277,7 @@ def split_address(
 
 def redirect_message(url: str, status: int, location: str) -> str:
     target = without_login(location)
-    return f"{url} answers {status}, to be asked at {target} instead; name the address that answers itself"
+    return f"{url} answers {status}, a redirect to {target}; give the address that answers without redirecting"
 
 
 def json_bytes(body: object) -> bytes:

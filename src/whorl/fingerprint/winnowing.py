@@ -110,8 +110,8 @@ class PassageScheme:
         """Raise SchemeMismatchError if `wanted` is given and differs from this scheme, the scheme of `store`."""
         if wanted is not None and wanted != self:
             raise SchemeMismatchError(
-                f"{store} finds passages of {self.run_words} words, and those of {wanted.run_words} were asked for; "
-                f"ask for {self.run_words}, or index into a new store"
+                f"{store} finds passages of {self.run_words} words, not of {wanted.run_words}; "
+                f"use {self.run_words}, or index into a new store"
             )
 
 

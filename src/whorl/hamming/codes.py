@@ -90,7 +90,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
             raise CodeRangeError(f"{allowed}, got {values.min()}")
         # Do not import numpy.ma, which takes 10 ms.
         if np.any(getattr(values, "mask", False)):
-            raise CodeTypeError(f"{allowed}, and none is masked; give the array's compressed()")
+            raise CodeTypeError(f"{allowed}, without masked values; give the array's compressed()")
         return np.ascontiguousarray(values, np.uint64)
     if isinstance(values, bytes | bytearray):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")

@@ -253,7 +253,7 @@ def with_quoted_id(typed: str) -> str:
 def _read_fraction(part: Typed, name: str, hint: str) -> Decimal:
     """Read a percentage or fraction as a fraction in (0, 1]."""
     if not part.text:
-        raise Mistake(f"{name} behind _ is missing", part.span, hint)
+        raise Mistake(f"{name} after _ is missing", part.span, hint)
     value = read_number(part.text, part.start, name, hint)
     _require(0 < value <= 100, f"{name} must be above 0 and at most 100 percent", part, hint)
     return EXACT.normalize(EXACT.divide(value, Decimal(100)) if value > 1 else value)

@@ -119,7 +119,7 @@ def _unfinished_part_error(query: str, at: int, before: Sequence[Token]) -> Mist
 
 
 def missing_id_error(at: int) -> Mistake:
-    hint = 'Write it directly behind the colon, as in FINGERPRINT:1234 or FINGERPRINT:"my doc_50"'
+    hint = 'Write it directly after the colon, as in FINGERPRINT:1234 or FINGERPRINT:"my doc_50"'
     return Mistake("the id of a document is missing", Span(at, at), hint)
 
 

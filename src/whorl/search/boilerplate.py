@@ -171,8 +171,8 @@ def boilerplate_detector(
     limit = common_limit(common_above, engine.count())
     if engine.passage_scheme is None:
         raise ParameterError(
-            "what is common in the collection is told by passages, and this store keeps none of all its documents: "
-            "'whorl index --passages' makes them (docs/boilerplate.md); boilerplate can also be named as files"
+            "common text is found by passages, and this store does not have the passages of all its documents: 'whorl "
+            "index --passages' adds them (docs/boilerplate.md); boilerplate can also be given as files"
         )
     return replace(named, frequencies=Frequencies(engine, engine.passage_scheme, limit))
 

@@ -407,8 +407,8 @@ def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, 
     counts = engine.labels.counts(plan)
     if not counts and not any(engine.labels.read_all()):
         raise ParameterError(
-            "no document of the store says which cluster it is in, so nothing can be collapsed; "
-            "'whorl duplicates --store STORE --write-ids' writes it"
+            "no document of the store has a cluster label, so nothing can be collapsed; "
+            "'whorl duplicates --store STORE --write-ids' writes labels"
         )
     wanted, seen, passed = start + rows, set[str](), 0
     batch_size = min(max(2 * wanted, _FEWEST), _MOST) if rows else 0

@@ -135,7 +135,7 @@ def test_other_schemes_and_busy_stores_are_refused(tmp_path: Path) -> None:
     """
     with EmbeddedEngine(tmp_path / "store", passages=SCHEME):
         pass
-    with pytest.raises(SchemeMismatchError, match="of 20 words, and those of 30 were asked for; ask for 20"):
+    with pytest.raises(SchemeMismatchError, match="of 20 words, not of 30; use 20"):
         EmbeddedEngine(tmp_path / "store", passages=PassageScheme(run_words=30))
     with EmbeddedEngine(tmp_path / "other") as writer:
         writer.index([Document("a", OTHER)])

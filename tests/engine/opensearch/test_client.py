@@ -465,7 +465,7 @@ def test_a_redirect() -> None:
     A redirect is not followed; the message has its target without a password.
     """
     target = b"https://u:secret@login.example/sso"
-    message = "answers 302, to be asked at https://login.example/sso instead"
+    message = "answers 302, a redirect to https://login.example/sso"
     with (
         between("opensearch+http://127.0.0.1:9/index", lambda path, body: (302, target)) as url,
         contextlib.closing(IndexClient(url)) as client,

@@ -131,12 +131,12 @@ FAULTS: dict[str, tuple[bytes, type[EngineError], str]] = {
     "elsewhere": (
         http("302 Found", "", "text/html", f"Location: https://u:{QUOTED}@login.example/sso"),
         EngineResponseError,
-        "answers 302, to be asked at https://login.example/sso instead",
+        "answers 302, a redirect to https://login.example/sso",
     ),
     "loop": (
         http("307 Again", "", "text/html", "Location: /solr/whorl/schema"),
         EngineResponseError,
-        "answers 307, to be asked at /solr/whorl/schema instead",
+        "answers 307, a redirect to /solr/whorl/schema",
     ),
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ def test_search_ends_with_its_timeout(engine: EmbeddedEngine) -> None:
     """
     A search that takes longer than allowed ends with an error, never with the sources found so far.
     """
-    with pytest.raises(StoppedError, match="the time for this is up"):
+    with pytest.raises(StoppedError, match="the time limit is reached"):
         find_sources(engine, TEXT, SourcesOperation(timeout=1e-9))
 
 

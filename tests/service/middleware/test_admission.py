@@ -110,7 +110,7 @@ def test_one_client_leaves_room_for_others(held: Held, asking: Any) -> None:
         answers = [asking(service, headers=one) for _ in range(2)]
         held.arrived(2)
         message = refused(service.get("/api/v1/search?q=*", headers=one), 429)
-        assert message == "you have 2 requests here already; wait for an answer before you ask more"
+        assert message == "you already have 2 requests running here; wait for a response before you send more"
         refused(service.get("/api/v1/search?q=*", headers={"Authorization": "bearer   one"}), 429)
         answers.append(asking(service, headers=two))
         held.arrived(1)
@@ -218,7 +218,7 @@ def test_why_the_time_is_up() -> None:
         released.set()
         return [*first, then, await ask()]
 
-    no_room = "503 there was no room for this request within 30 s"
+    no_room = "503 no slot became free for this request within 30 s"
     assert in_virtual_time(statuses()) == ["503 this took longer than 30 s", no_room, no_room, "200"]
 
 
@@ -292,7 +292,7 @@ def test_work_ends_with_its_time(store: Store, monkeypatch: pytest.MonkeyPatch) 
     endless = Endless(store)
     with limited(endless, request_timeout_seconds=0.1) as service:
         message = refused(service.get("/api/v1/search?q=endless"), 503)
-        assert message == "the time for this is up; ask for less, or allow more (timeout, request_timeout)"
+        assert message == "the time limit is reached; request less, or allow more time (timeout, request_timeout)"
         assert endless.stopped.is_set()
 
 

@@ -231,8 +231,8 @@ class RecordDatabase:
         for key, name in (("scheme", scheme.name), ("sketches", SKETCH_SCHEME.name)):
             if meta.get(key) != name and self._format == FORMAT:
                 raise SchemeMismatchError(
-                    f"the store {self._path.parent} is made under the scheme {meta.get(key)}, and asked for is "
-                    f"{name}; open it with its own scheme, or index into a new folder"
+                    f"the store {self._path.parent} has the scheme {meta.get(key)}, not {name}; "
+                    "open it with its own scheme, or index into a new folder"
                 )
         return str(meta.get("store"))
 

@@ -51,7 +51,7 @@ class ClientLimit:
         client = self._client(scope)
         if self._counts[client] >= self._most:
             raise HTTPException(
-                429, f"you have {self._most:,} requests here already; wait for an answer before you ask more"
+                429, f"you already have {self._most:,} requests running here; wait for a response before you send more"
             )
         self._counts[client] += 1
         try:
@@ -107,7 +107,7 @@ class RequestSemaphore:
             async with asyncio.timeout(seconds):
                 await self._free.acquire()
         except TimeoutError:
-            raise HTTPException(503, f"there was no room for this request within {seconds:g} s; try again") from None
+            raise HTTPException(503, f"no slot became free for this request within {seconds:g} s; try again") from None
         finally:
             self._metrics.count_load(waiting=-1)
 
@@ -193,7 +193,7 @@ class AdmissionControl:
                 raise ClientDisconnect
             elif not has_begun:
                 raise HTTPException(
-                    503, f"this took longer than {self._seconds:g} s; try again, ask for less, or allow more"
+                    503, f"this took longer than {self._seconds:g} s; try again, request less, or allow more time"
                 )
         finally:
             disconnect.cancel()

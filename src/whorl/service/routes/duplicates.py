@@ -135,7 +135,9 @@ class Jobs(Generic[Result]):
         with self._lock:
             job = self._jobs.get(job_id)
             if job is None:
-                raise HTTPException(404, f"there is no job {job_id:.40}; it was cancelled or forgotten, start it anew")
+                raise HTTPException(
+                    404, f"there is no job {job_id:.40}; it was cancelled or has expired; start it again"
+                )
             job.asked_at = self._clock()
             self._give_up()
             return job
