@@ -30,7 +30,7 @@ class Writer:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            # An incomplete line is no report.
+            # An incomplete line is not a report.
             if line.endswith("\n"):
                 self.safe = int(line)
                 self.has_begun.set()

@@ -149,7 +149,7 @@ class PlainStore:
 
 
 def values(document: Document, field: str) -> list[Any]:
-    """Return a document's values of a field; an empty name or text is no value."""
+    """Return a document's values of a field; an empty name or text is not a value."""
     match field:
         case "id":
             return [document.id]

@@ -453,7 +453,7 @@ def test_work_ends_with_its_request(store: Store, monkeypatch: pytest.MonkeyPatc
 )
 def test_every_line_is_answered(tmp_path: Path, text: str, id_: int | str | None) -> None:
     """
-    Half a surrogate pair in an argument, and a line that is no JSON, get an error; the next request is answered.
+    Half a surrogate pair in an argument, and a line that is not JSON, get an error; the next request is answered.
     """
     initialize = {
         "jsonrpc": "2.0", "id": 0, "method": "initialize",

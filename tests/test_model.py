@@ -51,7 +51,7 @@ def test_values_of_numpy(value: Any, plain: Any) -> None:
 @pytest.mark.parametrize("value", [np.float64("nan"), np.datetime64("2020-01-01"), np.array([[1]])])
 def test_unsuitable_values_of_numpy(value: Any) -> None:
     """
-    A value of numpy that is no number is refused like one of Python.
+    A value of numpy that is not a number is refused like one of Python.
     """
     with pytest.raises(DocumentError, match="property 'k' of document 'a'"):
         Document("a", "", properties={"k": value})
@@ -129,7 +129,7 @@ def test_the_length_of_an_id_counts_characters() -> None:
 
 def test_lone_surrogates_and_nulls_are_replaced() -> None:
     """
-    Lone surrogates in texts, names and values are replaced; two halves become their character, and null is no value.
+    Lone surrogates in texts, names and values are replaced; two halves become their character, and null is not a value.
     """
     given: dict[str, Any] = {"k": "\ud83d", "l": ["\ud83d\ude00", None, 1, True], "none": []}
     made = Document("a", "x\ud800", "\udfffy", given)

@@ -67,7 +67,7 @@ def test_zero_as_none() -> None:
 
 def test_single_and_bulk_changes_agree() -> None:
     """
-    A repeated insertion has no effect; one removal deletes the code; removing a missing code is no error. A pickled
+    A repeated insertion has no effect; one removal deletes the code; removing a missing code is not an error. A pickled
     copy has the codes, and changes alone.
     """
     corpus = Corpus(6, 3)

@@ -308,7 +308,7 @@ def test_an_unreachable_store(named: str, message: str) -> None:
     """
     done = whorl("--store", named, "nosuch", "a.txt")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"whorl: 'nosuch' is no file here, so it is an id, and the store says: {message}")
+    assert done.stderr.startswith(f"whorl: 'nosuch' is not a file here, so it is an id, and the store says: {message}")
 
 
 # Number and form of the printed passages.

@@ -274,7 +274,7 @@ OWN: Mapping[str, tuple[Callable[[str], tuple[str, str, Any]], Callable[[str, An
         lambda text: ("POST", f"{API}/similar", {"id": text, "threshold": 5, "filter": f"kind:{quoted(text)}"}),
         lambda text, answer: answer["total"] == 0,
     ),
-    "a document that is no source": (
+    "a document that is not a source": (
         lambda text: ("POST", f"{API}/sources", {"text": ODD[0].text, "exclude": f"id:{quoted(text)}", "min_words": 5}),
         lambda text, answer: text not in [source["id"] for source in answer["sources"]],
     ),

@@ -217,7 +217,7 @@ def test_texts_that_cannot_be_read(folder: Path) -> None:
     assert (notes.exit_code, "notes is a folder" in notes.stderr) == (2, True)
     (folder / "other.json").write_text('{"quotes": "a"}', encoding="utf-8")
     result = whorl("verify", "--store", "store", "other.json")
-    assert (result.exit_code, "no list of quotations" in result.stderr) == (2, True)
+    assert (result.exit_code, "not a JSON list of quotations" in result.stderr) == (2, True)
     result = whorl("verify", "--store", "store", "other.json", "--html", "-")
     assert (result.exit_code, "--html writes a file" in result.stderr) == (2, True)
 

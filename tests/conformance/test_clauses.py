@@ -68,12 +68,12 @@ def test_an_unknown_field_is_an_error(store: Store, name: str) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("pages:ten", "field .*pages' holds whole numbers: 'ten' is no number"),
-        ("pages:1.5", "'1.5' is no whole number"),
-        ("price:[a TO 5]", "field .*price' holds whole numbers and numbers: 'a' is no number"),
-        ("created:[yesterday TO NOW]", "'yesterday' is no date"),
-        ('created:"2021-02-30"', "'2021-02-30' is no date: day is out of range for month"),
-        ('created:"NOW/WEEK"', "'WEEK' is no unit of time"),
+        ("pages:ten", "field .*pages' holds whole numbers: 'ten' is not a number"),
+        ("pages:1.5", "'1.5' is not a whole number"),
+        ("price:[a TO 5]", "field .*price' holds whole numbers and numbers: 'a' is not a number"),
+        ("created:[yesterday TO NOW]", "'yesterday' is not a date"),
+        ('created:"2021-02-30"', "'2021-02-30' is not a date: day is out of range for month"),
+        ('created:"NOW/WEEK"', "'WEEK' is not a unit of time"),
         ("final:maybe", "'maybe' is neither true nor false"),
         ("final:[a TO b]", "a range needs values that have an order"),
         ("content:[a TO b]", "field 'content' holds words: a range needs whole values"),

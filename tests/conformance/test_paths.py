@@ -41,7 +41,7 @@ def stored(store: Store) -> Iterator[Store]:
         (PATHS["library"], {"library"}),
         (LIBRARY, set()),
         ("cm:documentLibrary", {"library", "deep"}),
-        # A * that is no axis is any number of characters, also of several steps.
+        # A * that is not an axis is any number of characters, also of several steps.
         ("/app:company_home/*", {"home", "library", "deep"}),
     ],
 )

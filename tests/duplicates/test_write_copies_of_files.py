@@ -329,7 +329,7 @@ def write_rows(file: Path, columns: Mapping[str, Sequence[object]]) -> None:
 def test_clusters_have_the_type_of_the_ids(tmp_path: Path, kind: str) -> None:
     """
     Whole numbers as ids give whole numbers as clusters, equal to the id of the kept row; text gives text, also if the
-    kept row of a cluster has an id that is no number.
+    kept row of a cluster has an id that is not a number.
     """
     names: dict[str, list[object]] = {"numbers": [7, 8, 9], "texts": ["7", "8", "9"], "missing": [None, 8, 9]}
     for name, ids in names.items():

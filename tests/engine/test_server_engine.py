@@ -271,7 +271,7 @@ def test_more_than_an_answer(surplus: bytes, is_reused: bool) -> None:
 
 def test_a_head_that_is_cut_off() -> None:
     """
-    A response that ends within its headers has no content; it is no JSON object, and its connection is not used again.
+    A response that ends within its headers has no content: it is not a JSON object, and its connection is not reused.
     """
     server = Server([b"HTTP/1.1 200 OK\r\nContent-Le"], [answer(b"next")])
     with server.serving() as connections:
@@ -506,7 +506,7 @@ def ca_file(authority: trustme.CA, tmp_path: Path) -> str:
 
 def test_a_tls_connection_lost_while_sending(authority: trustme.CA, ca_file: str) -> None:
     """
-    A connection lost over TLS is no error of trust.
+    A connection lost over TLS is not an error of trust.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)

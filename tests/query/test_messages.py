@@ -44,7 +44,7 @@ SYNTAX: list[tuple[str, str, str, str]] = [
     (r'"a\user"', "  ^^", r"\u needs four hexadecimal digits", ""),
     (r"@a\u12:x", "  ^^", r"\u needs four hexadecimal digits", ""),
     (r"\ud83d", "^^^^^^", r"\ud83d is half of a surrogate pair", ""),
-    ("a & b", "  ^", "a single & is no operator", "&&"),
+    ("a & b", "  ^", "a single & is not an operator", "&&"),
     ("a\0b", " ^", "U+0000 is a control character", r"\u0000"),
     ('"\x1b"', " ^", "U+001B is a control character", ""),
     ("\x85", "^", "U+0085 is a control character", ""),

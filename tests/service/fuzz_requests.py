@@ -278,7 +278,7 @@ def require_answer(sent: Sent, answer: httpx.Response) -> None:
 
 
 def _no_number(name: str) -> None:
-    raise AssertionError(f"{name} is no JSON")
+    raise AssertionError(f"{name} is not JSON")
 
 
 def filled(folder: Path) -> Store:

@@ -181,7 +181,7 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
     answer = embedded_service.post(
         "/api/v1/compare", content='{"a": }', headers={"Content-Type": "application/json"}
     ).json()["error"]
-    assert (answer["statusCode"], answer["message"]) == (400, "the body is no JSON: Expecting value, at character 7")
+    assert (answer["statusCode"], answer["message"]) == (400, "the body is not JSON: Expecting value, at character 7")
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
         name = next((name for name in (a, b) if not is_file(name)), None)
         if name is None:
             raise
-        kind = "a folder and no file" if os.path.isdir(name) else "no file here"
+        kind = "a folder, not a file" if os.path.isdir(name) else "not a file here"
         raise StoreError(f"{name!r} is {kind}, so it is an id, and the store says: {error}") from error
 
 

@@ -223,7 +223,7 @@ class DuplicatesCommand(DuplicatesOperation):
         suffix = "" if self.format or output is None else output.suffix.lower()
         if suffix not in (*_FORMATS, *_TABLES):
             raise ParameterError(
-                f"--output {output}: {suffix} is no format of this command; choose {', '.join(_FORMATS)}, .txt or "
+                f"--output {output}: {suffix} is not a format of this command; choose {', '.join(_FORMATS)}, .txt or "
                 "give --format table, json, csv or parquet"
             )
         if output is not None and delete_list is not None and output.absolute() == delete_list.absolute():

@@ -105,7 +105,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
     if given is None:
         if suffix == ".json":
             raise ParameterError(
-                f'{named} is no list of quotations in JSON, such as [{{"quote": "the words", "source": "a document"}}]'
+                f'{named} is not a JSON list of quotations, such as [{{"quote": "the words", "source": "a document"}}]'
             )
         # HTML may contain nothing that distinguishes it from plain text, so make it begin like an HTML page.
         source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text

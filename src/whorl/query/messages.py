@@ -65,7 +65,7 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
     if char == "\\":
         return Mistake("the backslash at the end escapes nothing", span, r"A backslash is written \\.")
     if char == "&":
-        return Mistake("a single & is no operator", span, r"Write && or AND; the character itself is \&.")
+        return Mistake("a single & is not an operator", span, r"Write && or AND; the character itself is \&.")
     if char == ":":
         return _colon_error(query, at, before)
     if char == "%":

@@ -273,7 +273,7 @@ def test_unread_dates_are_reported(spark: SparkSession, tmp_path: Path, form: st
     if form == "parquet":
         spark.createDataFrame(rows, "id string, text string, day string").coalesce(1).write.parquet(str(file))
     else:
-        # JSON also has the number itself, which is no text.
+        # JSON also has the number itself, which is not text.
         file.write_text("".join(json.dumps(row) + "\n" for row in rows).replace('"1750000000"', "1750000000"))
     state = ["--state", str(tmp_path / "state")]
     for number, strict in enumerate(([], ["--strict"])):

@@ -101,7 +101,7 @@ def test_pages_are_the_best_in_order(engine: EmbeddedEngine) -> None:
 
 def test_documents_newer_than_the_index(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A document deleted after the index was read is no candidate; a replaced one is compared by its new text.
+    A document deleted after the index was read is not a candidate; a replaced one is compared by its new text.
     """
     changed = {"copy 003": Document("copy 003", DOCUMENTS[SOURCE].text)}
     before = engine._index.tokens()

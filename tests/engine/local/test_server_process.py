@@ -122,7 +122,7 @@ def address(log: str) -> str | None:
 
 def test_it_stops_with_its_input(tmp_path: Path) -> None:
     """
-    The log has the output from the start on. Stopping waits for the end, and a second stop is no error.
+    The log has the output from the start on. Stopping waits for the end, and a second stop is not an error.
     """
     with start("A server", [sys.executable, "-c", SERVER], tmp_path / "log", address, 240) as server:
         assert server.url == "http://x"

@@ -346,7 +346,7 @@ def test_a_shard_that_starts(url: str) -> None:
 
 def test_a_read_only_index(opensearch_url: str) -> None:
     """
-    A write block is no refusal of single documents: the run ends with the reason, and works again once it is removed.
+    A write block is not a refusal of single documents: the run ends with the reason, and works again after its removal.
     """
     with opensearch_runtime.own_index(opensearch_url) as url, open_store(url) as store:
         client = IndexClient(url)

@@ -234,7 +234,7 @@ def test_an_index_that_cannot_be_filled(other_url: str) -> None:
     A missing index is not created, an index without texts stays unchanged, and a batch size of 0 is refused.
     """
     client = IndexClient(other_url)
-    with pytest.raises(SchemaError, match="is no index; 'whorl index"):
+    with pytest.raises(SchemaError, match="is not an index; 'whorl index"):
         backfill(client, FieldNames())
     assert client.mapping() is None
     client.create({"mappings": {"_source": {"enabled": False}}})

@@ -55,7 +55,7 @@ def test_the_border_of_a_buffer(length: int, filler: str, text: str) -> None:
 
 def test_python_unicode_tables_are_not_used() -> None:
     """
-    A character newer than a profile's Unicode version is no letter, whatever the Unicode version of this Python.
+    A character newer than a profile's Unicode version is not a letter, whatever the Unicode version of this Python.
     """
     newer = "\u1c89"  # Cyrillic, Unicode 16
     assert unicodedata.category("a") == "Ll"

@@ -120,7 +120,7 @@ def test_the_first_bytes_tell_more_than_the_name(reader: ReaderPool, name: str) 
         ("a.xlsx", MIXED["a.xlsx"][:2_000], "this file is damaged"),
         ("a.xlsx", with_member(MIXED["a.xlsx"], "xl/workbook.xml", lambda old: old[:200]), "this XLSX is damaged"),
         ("a.xlsx", MIXED["a.docx"].replace(b"word/document.xml", b"word/document.XXX"), "damaged"),
-        ("a.eml", b"\xff\0 no mail" * 50, "this is no e-mail"),
+        ("a.eml", b"\xff\0 no mail" * 50, "this is not an e-mail"),
         ("a.html", b"\0\1\2\3" * 50, "this is not text"),
         ("a.doc", OLE, "save it as DOCX"),
         ("a.msg", OLE, r"save it as \.eml"),

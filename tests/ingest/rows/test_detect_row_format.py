@@ -293,7 +293,7 @@ def test_standard_input_by_its_content(
 
 def test_tables_are_plain_text_when_indexing(tmp_path: Path) -> None:
     """
-    When indexing, a table, an array of numbers, and an object that is no document are read as plain text.
+    When indexing, a table, an array of numbers, and an object that is not a document are read as plain text.
     """
     for name, content in (
         ("a.csv", "x,y\n1,2\n"),

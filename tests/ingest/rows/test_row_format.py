@@ -215,7 +215,7 @@ def test_a_column_named_like_a_path_comes_first() -> None:
         (RowColumns("doc"), NESTED, "doc must be text, got {'text': 'one'"),
         (RowColumns("turns"), NESTED, r"turns must be text, got \[{'parts'"),
         (RowColumns(), {"text": None}, "text must be text, got None"),
-        (RowColumns(), {"text": b"\xff"}, "no UTF-8"),
+        (RowColumns(), {"text": b"\xff"}, "not UTF-8"),
         (
             RowColumns(),
             {"text": "x", "id": 1.5},

@@ -354,7 +354,7 @@ def test_broken_rows_cost_no_others() -> None:
         (2, {"id": "1", "text": "öne\nand more"}),
         (4, "this row has 1 cells, and the first line names 2 columns"),
         (6, "this row has bytes that are no UTF-8, in which the table begins"),
-        (7, "this is no row of the table: ',' expected after '\"'"),
+        (7, "this is not a row of the table: ',' expected after '\"'"),
         (8, {"id": "5", "text": "five"}),
     ]
 
@@ -363,7 +363,7 @@ def test_an_unclosed_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     An unclosed quote is an error, and its row is not kept in memory beyond the limit.
     """
-    assert read(b'text\n"one\ntwo')[0][1] == "this is no row of the table: unexpected end of data"
+    assert read(b'text\n"one\ntwo')[0][1] == "this is not a row of the table: unexpected end of data"
     monkeypatch.setattr("whorl.ingest.rows.text_rows.MOST_BYTES", 100)
     rows = read(b'text\n"one\n' + b"x" * 150 + b"\nfine\n")
     assert str(rows[0][1]) == "this row has more than 100 characters (setting max_file_text)"
@@ -435,7 +435,7 @@ def test_a_changed_text_is_written_like_its_table(row: str, text: str, expected:
 @pytest.mark.parametrize(("separator", "end"), [(";", "\n"), (",", "\r\n"), ("^", "\n")])
 def test_a_first_line_that_names_the_separator(separator: str, end: str) -> None:
     """
-    The first line `sep=;`, which Excel reads and writes, is no heading, and a copy keeps it.
+    The first line `sep=;`, which Excel reads and writes, is not a heading, and a copy keeps it.
     """
     table = end.join([f"sep={separator}", f"id{separator}text", f"1{separator}one", ""]).encode()
     assert read(table) == [(3, {"id": "1", "text": "one"})]

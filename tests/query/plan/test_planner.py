@@ -238,7 +238,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     (ast.Term("7", "DBID"), Equal("number_i", N, 7)),
     (between("1", "5", "pages"), Between("pages_i", N, 1, 5)),
     (between("1", "5", "pages", low_in=False, high_in=False), Between("pages_i", N, 1, 5, False, False)),
-    # 1.5 is no whole number, so the range begins at 2, inclusive or not.
+    # 1.5 is not a whole number, so the range begins at 2, inclusive or not.
     (between("1.5", "5.5", "pages", low_in=False, high_in=False), Between("pages_i", N, 2, 5)),
     (between("-1e30", "1e30", "pages"), Between("pages_i", N, None, None)),
     (between("1e30", None, "pages"), Between("pages_i", N, (1 << 63) - 1, None, False)),
@@ -339,12 +339,12 @@ ERRORS: list[tuple[ast.Leaf, str, str]] = [
     (ast.Term("x", "SITE"), "SITE needs an Alfresco repository behind it", "Index a property SITE, or name"),
     (ast.Term("x", "EXISTS"), "the store has no field 'x'", ""),
     (between("a", "b", "EXISTS"), "EXISTS takes the name of a field", ""),
-    (ast.Term("x", "pages"), "'pages' holds whole numbers: 'x' is no number", ""),
-    (ast.Term("1.5", "pages"), "'1.5' is no whole number", ""),
+    (ast.Term("x", "pages"), "'pages' holds whole numbers: 'x' is not a number", ""),
+    (ast.Term("1.5", "pages"), "'1.5' is not a whole number", ""),
     (ast.Term("9" * 20, "pages"), "is above 2^63 - 1 or below -2^63", ""),
     (ast.Term("1e999", "price"), "is above 2^63 - 1 or below -2^63", ""),
-    (ast.Term("x", "price"), "holds whole numbers and numbers: 'x' is no number", ""),
-    (ast.Term("x", "made"), "'x' is no date", ""),
+    (ast.Term("x", "price"), "holds whole numbers and numbers: 'x' is not a number", ""),
+    (ast.Term("x", "made"), "'x' is not a date", ""),
     (ast.Term("maybe", "done"), "neither true nor false", ""),
     (between("true", None, "done"), "a range needs values that have an order", ""),
     (between("a", "b", "content"), "holds words: a range needs whole values", ""),
@@ -355,7 +355,7 @@ ERRORS: list[tuple[ast.Leaf, str, str]] = [
     (ast.Fuzzy("a b", Decimal("0.5"), "content"), "'a b' is 2 words", ""),
     (ast.Fuzzy("12", Decimal("0.5"), "pages"), "holds whole numbers: this needs words", ""),
     (ast.Proximity(("a", "b"), 2, "kind"), "holds text: this needs words", ""),
-    (ast.Term("x", "d:date"), "'x' is no date", ""),
+    (ast.Term("x", "d:date"), "'x' is not a date", ""),
 ]
 
 

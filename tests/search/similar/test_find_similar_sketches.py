@@ -121,7 +121,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    A candidate whose sketch is missing because its document was replaced counts as seen but is no hit; candidates
+    A candidate whose sketch is missing because its document was replaced counts as seen but is not a hit; candidates
     already seen are not returned again.
     """
     monkeypatch.setattr(embedded_search, "FEW_CANDIDATES", 99)

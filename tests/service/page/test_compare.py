@@ -313,7 +313,7 @@ def test_words_that_differ_are_marked(page: Page, url: str) -> None:
         # Equal words in a gap are matched; case and punctuation are no difference.
         ("s1 The rent, is 1,450 in all s2", "s1 the rent is 1,520 in all s2", [("s1", "s1"), ("s2", "s2")],
          [(["1,450"], ["1,520"])]),
-        # A moved passage is in both texts, so it is no difference.
+        # A moved passage is in both texts, so it is not a difference.
         ("m1 a b c d e", "a b c d e m1", [("a b c d e", "a b c d e"), ("m1", "m1")], []),
         ("", "new", [], [([], ["new"])]),
     ],

@@ -68,7 +68,7 @@ def test_files_of_the_page_keep_to_themselves(name: str) -> None:
     """
     content = (FILES / name).read_text(encoding="utf-8")
     hosts = set(re.findall(r"(?:https?:)?//([\w.-]+\.\w+)", content))
-    assert hosts <= {"www.w3.org"}, "the name of a format is no address"
+    assert hosts <= {"www.w3.org"}, "the name of a format is not an address"
     assert [sink for sink in SINKS if sink in content] == []
     assert not re.search(r"\sstyle=|<style|\son\w+=\"|<script(?! type=\"module\" src=\"page/)", content)
 

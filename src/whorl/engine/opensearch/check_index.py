@@ -72,7 +72,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         return sort_findings([*findings, error("several-indexes", str(cause), "name the one to search")])
     if mapping is None:
         makes = f"'whorl opensearch init {client.store_url}' makes it, and so does the first 'whorl index'"
-        return sort_findings([*findings, error("no-index", f"{client.url} is no index", makes)])
+        return sort_findings([*findings, error("no-index", f"{client.url} is not an index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
     # If the index has none of whorl's fields, FINGERPRINT uses the tokens that the cluster makes.

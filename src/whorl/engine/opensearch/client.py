@@ -348,7 +348,7 @@ class IndexClient:
             return EngineUnavailableError(message, is_temporary=True)
         if status == 404:
             remedy = f"'whorl opensearch init {self.store_url}' makes it"
-            message = f"{self.url} is no index of this cluster ({detail}); {remedy}"
+            message = f"{self.url} is not an index of this cluster ({detail}); {remedy}"
         elif "No mapping found for [whorl_id]" in detail:
             return self.without_fields()
         elif _kind(cause) == "cluster_block_exception":

@@ -61,7 +61,7 @@ def prepare(client: IndexClient, names: FieldNames, *, all_documents: bool = Fal
     """
     mapping = client.mapping()
     if mapping is None:
-        message = f"{client.url} is no index; 'whorl index --store {client.store_url}' makes it, with all it needs"
+        message = f"{client.url} is not an index; 'whorl index --store {client.store_url}' makes it, with all it needs"
         raise SchemaError(message)
     features = ensure_index(client, names)
     if reason := missing_texts_reason(mapping, names.content):

@@ -172,7 +172,7 @@ def _token_source(client: SolrClient, collection: SolrCollection) -> Iterator[Fi
         yield ok("token-source", f"a source's tokens are read from {collection.sources[0].value}{also}")
     else:
         vectors = f"{name!r} has no term vectors with a handler to read them"
-        message = f"no source of tokens: {vectors}, is no stored string field, and the text is not stored"
+        message = f"no source of tokens: {vectors}, is not a stored string field, and the text is not stored"
         remedy = f"set termVectors=true on {name!r} or stored=true on the text, and index again (whorl index --all)"
         yield error("no-token-source", message, f"whorl solr init {client.url}, then {remedy}")
     if collection.sources == (TokenSource.TEXT,):

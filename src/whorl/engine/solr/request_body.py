@@ -684,7 +684,7 @@ def read_facets(facets: Sequence[Facet], answers: Json) -> tuple[FacetResult, ..
 
 def _read_date(raw: Any) -> int:
     if (moment := date_of(str(raw))) is None:
-        raise ValueError(f"{raw!r:.80} is no date")
+        raise ValueError(f"{raw!r:.80} is not a date")
     return moment
 
 

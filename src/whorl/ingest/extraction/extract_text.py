@@ -143,7 +143,7 @@ def read_mail(raw: bytes, text: TextBuffer) -> None:
 
     message = message_from_bytes(raw.removeprefix(BOM_UTF8).lstrip(b"\r\n"), policy=default)
     if not any(name in message for name in _HEADERS):
-        raise DocumentError("this is no e-mail: it does not begin with the headers of one")
+        raise DocumentError("this is not an e-mail: it does not begin with the headers of one")
     pieces = list(_subject_and_texts(message))
     errors = [(part, error) for part in message.walk() for error in part.defects if isinstance(error, DocumentError)]
     if errors and not pieces[-1].strip():
@@ -306,7 +306,7 @@ def _unpacked_size(raw: bytes, most: int) -> int:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             size = sum(member.file_size for member in archive.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise DocumentError("this file is damaged: it is no whole archive") from None
+        raise DocumentError("this file is damaged: it is not a complete archive") from None
     if size > most:
         raise DocumentError(
             f"unpacked it would have {size:,} bytes, and the process that reads it may have {most:,} bytes of memory "

@@ -408,7 +408,7 @@ def _text(value: object, column: str) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise DocumentError("its text is no UTF-8") from None
+        raise DocumentError("its text is not UTF-8") from None
 
 
 def _flatten(nested: dict[str, object]) -> Mapping[str, object]:

@@ -497,7 +497,7 @@ class _TableRows:
             try:
                 cells = next(self._rows, None)
             except csv.Error as error:
-                cells, problem = [], DocumentError(f"this is no row of the table: {error}")
+                cells, problem = [], DocumentError(f"this is not a row of the table: {error}")
             except UnreadRowsError:
                 # After an UnreadRowsError, which is also a DocumentError, the table cannot be read further.
                 raise
@@ -614,7 +614,7 @@ def _cells(opened: IO[bytes]) -> Iterator[_TableRows]:
     try:
         yield _TableRows(text, encoding)
     except UnicodeError as error:
-        raise UnreadRowsError(f"this table is no text in {encoding}: {error}") from None
+        raise UnreadRowsError(f"this table is not text in {encoding}: {error}") from None
 
 
 def _cell(value: object) -> object:

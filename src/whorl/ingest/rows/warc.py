@@ -162,7 +162,7 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
     try:
         answer = _HeaderParser(["HTTP/"]).parse(stream)
     except (StatusAndHeadersParserException, EOFError):
-        raise DocumentError("this response is no answer of HTTP") from None
+        raise DocumentError("this is not an HTTP response") from None
     is_chunked = (answer.get_header("Transfer-Encoding") or "").lower() == "chunked"
     body = _join_chunks(stream.read()) if is_chunked else _all_of(stream)
     packing = (answer.get_header("Content-Encoding") or "").strip().lower()

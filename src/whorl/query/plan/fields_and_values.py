@@ -330,7 +330,7 @@ def value_of(kind: Kind, field: str, text: str, now: datetime) -> Test:
         case Kind.INTEGER:
             number = _read_number(text)
             if number != number.to_integral_value():
-                raise UnreadableError(f"{text!r:.80} is no whole number")
+                raise UnreadableError(f"{text!r:.80} is not a whole number")
             if not SMALLEST_INTEGER <= number <= LARGEST_INTEGER:
                 raise UnreadableError(f"{text!r:.80} is above 2^63 - 1 or below -2^63")
             return Equal(field, kind, int(number), 0.0)
@@ -381,7 +381,7 @@ def _read_bound(kind: Kind, end: Bound, now: datetime, *, is_low: bool) -> tuple
 
 def _read_number(text: str) -> Decimal:
     if not _NUMBER.fullmatch(text.strip()):
-        raise UnreadableError(f"{text!r:.80} is no number")
+        raise UnreadableError(f"{text!r:.80} is not a number")
     return Decimal(text.strip())
 
 
@@ -448,7 +448,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
     else:
         match = _DATE.match(text)
         if not match:
-            raise UnreadableError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
+            raise UnreadableError(f"{text!r:.80} is not a date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
         # In 2021-05-03-1DAY, read the longest possible date. The rest is date math.
         moments, end = _read_date_match(match), match.end()
     if end == len(text):
@@ -459,7 +459,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
             step = _MATHS.match(text, end)
             if not step:
                 raise UnreadableError(
-                    f"{text[end:]!r:.80} is no date maths; write +6MONTHS, -1DAY or /DAY after {text[:end]!r:.80}, "
+                    f"{text[end:]!r:.80} is not date maths; write +6MONTHS, -1DAY or /DAY after {text[:end]!r:.80}, "
                     "with units YEAR, MONTH, DAY, HOUR, MINUTE, SECOND"
                 )
             if step["rounded"]:
@@ -513,7 +513,7 @@ def _read_date_match(match: re.Match[str]) -> DateSpan:
             offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
             moment = moment - offset if zone[0] == "+" else moment + offset
     except (ValueError, OverflowError) as error:
-        raise UnreadableError(f"{match[0]!r:.80} is no date: {error}") from error
+        raise UnreadableError(f"{match[0]!r:.80} is not a date: {error}") from error
     return _span(moment, "MILLI" if last == "fraction" else last.upper())
 
 
@@ -534,7 +534,7 @@ def _read_unit(typed: str) -> str:
     unit = _ALIASES.get(unit, unit)
     if unit not in _UNITS:
         raise UnreadableError(
-            f"{typed!r:.80} is no unit of time; there are YEAR, MONTH, DAY, HOUR, MINUTE, SECOND and MILLI"
+            f"{typed!r:.80} is not a unit of time; there are YEAR, MONTH, DAY, HOUR, MINUTE, SECOND and MILLI"
         )
     return unit
 

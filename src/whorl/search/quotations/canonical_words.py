@@ -269,7 +269,7 @@ class CanonicalText:
 
     @cached_property
     def has_lone_marks(self) -> bool:
-        """Whether the words contain an emphasis mark without a counterpart, or `+` or `>` that is no line mark."""
+        """Whether the words contain an emphasis mark without a counterpart, or `+` or `>` that is not a line mark."""
         return _LONE_MARK.search(self.joined) is not None
 
     @cached_property

@@ -114,7 +114,7 @@ _LAST_SOURCE = re.compile(
 _LONGEST_LAST_SOURCE = 1_000
 #: The end of a sentence or of a quotation in marks, or the beginning of a text.
 _ENDED = re.compile(rf"(?:\A|[.!?…{_SENTENCE_MARKS}{MARKS}'’›”»])\Z")
-#: A name without blanks that is no ordinary word: `clause-17`, `law/7`.
+#: A name without blanks that is not an ordinary word: `clause-17`, `law/7`.
 _IDENTIFIER = re.compile(r"(?=\S*[\W\d_])(?=\S*[^\W\d_])\w\S*\w")
 #: Characters that may be between a quotation and its first source (a footnote mark, brackets or a link), and between
 #: two sources.
@@ -449,7 +449,7 @@ def _labels(mark: re.Match[str], notes: Mapping[str, str]) -> list[str]:
 
 
 def _labels_in_range(label: str, notes: Mapping[str, str]) -> list[str]:
-    """Return the numbers in a range such as `1-3`; the label alone if it is no range."""
+    """Return the numbers in a range such as `1-3`; the label alone if it is not a range."""
     if label not in notes and (found := _RANGE.fullmatch(label)):
         first, last = int(found[1]), int(found[2])
         if first < last < first + _MOST_SOURCES:

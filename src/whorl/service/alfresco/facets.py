@@ -331,7 +331,7 @@ def _numbers(facet: FacetRange) -> Iterator[str]:
     wrong = next((end for end in (facet.start, facet.end) if not _NUMBER.fullmatch(end)), None)
     if wrong is not None:
         raise ParameterError(
-            f"the range of {facet.field!r:.60} has the gap {facet.gap}, and {wrong!r:.40} is no number"
+            f"the range of {facet.field!r:.60} has the gap {facet.gap}, and {wrong!r:.40} is not a number"
         )
     at, end, gap = Decimal(facet.start), Decimal(facet.end), Decimal(facet.gap)
     if gap <= 0:

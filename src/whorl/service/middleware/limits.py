@@ -259,7 +259,7 @@ class JsonMeter:
             if self._depth > MOST_DEPTH:
                 raise ParameterError(f"{self._what} nests at most {MOST_DEPTH} levels deep")
             if self._depth < 0:
-                raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
+                raise ParameterError(f"{self._what} is not JSON: it closes more brackets than it opens")
 
 
 #: Minimum average speed of a client, in bytes per second. The time limit for a body is its time at this speed, plus the

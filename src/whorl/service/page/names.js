@@ -17,7 +17,7 @@ export class NameField {
     /** Ids by the labels that `set` and the latest completion have shown. */
     this.ids = new Map();
     input.addEventListener("input", () => {
-      // What the user types from here on is no label, even if it becomes equal to one: several documents may have the name.
+      // What the user types from here on is not a label, even if it becomes equal to one: several documents may have the name.
       if (!this.ids.has(input.value)) this.ids.clear();
     });
     input.addEventListener("input", debounce(PAUSE, () => this.#complete()));
