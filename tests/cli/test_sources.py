@@ -200,7 +200,7 @@ def test_common_text_is_counted_and_ignored(folder: Path) -> None:
     whorl(*arguments, "--boilerplate", "form.txt", "--html", str(report))
     assert "40 of 59 words are common" in report.read_text(encoding="utf-8")
     refused = CliRunner().invoke(main, [*arguments, "--ignore-common"])
-    assert (refused.exit_code, "'whorl index --passages' makes them" in refused.output) == (2, True)
+    assert (refused.exit_code, "'whorl index --passages' adds them" in refused.output) == (2, True)
     whorl("index", "--store", "store", "--passages", "notes")
     output = json.loads(whorl(*arguments, "--ignore-common", "--json").stdout)
     assert (output["common"]["above"], output["certain_words"]) == (10, 20)

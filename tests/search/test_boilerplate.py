@@ -188,10 +188,10 @@ def test_a_store_without_passages(tmp_path: Path) -> None:
     """
     with Store(EmbeddedEngine(tmp_path / "plain")) as plain:
         plain.index([Document("a", " ".join(FORM)), Document("b", " ".join(FORM[:100]))])
-        with pytest.raises(ParameterError, match="'whorl index --passages' makes them"):
+        with pytest.raises(ParameterError, match="'whorl index --passages' adds them"):
             plain.compare("a", "b", common_above="1%")
         assert plain.compare("a", "b", boilerplate=[" ".join(FORM)]).residual is not None
-        with pytest.raises(ParameterError, match="'whorl index --passages' makes them"):
+        with pytest.raises(ParameterError, match="'whorl index --passages' adds them"):
             plain.sources("a", ignore_common=True)
 
 

@@ -46,7 +46,7 @@ def test_missing_options_have_their_defaults(engine: EmbeddedEngine) -> None:
         ({"min_words": 0}, "min_words must be 1 to 1,000,000, got 0"),
         ({"min_words": 10**30}, "min_words must be 1 to 1,000,000, got 10000"),
         ({"most_read": 10_001}, "most_read must be 1 to 10,000, got 10001"),
-        ({"ignore_common": True}, "'whorl index --passages' makes them"),
+        ({"ignore_common": True}, "'whorl index --passages' adds them"),
         ({"medium": 60}, r"medium \(60\) must not be larger than high \(50\)"),
         ({"high": 0}, "high"),
         ({"timeout": 0}, "timeout must be more than 0 seconds, got 0"),

@@ -192,7 +192,7 @@ def test_invalid_requests_are_refused(store: Store, tmp_path: Path) -> None:
     with open_store(tmp_path / "plain") as plain:
         plain.index(DOCUMENTS[6:8])
         assert plain.similar("02-0", threshold=30, boilerplate=[" ".join(FORM)], ignore_common=True).total == 1
-        with pytest.raises(ParameterError, match="'whorl index --passages' makes them"):
+        with pytest.raises(ParameterError, match="'whorl index --passages' adds them"):
             plain.similar("02-0", common_above=LINE, ignore_common=True)
 
 

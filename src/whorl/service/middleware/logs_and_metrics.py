@@ -161,7 +161,7 @@ class Metrics:
         }
         self._errors = counter("whorl_errors", "Requests that ended with an error, by its class.", ("error",))
         self._working = gauge("whorl_requests_working", "Requests that are being worked on.")
-        self._waiting = gauge("whorl_requests_waiting", "Requests that wait for room.")
+        self._waiting = gauge("whorl_requests_waiting", "Requests that wait for a slot.")
 
     def count_load(self, *, working: int = 0, waiting: int = 0) -> None:
         """Add to the numbers of running and waiting requests."""
