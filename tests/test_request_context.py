@@ -54,7 +54,7 @@ def test_work_ends_with_its_time() -> None:
     After its deadline, work stops with an error that names the remedy; without a request there is no deadline.
     """
     require_time()
-    with deadline(0), pytest.raises(StoppedError, match="ask for less, or allow more"):
+    with deadline(0), pytest.raises(StoppedError, match="request less, or allow more time"):
         require_time()
     with deadline(60):
         require_time()

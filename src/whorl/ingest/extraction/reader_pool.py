@@ -134,7 +134,7 @@ class _Watchdog:
         try:
             while (left := began + self._seconds - time.monotonic()) > 0:
                 if self._cancellation.is_set():
-                    self.ended = StoppedError("nobody waits for this file any more")
+                    self.ended = StoppedError("the client that sent this file has disconnected")
                     break
                 is_slow = time.monotonic() - began >= SLOW_SECONDS
                 is_counted = is_counted or (is_slow and self._pool.slow.acquire(blocking=False))
