@@ -82,7 +82,7 @@ def _filled(where: str | Path, run: int) -> Iterator[Store]:
         store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
         store.index(_documents_with_broken_words(run))
         store.index([Document("typographic", FRENCH.replace("'", "’")), _mixed()])
-        with pytest.raises(SchemeMismatchError, match=f"finds passages of {run} words, and those of 12 were asked for"):
+        with pytest.raises(SchemeMismatchError, match=f"finds passages of {run} words, not of 12"):
             open_store(where, passages=12)
         yield store
 

@@ -49,7 +49,7 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
         open_store(url, passages=True)
     assert "add the fields whorl_passages" in list(initialise(client, FieldNames(), passages=SCHEME))
     assert list(initialise(client, FieldNames(), passages=SCHEME)) == ["nothing to add"]
-    with pytest.raises(SchemeMismatchError, match="finds passages of 20 words, and those of 12 were asked for"):
+    with pytest.raises(SchemeMismatchError, match="finds passages of 20 words, not of 12"):
         list(initialise(client, FieldNames(), passages=PassageScheme.for_runs(12)))
     with open_store(url, passages=True) as store:
         assert store.engine.passage_scheme is None
@@ -93,7 +93,7 @@ def test_a_new_index(other_url: str, passages: bool | int, scheme: PassageScheme
         assert list(store.engine.passage_counts(NUMBERS[:1])) in ([0], [1])
     with open_store(other_url) as store:
         assert store.engine.passage_scheme == scheme
-    with pytest.raises(SchemeMismatchError, match=f"of {scheme.run_words} words, and those of 12 were asked for"):
+    with pytest.raises(SchemeMismatchError, match=f"of {scheme.run_words} words, not of 12"):
         open_store(other_url, passages=12)
 
 
