@@ -231,7 +231,7 @@ def test_common_text_is_looked_up_only_to_ignore_it(store: Store) -> None:
     Scores do not depend on common text unless it is ignored, so a store without passages accepts `common_above`.
     """
     assert store.search("one", plan="calibrated", common_above="1%") == store.search("one", plan="calibrated")
-    with pytest.raises(ParameterError, match="this store keeps none"):
+    with pytest.raises(ParameterError, match="this store does not have the passages"):
         store.search("one", plan="calibrated", common_above="1%", ignore_common=True)
 
 

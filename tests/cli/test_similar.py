@@ -241,7 +241,7 @@ def test_common_text_counts_for_nothing(folder: Path, tmp_path: Path) -> None:
     assert ignored.exit_code == 0
     assert "; all of the source is common, so nothing is left to look for" in ignored.stdout
     usual = similar(folder, "whole", "--ignore-common")
-    assert (usual.exit_code, "keeps none of all its documents" in usual.stderr) == (2, True)
+    assert (usual.exit_code, "does not have the passages of all its documents" in usual.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--plan", "stock")])

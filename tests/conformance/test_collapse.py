@@ -35,7 +35,7 @@ def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPa
     """
     store = own_store
     store.index(DOCUMENTS)
-    with pytest.raises(ParameterError, match="'whorl duplicates --store STORE --write-ids' writes it"):
+    with pytest.raises(ParameterError, match="'whorl duplicates --store STORE --write-ids' writes labels"):
         store.search("*", collapse=True)
     assert written(store).documents == 10
     everything = [item for portion in store.engine.labels.read_all() for item in portion.items()]

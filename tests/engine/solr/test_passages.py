@@ -72,7 +72,7 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
     open_store(url, passages=True).close()
     with pytest.raises(SchemeMismatchError, match="finds passages of 20 words, not of 8"):
         open_store(url, passages=8)
-    with pytest.raises(SchemeMismatchError, match="ask for 20, or index into a new store"):
+    with pytest.raises(SchemeMismatchError, match="use 20, or index into a new store"):
         initialise(client, FieldNames(), passages=PassageScheme.for_runs(12))
     with Store(SolrEngine(client)) as store:
         assert store.engine.passage_scheme is None

@@ -77,7 +77,7 @@ def test_dates() -> None:
     ("options", "said"),
     [
         ({"gap": -1}, "above 0"), ({"end": 0}, "not after"), ({"end": MOST_STEPS * 4 + 5}, "1,000 steps"),
-        ({"start": "x"}, "no number"), ({"gap": "+1DAY", "end": "x"}, "no date"), ({"gap": "x"}, "no date"),
+        ({"start": "x"}, "not a number"), ({"gap": "+1DAY", "end": "x"}, "not a date"), ({"gap": "x"}, "not a date"),
         ({"start": "9999", "end": "9999-12", "gap": "+1YEAR"}, "years 1 to 9999"),
     ],
 )  # fmt: skip

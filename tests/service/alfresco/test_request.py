@@ -107,7 +107,7 @@ WRONG_FACETS: list[tuple[Any, tuple[str, ...]]] = [
     ({**GOOD, "ranges": [{"field": "pages", "start": 1, "end": 2, "gap": 0}]}, ("gap", "above 0")),
     ({**GOOD, "ranges": [{"field": "pages", "start": 3, "end": 2, "gap": 1}]}, ("'2'", "not after '3'")),
     ({**GOOD, "ranges": [{"field": "pages", "start": 0, "end": 2, "gap": 1e-4}]}, ("1,000 steps",)),
-    ({**GOOD, "ranges": [{"field": "pages", "start": "x", "end": 2, "gap": 1}]}, ("'x'", "no number")),
+    ({**GOOD, "ranges": [{"field": "pages", "start": "x", "end": 2, "gap": 1}]}, ("'x'", "is not a number")),
     ({**GOOD, "ranges": [{"field": "cm:created", "start": "2017", "end": "2018", "gap": "+1AGE"}]}, ("'AGE'",)),
     ({**GOOD, "ranges": [{"field": "cm:created", "start": "2017", "end": "2018", "gap": "-1DAY"}]}, ("forward",)),
     ({**GOOD, "stats": [{"field": "cm:creator"}]}, ("'cm:creator'", "statistics")),
@@ -252,7 +252,7 @@ def test_the_same_request_without_the_mistake(embedded_service: TestClient) -> N
     [
         (b"", "the body"),
         (b"{", "at character 2"),
-        (b'{"query": {"query": "a"}} x', "no JSON"),
+        (b'{"query": {"query": "a"}} x', "is not JSON"),
         (b"\xff\xfe", ""),
         (b"[" * 100_000, ""),
         (b'{"paging": {"maxItems": 1' + b"0" * 5000 + b"}}", ""),

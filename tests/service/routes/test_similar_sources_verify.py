@@ -196,7 +196,7 @@ def test_boilerplate_is_left_out_of_passages(embedded_service: TestClient) -> No
     assert (without_common["shared_shingles"], without_common["a"]["common"]) == (0, [{"start": 0, "end": len(form)}])
     answer = embedded_service.post("/api/v1/compare", json={**sides, "common_above": "1%"})
     assert answer.status_code == 400
-    assert "keeps none" in answer.text
+    assert "does not have the passages" in answer.text
 
 
 def test_longest_passages(service: TestClient) -> None:
