@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 
+from whorl.cli.shared.output_files import is_same_file
 from whorl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
     ):
         if not is_right:
             raise _ExitError(code, message)
-    if Path(target).is_file() and Path(source).exists() and Path(target).samefile(source):
+    if Path(target).is_file() and is_same_file(Path(target), source):
         raise _ExitError(8, f"Output {target} is the input, which it would replace")
     _print_message(f"Reading hashes from {'stdin.' if source == '-' else source}")
     codes, ids = _read(source)

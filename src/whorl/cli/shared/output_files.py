@@ -16,7 +16,7 @@ def require_writable(target: Path, input_files: Collection[str] = ()) -> None:
     """Raise ParameterError if a file cannot be written, is a folder, or is one of the input files."""
     if not target.name or target.is_dir():
         raise ParameterError(f"{target} is a folder; name a file to write to")
-    if target.is_file() and any(_is_one(target, file) for file in input_files):
+    if target.is_file() and any(is_same_file(target, file) for file in input_files):
         raise ParameterError(f"{target} is what is read; name another file to write to")
     if target.exists() and not target.is_file():
         # Opening a pipe would block until a program reads from it.
@@ -76,7 +76,8 @@ def open_output(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[
                 partial.unlink()
 
 
-def _is_one(target: Path, other: str) -> bool:
+def is_same_file(target: Path, other: str) -> bool:
+    """Check whether two paths lead to one file; False if one of them cannot be read or does not exist."""
     try:
         return os.path.samefile(target, other)
     except (OSError, ValueError):
