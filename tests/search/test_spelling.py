@@ -51,7 +51,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 )
 def test_words_that_no_document_has(store: Store, typed: str, meant: str | None) -> None:
     """
-    The suggestion is the nearest word of a name or text, among equally near ones that of most documents. Known words,
-    words without a near one, names of fields and FINGERPRINTs stay.
+    An unknown word becomes the nearest word of a name or text; if several are equally near, the one in most documents.
+    Known words, words without a near one, names of fields and FINGERPRINTs stay.
     """
     assert correct_spelling(store.engine, typed) == meant
