@@ -71,7 +71,6 @@ class TextWords:
     broken_words: _Numbers = field(default_factory=lambda: np.empty(0, np.int64))
 
     def whole_words(self) -> list[str]:
-        """Join the two halves of each broken word, and return the joined words."""
         return [self.words[at] + self.words[at + 1] for at in self.broken_words.tolist()]
 
     def rejoin(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
@@ -99,7 +98,7 @@ class Passage(NamedTuple):
 
 
 class Passages(Sequence[Passage]):
-    """Sequence of passages in one array. It creates a `Passage` object whenever a passage is read.
+    """Sequence of passages in one array; reading a passage creates its `Passage` object.
 
     Two long texts may share hundreds of thousands of passages. Creating all objects would take longer than the search.
 
@@ -167,8 +166,7 @@ class Size:
 class CommonWords:
     """Masks of the common words (boilerplate) of two texts: True for each common word.
 
-    Boilerplate detection may miss up to `edge` words at each end of a run of common words. So `with_edges` also marks
-    up to `edge` words between a run and the start or end of a shared passage.
+    Boilerplate detection may miss up to `edge` words at each end of a run of common words; see `with_edges`.
     """
 
     a: npt.NDArray[np.bool_]
@@ -178,10 +176,9 @@ class CommonWords:
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
         """Return both masks, extended inside the shared passages.
 
-        In a shared passage, a word that is common in one text becomes common in both. If at most `edge` words are
-        between the start or the end of the passage and the nearest common word, these words also become common.
-        `starts_a` and `starts_b` have the index of each passage's first word in A and in B, and `words` has the number
-        of words of each passage.
+        A word of a shared passage that is common in one text becomes common in both. So do the words between the start
+        or end of the passage and the nearest common word, if they are at most `edge`. `starts_a` and `starts_b` have
+        the index of each passage's first word in A and in B, and `words` its number of words.
         """
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
@@ -244,7 +241,6 @@ class Comparison:
 
     @property
     def shares(self) -> Shares:
-        """Shared shingles as a fraction of the union, of the first text, and of the second text."""
         return Shares.of_counts(self.shared_shingles, self.a.shingles, self.b.shingles)
 
 
@@ -324,8 +320,8 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.distinct
         a, b = self._index.runs, self._number_shingles(of_b.words)
         require_time()
-        # Renumber the shingles from 0: first the shared shingles, then the other shingles of B. A may have many more
-        # shingles than B; after the renumbering, arrays with an element for each shingle number are small.
+        # Renumber the shingles from 0, first the shared ones, then the others of B: arrays with an element for each
+        # number stay small even if A has many more shingles than B.
         is_known = b < known
         shared_numbers, ranks = np.unique(b[is_known], return_inverse=True)
         shared = shared_numbers.size
@@ -340,8 +336,8 @@ class ShingleIndex:
         shared_a, numbers = shared_a[order], numbers[order]
         require_time()
         searched = shared_a
-        # Skip shared runs of fewer than `min_words` words: the result needs no passages of them. With `common`, keep
-        # them: shared boilerplate can be shorter than a passage.
+        # The result needs no passages of shared runs of fewer than `min_words` words, so skip these. With `common`,
+        # keep them: shared boilerplate can be shorter than a passage.
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
@@ -372,12 +368,9 @@ class ShingleIndex:
         )
 
     def _number_shingles(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text.
-
-        Shingles of A keep their numbers, 0 to `_index.distinct` - 1; other shingles get the next numbers.
-        """
-        # Words that A does not contain keep their numbers, because later texts often repeat them. Forget these words
-        # before they take too much memory.
+        """Number the shingles of another text; those of A keep their numbers, and new ones start at `distinct`."""
+        # Later texts often repeat words that A lacks, so keep the numbers of these words until they take too much
+        # memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
             for word in [*islice(self._numbers, len(self.vocabulary), None)]:
                 del self._numbers[word]
@@ -402,8 +395,8 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 def _positions_to_match(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
 
-    The matcher needs the shared shingles. It also needs the shingles that begin inside a shared shingle (of `size`
-    words), so that it does not join runs of shared shingles that are separate in A.
+    It needs the shared shingles, and the shingles that begin inside one (of `size` words), so that it does not join
+    runs of shared shingles that are separate in A.
 
     >>> _positions_to_match(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -461,10 +454,10 @@ class RunIndex:
             nothing = np.empty(0, np.int64)
             self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
-        #: Each step numbers runs that are up to twice as wide, until a run has `size` items. Two runs of the previous
-        #: step cover a run: one at its start, and one at its end; they may overlap. The key of the run combines their
-        #: two numbers. The index of the key among the sorted keys is the number of the run. For each step: the distance
-        #: between the starts of the two runs, and the sorted keys.
+        #: Each step numbers runs up to twice as wide, until a run has `size` items. The key of a run combines the
+        #: numbers of two runs of the previous step, which may overlap: one at its start and one at its end. The index
+        #: of the key among the sorted keys is the number of the run. For each step: the distance between the starts of
+        #: the two runs, and the sorted keys.
         self._widths: list[tuple[int, _Numbers]] = []
         width, self.runs, self.distinct = 1, items, 0
         while width < size or not self._widths:
@@ -476,10 +469,7 @@ class RunIndex:
             width += step
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence.
-
-        Known runs keep their numbers, and new runs get numbers from `distinct` on.
-        """
+        """Number the runs of another sequence; known runs keep their numbers, and new ones start at `distinct`."""
         if self._loops:
             return self._number_compiled(items, self._items, self.runs, self._slots, self.distinct)[0]
         for step, known in self._widths:
@@ -494,10 +484,7 @@ class RunIndex:
     def _number_compiled(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, distinct: int
     ) -> tuple[_Numbers, int, _Numbers]:
-        """Number the runs with the compiled loop.
-
-        Return the number of each run, the count of distinct numbers, and the hash table.
-        """
+        """Return the number of each run, the count of distinct numbers, and the hash table, from the compiled loop."""
         assert self._loops
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)
@@ -591,8 +578,8 @@ def _longest_agreement(a: list[int], b: list[int], start: int, candidates: Seque
     """
     require_time()
     length, step, is_growing = 0, 4, True
-    # Double the step while any candidate agrees, then halve it: comparing two slices takes little more time than
-    # comparing two numbers.
+    # Double the step while any candidate agrees, then halve it: comparing slices is nearly as fast as comparing
+    # numbers.
     while step:
         wanted = a[start + length : start + length + step]
         agreeing = [in_b for in_b in candidates if b[in_b + length : in_b + length + step] == wanted]

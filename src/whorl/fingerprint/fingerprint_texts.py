@@ -38,18 +38,18 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_n
 from whorl.fingerprint.words.tokenizer import fold_apostrophes, segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: Number of characters to read before loading numba. Loading takes half a second or more, about as long as reading this
-#: number of characters without numba.
+#: Number of characters to read before loading numba: without it, reading them takes about as long as loading it, half a
+#: second or more.
 LARGE = 2_000_000
 #: Number of ASCII characters that count as one character of `LARGE`, because they are read four times as fast.
 _ASCII_IN_ONE = 4
-#: Number of characters to add to the length of each text, for the part of the time that does not depend on the length.
+#: Number of characters added to the length of each text, for the time that does not depend on the length.
 _FIXED = 64
 #: Maximum number of characters, and of texts, that a thread reads in one batch. A longer text is a batch of its own.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Maximum number of batches for a thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
-#: Minimum number of distinct shingles of a text whose sketch is worth storing. The compiled loops compute a smaller
+#: Minimum number of distinct shingles of a text whose sketch is worth storing: the compiled loops compute a smaller
 #: sketch as fast as they decode a stored one.
 _LEAST_STORED_SIZE = 200
 
@@ -121,8 +121,8 @@ def _split(numbers: _Row, counts: npt.NDArray[np.int64]) -> list[_Row]:
 class HashBatch(NamedTuple):
     """The shingle hashes of several texts (high halves), text after text, and the number of hashes of each text.
 
-    The hashes of a text are distinct and ascending. But if `hash_in_batches` was called with `in_order`, they are the
-    hashes of all shingles in text order, with repetitions.
+    The hashes of a text are distinct and ascending, but with `in_order` of `hash_in_batches` in text order, with
+    repetitions.
     """
 
     hashes: _Row
@@ -341,9 +341,9 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(portions: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Read portions until they have `LARGE` characters or the input ends, and return an iterator over all portions.
+    """Return an iterator over the portions, after counting the work of the first portions, up to `LARGE` characters.
 
-    Their work is counted before `_kernel_for` decides whether to load numba.
+    `_kernel_for` can then decide whether to load numba.
     """
     first, seen = [], 0
     for texts in portions:
@@ -352,13 +352,11 @@ def _read_ahead(portions: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
         if seen >= LARGE:
             break
     _TotalWork.seen += seen
-    # Pass a list iterator, which frees the list after its last item: `chain` would keep the list itself until all items
-    # are read.
+    # A list iterator frees the list after its last item; `chain` would keep the list itself until all items are read.
     return chain(iter(first), portions)
 
 
 def _kernel_for(scheme: Scheme) -> Kernel | None:
-    """Return a kernel for the compiled loops; None if they are not ready or would save too little time."""
     return kernel_if_ready(scheme) if kernel.is_loaded() or _TotalWork.seen >= LARGE else None
 
 
@@ -426,10 +424,7 @@ def text_hashes(text: str, scheme: Scheme) -> _Row:
 
 
 def least_stored_size(scheme: Scheme) -> int:
-    """Return the smallest size, in distinct shingles, of a text whose sketch a store should keep.
-
-    The compiled loops compute the sketch of a smaller text as fast as they decode a stored one.
-    """
+    """Return the smallest size, in distinct shingles, of a text whose sketch a store should keep."""
     return _LEAST_STORED_SIZE if kernel.is_available() and kernel.has_loops(scheme) else 0
 
 
@@ -462,10 +457,7 @@ def as_text(text: str, scheme: Scheme, codec: str) -> str:
 
 
 def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
-    """Return the tokens as the content of a .npy file.
-
-    The array has type uint64. Its shape is (tokens,) for the codec "u64", otherwise (tokens, 2): high and low halves.
-    """
+    """Return the tokens as a .npy file: uint64 of shape (tokens,) for "u64", or else both halves (tokens, 2)."""
     halves = _minima(text, scheme)
     file = io.BytesIO()
     np.save(file, halves[:, 0] if codec == "u64" else halves)

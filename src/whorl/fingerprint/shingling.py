@@ -72,7 +72,6 @@ class Scheme:
 
     @property
     def unit(self) -> str:
-        """Unit of a shingle: "words" or "characters"."""
         return CHARACTERS if self.profile == CHARACTERS else "words"
 
     @property
@@ -104,7 +103,6 @@ class Scheme:
         return cls(profile, words, buckets, functions, set_size, rotation=not whole[6])
 
     def require(self, other: Scheme) -> None:
-        """Raise SchemeMismatchError if the schemes differ; the message lists the differing parameters."""
         if differences := differing_fields(self, other):
             raise SchemeMismatchError(f"signatures differ in {differences}; make both under one scheme")
 
@@ -161,7 +159,7 @@ class JoinedWords:
 
 
 def join(words: Sequence[str]) -> JoinedWords:
-    # A shingle is a slice from the start of its first word to the end of its last.
+    # A shingle is a slice of the joined words, from the start of its first word to the end of its last.
     encoded = java_utf16(" ".join(words))
     return JoinedWords(np.frombuffer(encoded, np.uint8), _starts(words, encoded))
 
@@ -192,7 +190,7 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
     blanks = np.flatnonzero(np.frombuffer(encoded, "<u2") == ord(" "))
     if len(blanks) == len(words) - 1:
         return np.concatenate(([0], 2 * (blanks + 1), [len(encoded) + 2]))
-    # Folding inserts blanks into some words, for instance Arabic ligatures. So a blank may be inside a word.
+    # Folding inserts blanks into some words, for instance Arabic ligatures.
     lengths = np.fromiter(map(len, timely(words, _WORDS_AT_ONCE)), np.int64, len(words))
     if 2 * (int(lengths.sum()) + len(words) - 1) != len(encoded):
         # Characters beyond the first plane take two units, so encode each word to get its length.
@@ -211,7 +209,7 @@ def java_utf16(text: str) -> bytes:
 
 def well_formed(text: str) -> str:
     """Join surrogate pairs and write U+FFFD for each lone surrogate, like every UTF-8 writer of Lucene."""
-    # Check before converting: nearly all texts are well-formed, and checking is much faster.
+    # Nearly all texts are well-formed, and checking is much faster than converting.
     if text.isascii():
         return text
     try:

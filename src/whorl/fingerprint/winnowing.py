@@ -30,7 +30,7 @@ Numbers = npt.NDArray[np.uint64]
 _T = TypeVar("_T", bound=np.generic)
 
 _NAME = re.compile(r"passages[12]-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: Smallest `run_words` that a store can have. The store then finds every shared run of at least this number of words.
+#: Smallest `run_words` of a store, which finds every shared run of at least this number of words.
 SHORTEST_RUN = 8
 #: A single hash of this number of bits is enough evidence of a shared passage: with ten million stored hashes, only one
 #: text in hundreds has a false match.
@@ -107,7 +107,6 @@ class PassageScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, wanted: Self | None, store: str) -> None:
-        """Raise SchemeMismatchError if `wanted` is given and differs from this scheme, the scheme of `store`."""
         if wanted is not None and wanted != self:
             raise SchemeMismatchError(
                 f"{store} finds passages of {self.run_words} words, not of {wanted.run_words}; "
@@ -208,8 +207,7 @@ def _best_in_windows(
     """
     width = 1
     while width < window:
-        # Two shorter windows cover each window. The best element of the window is the better one of their best
-        # elements.
+        # Two shorter windows cover each window; the better of their best elements is the best of the window.
         require_time()
         step = min(width, window - width)
         elements = best(elements[:-step], elements[step:])
@@ -272,10 +270,7 @@ def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
 
 
 def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Numbers:
-    """Return a polynomial hash of each word.
-
-    The hash is the sum of the word's units times ascending powers of `_OF_LETTERS`, modulo 2**64.
-    """
+    """Return a polynomial hash of each word: the sum of its units times powers of `_OF_LETTERS`, modulo 2**64."""
     powers = np.full(int(lengths.max()), _OF_LETTERS)
     powers[0] = 1
     np.multiply.accumulate(powers, out=powers)

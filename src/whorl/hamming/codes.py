@@ -1,4 +1,4 @@
-"""Checks 64-bit codes and distances, removes codes from sorted arrays, and permutes and divides the bits of codes."""
+"""Checks codes and distances, removes codes from sorted arrays, and permutes the bits of codes or splits them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ _Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
-    """Return the distance as an int; raise ParameterError unless it is an integer (of Python or numpy) from 0 to 64."""
     if isinstance(distance, bool) or not isinstance(distance, Integral) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
     return int(distance)
@@ -40,10 +39,9 @@ def bits_of(mask: int) -> list[int]:
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Split the set bits of a mask into blocks of nearly equal size.
+    """Split the set bits of a mask into `count` masks of nearly equal size, beginning with the lowest bits.
 
-    Return the masks of the blocks, beginning with the lowest bits. For a mask of all 64 bits, the blocks are the same
-    as in simhash-py and simhash-cpp, which cut at ``i * 64 // count``.
+    For a mask of all 64 bits, these are the blocks of simhash-py and simhash-cpp, which cut at ``i * 64 // count``.
     """
     bits = bits_of(mask)[::-1]
     cuts = [i * len(bits) // count for i in range(count + 1)]
@@ -95,7 +93,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     if isinstance(values, bytes | bytearray):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
-        # `array` is faster than numpy for a list, and rejects all values except unsigned 64-bit integers.
+        # `array` is faster than numpy for a list, and accepts only unsigned 64-bit integers.
         return np.frombuffer(array("Q", values), np.uint64)
     except TypeError as problem:
         raise CodeTypeError(f"{allowed}: {problem}") from problem

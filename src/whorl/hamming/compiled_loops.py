@@ -67,8 +67,8 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
     `scratch` is as long as `codes`, and `counts` has room for 2**11 numbers.
     """
-    # Make an even number of passes, so that the result is in `codes`. For up to 22 bits, two passes sort by up to 11
-    # bits each; for more bits, each pass sorts by at most 8 bits.
+    # An even number of passes leaves the result in `codes`: two passes of up to 11 bits, or more of at most 8 bits
+    # each.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
     digit = (width + passes - 1) // passes
     done = 0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whorl.hamming.codes import Codes
 
-#: Mark objects as old if Python has created more than this number of objects since the last garbage collection.
+#: Minimum number of objects created since the last garbage collection for which marking them as old pays.
 _MANY_OBJECTS = 10_000
 
 
@@ -26,7 +26,7 @@ def without_garbage_collection() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            # Counting the frozen objects visits all of them, so check their number last.
+            # Counting the frozen objects visits all of them, so count them only if many new ones exist.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 # Mark the new objects as old, so that the next collection does not scan them.
                 gc.freeze()

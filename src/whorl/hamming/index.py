@@ -16,15 +16,15 @@ from whorl.hamming.codes import Codes, CodesLike, as_code, as_codes, as_distance
 from whorl.hamming.groups import Groups
 from whorl.hamming.lookup_tables import Layout, Tables
 
-#: Codes that were inserted or removed one by one are merged into the lookup tables when the number of insertions or of
-#: removals exceeds a limit. The limit is `_FEWEST_RECENT`, or 1 / `_RECENT_PART` of the set if this is more. For
-#: insertions without hash chains (see `_Recent`), it is always `_FEWEST_RECENT`.
+#: Codes inserted or removed one by one are merged into the tables when either kind exceeds `_FEWEST_RECENT` or, if this
+#: is more, 1 / `_RECENT_PART` of the set. Without hash chains (see `_Recent`), at most `_FEWEST_RECENT` codes are
+#: inserted before a merge.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number in the chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16
-#: Attributes that `HammingIndex._rebuild` computes from the codes. A pickled index contains the codes instead.
+#: Attributes that `HammingIndex._rebuild` computes from the codes; a pickled index has the codes instead.
 _MADE_OF_CODES = frozenset({"_tables", "_recent", "_removed"})
 
 
@@ -58,7 +58,7 @@ class HammingIndex:
         self._rebuild(sort_distinct([as_codes(codes)]))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tables cannot be pickled, because they have memoryviews, and are larger than the codes. So pickle the codes.
+        # Pickle the codes: they are smaller than the tables, whose memoryviews cannot be pickled.
         attributes = {name: value for name, value in vars(self).items() if name not in _MADE_OF_CODES}
         return {**attributes, "codes": self.codes()}
 
@@ -74,7 +74,6 @@ class HammingIndex:
         self._removed: set[int] = set()
 
     def _merge_recent(self) -> None:
-        """Rebuild the tables if codes were inserted or removed one by one."""
         if self._recent.known or self._removed:
             self._rebuild(self.codes())
 
@@ -202,19 +201,18 @@ class HammingIndex:
         except OSError as error:
             raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
         except Exception as error:
-            # Catch all exceptions, because numpy raises a dozen different exceptions for damaged files.
+            # numpy raises a dozen different exceptions for damaged files.
             raise StoreError(f"{os.fspath(path)} is damaged, or was not written by HammingIndex.save") from error
 
 
 class _Recent:
-    """Codes inserted one by one since the tables were built, in chains: one set of chains for each table.
+    """Codes inserted one by one since the tables were built, in one set of hash chains for each table.
 
     An insertion does not move other codes. For many thousand codes, `Tables` are faster and smaller.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
-        # If the radius is above 0, a search would visit too many chains. So do not build chains; a search then compares
-        # all recent codes.
+        # With a radius above 0, a search would visit too many chains, so it compares all recent codes instead.
         lows = layout.lows if layout.radius == 0 and layout.width > 0 else ()
         self._distance, self.capacity = layout.distance, capacity if lows else _FEWEST_RECENT
         width = min(layout.width, _RECENT_WIDTH)
@@ -222,7 +220,7 @@ class _Recent:
         self._codes = array("Q")
         self.known: set[int] = set()
         #: For each table, the lowest bit of the bucket number, the index of each chain's first code, and the index of
-        #: the next code after each code; -1 ends a chain.
+        #: the code after each code in its chain; -1 ends a chain.
         self._chains = [(low + layout.width - width, array("i", [-1]) * (self._last + 1), array("i")) for low in lows]
 
     @property

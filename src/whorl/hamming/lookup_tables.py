@@ -27,8 +27,7 @@ from whorl.hamming.load_loops import loops_if_worth_loading
 
 #: Number of additional codes at the end of arrays, because the compiled loops read this number of codes at a time.
 PADDING = 8
-#: Maximum number of bits of a bucket number: the first positions of a table's buckets then fit into the processor
-#: cache.
+#: Maximum number of bits of a bucket number: the bucket bounds of a table then fit into the processor cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
 #: Time in nanoseconds to visit a bucket, and to compare a code in it. The choice of the layout uses both.
@@ -39,7 +38,7 @@ _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
 _PLAIN_LOOK = 8e-6
 #: Number of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
-#: If a bucket has more codes than this, numpy is faster than Python's integers.
+#: For a bucket with more codes than this, numpy is faster than Python's integers.
 _FEW = 24
 
 
@@ -93,7 +92,7 @@ def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
         is_set = np.array([mask >> bit & 1 for bit in range(BITS)], np.bool_)
-        # Sort by each run of consecutive bits of the mask, the lowest run first.
+        # Sort by each range of consecutive bits of the mask, the lowest first: the sort is stable.
         for low, end in ranges_of(is_set).tolist():
             compiled.radix_sort(codes, scratch, low, end - low, np.empty(1 << 11, np.int64))
     else:
@@ -165,7 +164,6 @@ class Tables:
         return self._all.nbytes + self._bounds.nbytes
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near a query in ascending order."""
         compiled = loops_if_worth_loading(self._look_seconds)
         if compiled is None:
             return self._find_plainly(query)
@@ -194,9 +192,9 @@ class Tables:
         return sorted(results)
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
-        """Check that the search in the earlier tables has not already found this code.
+        """Check that no earlier table has led to this code.
 
-        `differing` is the code XOR the query; `earlier` has the masks of the earlier tables.
+        `differing` is the code XOR the query; `earlier` has the masks of the bucket numbers in the earlier tables.
         """
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 

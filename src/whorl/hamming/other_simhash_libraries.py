@@ -136,9 +136,8 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     hashes = lookup3(list(numbers))[np.array(order, np.intp)]
     index = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rolled = hashes.copy()
-    # A feature is the XOR of the hashes of a word and up to two words before it. The hash of an earlier word is rotated
-    # by its distance in words: by one bit for the word directly before, and by two bits for the word before that. At
-    # the beginning of a text, fewer words come before.
+    # A feature is the XOR of the hashes of a word and of up to two words before it, each rotated left by its distance
+    # from the word, in bits.
     for back in range(1, min(_ROLLED, hashes.size)):
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))
@@ -168,7 +167,6 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
     hashes = np.empty(len(strings), np.uint64)
     for count in np.unique(blocks).tolist():
         indices = np.flatnonzero(blocks == count)
-        # Pad the last block with zeros.
         raw = b"".join([strings[index].ljust(count * _BLOCK, b"\0") for index in indices.tolist()])
         words = np.frombuffer(raw, "<u4").astype(np.uint32).reshape(indices.size, count, 3)
         state = np.empty((3, indices.size), np.uint32)
@@ -186,7 +184,7 @@ def _rotate(halves: _Halves, bits: int) -> _Halves:
 
 
 def _mix(state: _Halves) -> None:
-    """Mix the three numbers in place, reversibly; shape (3, n)."""
+    """Apply ``mix`` of lookup3.c to the three numbers of each string, in place; `state` has shape (3, strings)."""
     for to, by, bits in _MIX:
         state[to] -= state[by]
         state[to] ^= _rotate(state[by], bits)
@@ -194,7 +192,7 @@ def _mix(state: _Halves) -> None:
 
 
 def _finish(state: _Halves) -> None:
-    """Apply the final mixing to the three numbers in place; shape (3, n)."""
+    """Apply ``final`` of lookup3.c to the three numbers of each string, in place; `state` has shape (3, strings)."""
     for to, by, bits in _FINAL:
         state[to] ^= state[by]
         state[to] -= _rotate(state[by], bits)

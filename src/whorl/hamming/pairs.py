@@ -34,8 +34,8 @@ _STEP = "comparing"
 
 #: Approximate number of pairs in a batch, and of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
-#: Maximum number of blocks beyond the minimum of distance + 1. Each additional block multiplies the number of
-#: combinations of blocks, and the codes are sorted once for each combination.
+#: Maximum number of blocks beyond the minimum of distance + 1. The codes are sorted once for each combination of
+#: blocks, and each additional block multiplies the combinations.
 _MOST_SPARE = 3
 #: Maximum depth of the recursion; at this depth, all pairs are compared.
 _DEEPEST = 4
@@ -73,7 +73,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def largest_pairwise_run(self, bits: int, distance: int) -> int:
-        """Return the approximate maximum number of codes for which comparing all pairs is fastest: a power of two.
+        """Return about the largest number of codes for which comparing all pairs is fastest: a power of two.
 
         The codes may differ in `bits` bits; `distance` is the maximum distance of a pair.
         """
@@ -120,7 +120,7 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
     """Yield the pairs of codes within `distance` bits that differ in at least one bit of every mask in `differing`.
 
-    The function reorders `codes`, which ends with PADDING additional elements.
+    `codes` ends with PADDING additional elements, and is reordered.
     """
     count, is_outermost = codes.size - PADDING, depth == _DEEPEST
     codes[count:] = 0
@@ -169,7 +169,7 @@ def _run_bounds(numbers: Codes) -> NDArray[np.int64]:
 def _pairs_in_runs(
     codes: Codes, lead: int, differing: Codes, distance: int, longest: int, long: list[tuple[int, int]]
 ) -> Iterator[tuple[int, Pairs]]:
-    """Yield the near pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
+    """Yield the number of codes processed so far, and near pairs among codes that agree on the bits of `lead`.
 
     Codes that agree are adjacent, and `codes` ends with PADDING additional codes. A pair differs in at least one bit of
     each mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.

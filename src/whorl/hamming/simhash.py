@@ -33,8 +33,8 @@ from whorl.hamming.votes import Hashes, Tally, codes_from_votes, count_votes
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once. This number is high enough to keep weights distinct after rounding.
 _VOTES = 4
-#: Maximum total length of the texts in a batch, in characters; a longer text is a batch of its own. The word pairs of
-#: such a text are counted in portions, each with at most this number of pairs.
+#: Maximum length of a batch of texts, in characters; a longer text is a batch of its own, and its word pairs are
+#: counted in portions of at most this number.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
 #: Factor that reverses Lucene's multiplication of murmur hashes by 37, modulo 2**64.
@@ -143,7 +143,6 @@ def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
 
 
 def _word_codes(profile: str, texts: Sequence[str]) -> Hashes:
-    """Return the codes of texts under whorl's own scheme, from hashes of words and of pairs of neighbouring words."""
     pairs, sizes = _murmur_hashes(texts, Scheme(profile, shingle_size=2))
     if len(texts) == 1:
         # Count the pairs of a long text in portions, to limit the memory.
@@ -162,7 +161,7 @@ def _murmur_hashes(texts: Sequence[str], scheme: Scheme) -> tuple[Hashes, npt.ND
 
 
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
-    """Return the SimHash tally of each text's words. A word's votes grow more slowly than its frequency.
+    """Return the SimHash votes of each text's words. A word's votes grow more slowly than its frequency.
 
     The hashes are grouped by text; this function sorts them in place.
     """

@@ -86,7 +86,7 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
         else:
             with without_garbage_collection():
                 lists = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
-                # A line has the same format as a printed list of ints in Python.
+                # A line looks like a list of ints printed by Python.
                 yield "".join([f"{group}\n" for group in lists]).encode()
 
 

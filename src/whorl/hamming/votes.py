@@ -24,8 +24,8 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 def count_votes(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
     """Return, for each text, the votes for each bit minus the votes against it; shape (texts, 64), lowest bit first.
 
-    The hashes are grouped by text; `sizes` has the number of hashes of each text. Each hash has one vote or an integer
-    weight. The total of all votes must be at most 2**53.
+    The hashes are grouped by text; `sizes` has the number of hashes of each text. Each hash has one vote, or its
+    integer weight. The votes must add up to at most 2**53.
     """
     counts = np.asarray(sizes, np.int64)
     shares = None if weights is None else np.asarray(weights, np.float64)

@@ -45,10 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: adjacent words in order; `slop` is the maximum total number of moves.
-
-    A move shifts one word by one position.
-    """
+    """`"some words"~slop`: adjacent words in order, after at most `slop` moves of a word by one position."""
 
     text: str
     field: str | None = None
@@ -128,11 +125,10 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`.
+    """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`; the numbers are fractions: `_20` and `_0.2` are both 0.2.
 
-    The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2"). Numbers inside the quotes, as in
-    `"my_50"`, may belong to the id. In this case, `whole_reference` is the id with these numbers. If a document with
-    this id exists, the clause refers to it, and has no numbers.
+    Numbers inside the quotes, as in `"my_50"`, may belong to the id: `whole_reference` is the id with these numbers. If
+    a document with this id exists, the clause refers to it, and has no numbers.
     """
 
     reference: str
@@ -156,8 +152,6 @@ class Operator(Enum):
 
 
 class Occur(Enum):
-    """Role of a clause in a `Clauses` group."""
-
     MUST = "+"
     SHOULD = ""
     MUST_NOT = "-"
@@ -173,7 +167,7 @@ class Clause:
 class Clauses:
     """`+a -b c`: every + clause must match, and no - clause may match.
 
-    Clauses without a sign add to the score. If no clause has a +, at least one clause without a sign must match.
+    Clauses without a sign only add to the score; if no clause has a +, at least one of them must match.
     """
 
     clauses: tuple[Clause, ...]
@@ -219,7 +213,6 @@ def as_typed(pattern: Pattern) -> str:
 
 
 def join_pieces(pieces: Iterable[str | WildcardCharacter]) -> Pattern:
-    """Return a pattern of texts and wildcards; adjacent texts become one text."""
     joined: list[str | WildcardCharacter] = []
     for piece in pieces:
         if joined and isinstance(piece, str) and isinstance(joined[-1], str):
@@ -246,14 +239,12 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it, parents first."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
 def levels(node: Node) -> Iterator[list[Node]]:
-    """Yield the nodes of each level: level 0 has the node itself, level 1 has its children, and so on."""
     level = [node]
     while level:
         yield level
@@ -265,11 +256,9 @@ def depth(node: Node) -> int:
     return sum(1 for _ in islice(levels(node), 1, MAX_DEPTH + 2))
 
 
-#: Default limits of a query: number of characters, and total number of words, phrases and fingerprints. Solr's limit is
-#: 1,024 clauses.
+#: Default limits of a query: characters; words, phrases and fingerprints together. Solr allows 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
-#: Largest numbers of characters and clauses that users can set as limits. Engines need minutes for a query with more
-#: fingerprints.
+#: Largest limits that users can set. Engines need minutes for a query with more fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 
@@ -284,10 +273,9 @@ class QueryLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """Options of `parse`, with templates as trees.
+    """Options of `parse`, with parsed templates. `default_template` is the template for words that name no field.
 
-    `is_template` is true if the parsed text is a template, which may contain placeholders such as %field.
-    `default_template` is the template for words that name no field.
+    `is_template` is true if the parsed text is itself a template, which may contain placeholders such as %field.
     """
 
     default_operator: Operator = Operator.OR

@@ -45,9 +45,9 @@ EVERYTHING = (ast.WildcardCharacter.ANY,)
 
 
 class Language(NamedTuple):
-    """A grammar, the functions that read the values of its tokens, and the functions that explain errors.
+    """A grammar, functions that read the values of its tokens, and functions that return the errors to raise.
 
-    The functions `field`, `boost`, `similarity` and `slop` get the text of a token and its position in the query.
+    `field`, `boost`, `similarity` and `slop` get the text of a token and its position in the query.
     """
 
     grammar: str
@@ -63,9 +63,9 @@ class Language(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A node of the unfinished tree, with its range in the query and its sign (+, -, |).
+    """A node of the unfinished tree.
 
-    The range (`span`) includes parentheses and the sign.
+    `span` includes parentheses and the sign; `sign` is the type of the sign's token (PLUS, MINUS or BAR), or "".
     """
 
     node: ast.Node
@@ -100,10 +100,9 @@ def _make_clause(piece: Piece) -> ast.Clause:
 
 
 def _make_clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
-    """Return one node for several clauses. A clause with | is optional, even if no other clause is required.
+    """Return one node for several clauses; without a required clause, add a clause that matches all documents.
 
-    Source: Alfresco's LuceneConjunction.addComponent. If no clause is required, it adds a required clause that matches
-    all documents.
+    A clause with | thus stays optional. Source: Alfresco's LuceneConjunction.addComponent.
     """
     is_required = any(clause.occur is ast.Occur.MUST for clause in clauses)
     everything = () if is_required else (ast.Clause(ast.Occur.MUST, ast.Everything(span)),)
@@ -114,16 +113,14 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 
 
 class Builder:
-    """Builds the tree of one query.
+    """Builds the tree of one query; each public method except `build` builds the node of the grammar rule of its name.
 
-    Each public method except `build` has the name of a grammar rule or alternative, and builds its node. The docstrings
-    quote the rules of `afts.lark`, slightly simplified.
+    The docstrings quote the rules of `afts.lark`, slightly simplified.
     """
 
     def __init__(self, query: str, options: ParseOptions, language: Language) -> None:
         self._query, self._options, self._language = query, options, language
-        # The fields of the open parentheses, as in `cm:name:(a b)`, the innermost last. A field is None if the
-        # parentheses have no field.
+        # Field of each open parenthesis, as in `cm:name:(a b)`, the innermost last; None for one without a field.
         self._fields: list[str | None] = []
         self._leaves = 0
 
@@ -170,10 +167,7 @@ class Builder:
         return [Piece(_make_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span)]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
-        """Join operands with AND: `conjunction: operand (AND operand)*`.
-
-        If AND is the default operator, return the operands: `sequence` joins them.
-        """
+        """Join operands with AND: `conjunction: operand (AND operand)*`. If AND is the default, `sequence` does it."""
         return operands if self._operator() is ast.Operator.AND else _join_operands(operands)
 
     def _operator(self) -> ast.Operator:
@@ -203,16 +197,13 @@ class Builder:
     def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
         """Build a group: `primary: open disjunction ")"`.
 
-        The range of the piece includes the parentheses; the range of its node does not.
+        The span of the piece, not of its node, includes the parentheses.
         """
         self._fields.pop()
         return Piece(piece.node, span_of(opening, closing))
 
     def term(self, *tokens: Token) -> Piece:
-        """Build a word, a pattern or a fuzzy word: `primary: FORM? field? word SIMILARITY?`.
-
-        In Alfresco's grammar, a word can consist of several tokens.
-        """
+        """Build a word (one or more tokens), a pattern or a fuzzy word: `primary: FORM? field? word SIMILARITY?`."""
         form, field, words = self._lead(tokens)
         behind = words[-1] if words[-1].type == "SIMILARITY" else None
         words = words if behind is None else words[:-1]
@@ -297,14 +288,14 @@ class Builder:
         return self._fingerprint(tokens, [reference], numbers)
 
     def _fingerprint(self, tokens: Sequence[Token], words: Sequence[Token], following: Sequence[Token]) -> Piece:
-        """Build a FINGERPRINT. It may be parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
+        """Build a FINGERPRINT, also one parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
 
-        `words` are the tokens of the id. `following` has the tokens of overlap and probability, or is empty; a
-        similarity or a slop in it is an error.
+        `words` are the tokens of the id, and `following` the tokens of overlap and probability, or empty. Raise an
+        error for a similarity or a slop.
         """
         if following and following[0].type != "OVERLAP":
             raise self._no_id(following)
-        # An overlap token begins with an underscore, so skip its first part, which is empty.
+        # An overlap token begins with an underscore, so its first part is empty.
         numbers = [part for token in following for part in split_at_underscores(Typed(token, span_of(token).start))[1:]]
         place, typed = span_of(words[0], words[-1]), self._text(span_of(words[0], tokens[-1]))
         if words[0].type != "PHRASE":
@@ -337,7 +328,7 @@ class Builder:
     def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> tuple[ast.Form, str | None, Sequence[Token]]:
         """Split a leaf such as `=cm:name:word` into its form, its field and the other tokens.
 
-        If `is_bare` is true, raise an error for a form and for the field FINGERPRINT.
+        If `is_bare`, raise an error for a form and for the field FINGERPRINT.
         """
         field = self._fields[-1] if self._fields else None
         at = int(tokens[0].type in ("FORM", "TILDE"))
@@ -404,9 +395,9 @@ def _check_proximity(
 
 
 def expand_templates(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
-    """Replace references between templates by the templates' trees. The keys are names in lower case.
+    """Replace references between templates by the templates' trees; `trees` is keyed by names in lower case.
 
-    Raise ParameterError if a template refers to itself, or becomes too long or too deep.
+    Raise ParameterError if a template refers to itself, or has more than `largest` leaves or too many levels.
     """
     used: dict[str, list[str]] = {}
     for name, tree in trees.items():
@@ -427,7 +418,7 @@ def _insert_templates(name: str, tree: ast.Node, done: Mapping[str, ast.Node], l
     def fill(slot: ast.Template) -> ast.Node:
         return _join_alternatives([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
 
-    # The inserted templates are already expanded, and within the limits. So the result cannot become huge.
+    # The inserted templates are already expanded and within the limits, so the result cannot become huge.
     whole = _map_leaves(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
     leaves = _count_leaves(whole)
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:

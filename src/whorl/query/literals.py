@@ -44,7 +44,7 @@ _ESCAPE = re.compile(
 )
 _BEFORE_NAME = re.compile(rf"@?(?P<uri>(?:{URI})?)")
 _NAME_AND_COLON = re.compile(r"((?:\\.|[^\s:\\])+)\s*(?::|$)", re.DOTALL)
-#: Escaped characters in names, such as _x0020_ for a blank. XML names do not allow these characters.
+#: Matches an escape of a character that XML names do not allow, such as _x0020_ for a blank.
 IN_NAME = re.compile(r"_x([0-9a-fA-F]{4})_")
 _PIECE = re.compile(r"(?P<wildcard>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
 _URL_PIECE = re.compile(r"(?P<wildcard>\*)|(?:\\.|[^*\\])+", re.DOTALL)
@@ -117,9 +117,7 @@ def _code_point(digits: str, span: Span) -> str:
     return chr(code)
 
 
-# --- numbers
-
-# Maximum number of characters in a number. No sensible number is longer. The limit keeps the arithmetic exact and fast.
+# Maximum number of characters in a number. The limit keeps the arithmetic exact and fast.
 MAX_NUMBER_LENGTH = 20
 MAX_BOOST = 1000
 MAX_SIMILARITY = 100
@@ -165,7 +163,6 @@ def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
 
 
 def _require(is_valid: bool, limits: str, part: Typed, hint: str = "") -> None:
-    """Raise an error that states the limits of a number and quotes the number, unless the number is valid."""
     if not is_valid:
         raise Mistake(f"{limits}, got {shorten(part.text)}", part.span, hint)
 
@@ -180,8 +177,6 @@ def _number_hint(typed: str) -> str:
     return ""
 
 
-# --- ranges
-
 OPEN_ENDS = frozenset({"*", "MIN", "MAX"})
 
 
@@ -193,15 +188,13 @@ def read_bound(token: Token) -> str | None:
     return unescape(token[1:-1], start + 1) if token[0] in "\"'" else unescape(token, start)
 
 
-# --- fingerprints
-
 PREFIX = "FINGERPRINT:"
 
 
 def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
-    """Return the syntax node of a fingerprint from its id, overlap and probability as typed.
+    """Return the node of a fingerprint; `parts` are its id, overlap and probability as typed.
 
-    `typed` is the whole literal, for hints in error messages; it is empty if underscores cannot belong to the id.
+    `typed` is the whole literal, for hints in error messages, or "" if underscores cannot belong to the id.
     """
     if not parts[0].text:
         raise missing_id_error(parts[0].start)
@@ -218,7 +211,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
     """Return the node for a quoted id without numbers after the quotes."""
     parts = split_at_underscores(quoted)
     if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
-        # If some underscores of the id are escaped, all other underscores separate numbers.
+        # If the id has escaped underscores, the others separate numbers.
         return read_fingerprint(parts, typed)
     whole = unescape(*quoted)
     try:
@@ -238,10 +231,7 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
 def with_quoted_id(typed: str) -> str:
-    """Put quotes around the id of a literal, but not around its trailing numbers.
-
-    Return "" if the literal has no valid trailing numbers, or if its id has no underscore.
-    """
+    """Quote a literal's id, but not its numbers; return "" without valid numbers, or without underscores in the id."""
     match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     if not match or "_" not in match[1]:
         return ""
@@ -260,7 +250,7 @@ def _read_fraction(part: Typed, name: str, hint: str) -> Decimal:
 
 
 def _underscore_hint(typed: str) -> str:
-    """Return a hint for error messages: how to write underscores that belong to the id."""
+    """Return a hint on underscores that belong to the id, for error messages."""
     if not typed:
         return ""
     escaped = with_quoted_id(typed) or PREFIX + re.sub(

@@ -1,7 +1,7 @@
 """Turns errors of Lark's lexer and parser into messages with a position and a hint.
 
-Functions of this package raise `Mistake`, and `parse` turns it into a `QueryError` with the whole query. Messages quote
-the query and name the missing part. They never name a terminal of the grammar.
+The package raises `Mistake`, and `parse` turns it into a `QueryError` with the whole query. Messages quote the query
+and name the missing part, never a terminal of the grammar.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ def too_many_clauses_error(span: Span, most: int) -> Mistake:
 
 
 def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake:
-    """Return the error for a character that cannot start a token."""
     char, span = query[at], Span(at, at + 1)
     if char in "\"'":
         return unclosed_quote_error(char, span)
@@ -124,7 +123,6 @@ def missing_id_error(at: int) -> Mistake:
 
 
 def proximity_error(star: Token) -> Mistake:
-    """Return the error for a star without a word on each side."""
     return Mistake("a proximity search has one word on each side of *", span_of(star), "As in big *(3) apple")
 
 
@@ -214,7 +212,6 @@ def _operator_as_text(operator: Token) -> str:
 
 
 def find_open_parentheses(tokens: Sequence[Token]) -> list[Token]:
-    """Return the opening parentheses that are not closed, the innermost last."""
     waiting: list[Token] = []
     for token in tokens:
         if token.type == "LPAR":

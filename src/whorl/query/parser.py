@@ -56,10 +56,7 @@ _DIGEST_SIZE = sha256().digest_size
 
 
 class _Lexer(ContextualLexer):
-    """Lark's contextual lexer without the check for overlapping terminals.
-
-    The check takes minutes if the package interegular is installed.
-    """
+    """Lark's contextual lexer without a check for overlapping terminals, which takes minutes with interegular."""
 
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
@@ -78,13 +75,9 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def parser_of(grammar: str, splitter: alfresco.Splitter | None) -> Lark:
-    """Load the parser of a grammar from the cache, or build and cache it.
-
-    `splitter` is the grammar's step between lexer and parser (Lark's postlex); None if it has no such step.
-    """
+    """Load the parser of a grammar from the cache, or build and cache it; `splitter` is Lark's postlex step, if any."""
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
-    # The name of the file is a hash of the grammar, the options and the versions.
     accepted = () if splitter is None else tuple(splitter.always_accept)
     key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
     path = platformdirs.user_cache_path("whorl") / "grammars" / sha256(key.encode()).hexdigest()[:32]
@@ -206,7 +199,7 @@ def _parse_tree(query: str, options: ParseOptions, language: Language) -> Any:
         raise language.misplaced_token_error(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
 
-# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these parts.
+# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these.
 _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
@@ -233,10 +226,10 @@ def build_grammars() -> None:
     """Build both parsers in advance, so that the first queries do not wait."""
     for language in (_WHORL, _ALFRESCO):
         lexer: Any = _cached_parser(language.grammar).parser.lexer
-        # If the grammar has a postlex step, unwrap the lexer.
+        # A postlex step wraps the lexer.
         lexer = getattr(lexer, "lexer", lexer)
         for contextual in (*lexer.lexers.values(), lexer.root_lexer):
-            # On first access, Lark compiles the scanner's regular expression.
+            # The first access compiles the scanner's regular expression.
             _ = contextual.scanner
 
 
@@ -260,11 +253,10 @@ def _check_text(query: str, longest: int) -> None:
 
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
-# Each of these tokens makes one leaf of the tree. A token of `_JOINS` turns two leaves into one, so `TokenChecks`
-# subtracts it from the number of leaves.
+# Each of these tokens makes one leaf of the tree; a token of `_JOINS` turns two leaves into one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
-# In Alfresco's grammar, a word consists of up to `_PIECES_OF_A_WORD` of these tokens. So `TokenChecks` accepts some
-# queries with too many clauses; later, the builder counts the leaves exactly.
+# In Alfresco's grammar, up to `_PIECES_OF_A_WORD` of these tokens form a word. So `TokenChecks` accepts some queries
+# with too many clauses, and the builder counts the leaves exactly.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
 _PIECES_OF_A_WORD = 5
 _JOINS = frozenset({"DOTDOT", "NEAR"})
@@ -275,9 +267,9 @@ _STARTS = _LEAVES - {"ID"} | FIELDS | {"FINGERPRINT", "FORM", "NOT", "PLUS", "MI
 
 
 class TokenChecks:
-    """Checks each token of a query before the parser gets it; `seen` has the accepted tokens.
+    """Checks each token before the parser gets it: raises `Mistake` if it is misplaced or exceeds a limit.
 
-    A misplaced token, or a token that exceeds a limit, raises `Mistake`.
+    `seen` has the accepted tokens.
     """
 
     def __init__(self, query: str, options: ParseOptions) -> None:

@@ -90,7 +90,6 @@ def read_name(typed: str, start: int) -> str:
 
 
 def read_bound(token: Token) -> str | None:
-    """Return the text of a range's bound, with or without quotes; None for an open bound."""
     text = as_typed(read_word(token))
     return None if text in OPEN_ENDS else text
 
@@ -109,7 +108,6 @@ def read_slop(typed: str, start: int) -> int:
 
 
 def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake:
-    """Return the error for a character that cannot start a token."""
     char, span = query[at], Span(at, at + 1)
     if char in "\"'":
         return unclosed_quote_error(char, span)
@@ -128,7 +126,6 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
 
 
 def refused_token_error(query: str, got: Token, before: Sequence[Token]) -> Mistake:
-    """Return the error for a token that Alfresco's grammar does not allow after the tokens `before`."""
     if before and before[-1].type == "FIELD":
         return _refused_test_error(query, span_of(got), before)
     if got.type in ("_OR", "_AND") or (got.type == "RPAR" and not find_open_parentheses(before)):
@@ -139,9 +136,8 @@ def refused_token_error(query: str, got: Token, before: Sequence[Token]) -> Mist
 
 
 def early_end_error(query: str, before: Sequence[Token]) -> Mistake:
-    """Return the error for a query that ends too early."""
     span = Span(len(query), len(query))
-    if not before:  # The query has only blanks such as U+200B, which are words elsewhere.
+    if not before:  # The query has only blanks that `str.strip` keeps, such as U+200B.
         return empty_query_error(query)
     if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
         return _refused_test_error(query, span, before)

@@ -29,14 +29,13 @@ from whorl.query.literals import (
 _PLAIN_FIELD = re.compile(
     rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
 )
-# Words that the parser would read as operators: and, or, not, even if an apostrophe or an exclamation mark follows.
+# Words that the parser would read as operators, even before an apostrophe or an exclamation mark.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # ASCII punctuation that needs no backslash: `_SAFE_FIRST` at the start of a word, and `_SAFE_NEXT` later in a word.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
-# Punctuation that needs a backslash if it is repeated: the parser would read two dots as a range, and two slashes after
-# a field as an address.
+# Punctuation that needs a backslash if repeated: two dots would be a range, two slashes after a field an address.
 _SAFE_ONCE = frozenset("./")
 # Bounds of a range that need no quotes.
 _PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)
@@ -183,7 +182,7 @@ def write_pattern(pattern: Pattern) -> str:
     """
     first = pattern[0]
     written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
-    # Special rules apply to the first character, so start as if a blank came before it.
+    # The rules for the first character are those after a blank.
     before = " "
     for piece in pattern:
         if isinstance(piece, WildcardCharacter):
@@ -237,7 +236,7 @@ def write_field(name: str) -> str:
         raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
     plain = _PLAIN_FIELD.fullmatch(name)
     uri = plain["uri"] or "" if plain else ""
-    # Names use `_xNNNN_` as an escape. If the name itself contains an escape, escape its first underscore.
+    # `_xNNNN_` is an escape in names, so escape the first underscore of a name that contains such text.
     local = IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
     if plain:
         return uri + local
@@ -255,23 +254,21 @@ def _text_char(char: str, *, plain: bool) -> str:
 
 
 def check_text(text: str, what: str) -> None:
-    """Raise ParameterError if a query cannot contain a text."""
+    """Raise ParameterError if a text is empty or has a lone surrogate; `what` names it in the message."""
     if not text:
         raise ParameterError(f"{what} cannot be empty")
     check_unicode(text)
 
 
 def check_unicode(text: str) -> None:
-    """Raise ParameterError if a text has a lone surrogate."""
     if _SURROGATE.search(text):
         raise ParameterError(f"a lone surrogate is not text, got {text!r:.80}")
 
 
 def write_number(value: Decimal, name: str, most: int, *, allows_zero: bool = False) -> str:
-    """Return a number without an exponent; raise ParameterError if it is out of range or too long.
+    """Return a number without an exponent; raise ParameterError unless it is above 0 and at most `most`.
 
-    The number must be above 0 and at most `most`; `allows_zero` also permits 0. It has at most `MAX_NUMBER_LENGTH`
-    characters.
+    `allows_zero` also permits 0. The number has at most `MAX_NUMBER_LENGTH` characters.
     """
     if allows_zero and value == 0:
         return "0"
@@ -310,7 +307,7 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):
         return PREFIX + node.reference + numbers
-    # If numbers follow the quotes, the parser does not split the id at underscores, so underscores need no escaping.
+    # The parser splits an id at underscores only if no numbers follow the quotes.
     return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
 
 

@@ -39,7 +39,7 @@ def make_caches() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     The dictionary is a trie of UTF-16 units. For each first unit of a word, the first cache has the result of
     `_advance` from the root. The second cache has the result for some pairs of a first and a second unit.
     """
-    # -1 marks an empty slot. As a pair of units, this number is U+FFFF twice, which no word contains.
+    # -1 marks an empty slot: as a pair of units, it is U+FFFF twice, which no word contains.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 
@@ -125,10 +125,7 @@ def _advance(trie: Any, place: int, units_left: int, unit: int) -> Any:
 
 @inlined
 def _record_word(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record a word if it lowers the cost of the cheapest segmentation up to the word's end.
-
-    The word begins at `start`. `value` is its cost, or -1 if the dictionary has no such word.
-    """
+    """Record the word from `start` if it lowers the cost up to its end; `value` is its cost, or -1 if it is no word."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start
@@ -201,7 +198,7 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
 
 @loop
 def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
-    """Write the positions where the words of one segment end, like `Dictionaries.divide`.
+    """Write the ends of the words of one segment, like `Dictionaries.divide`.
 
     Return the number of word ends written so far, or -1 if the Python code must divide the segment.
     """

@@ -23,8 +23,8 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`), which would make
-#: threads wait for each other.
+#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`), for which threads would
+#: wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
 #: numpy's types, declared as Any, because mypy and numba disagree about the types of arithmetic results.
@@ -76,10 +76,7 @@ def release_llvm_pages() -> None:
 
 @cache
 def _llvm_mappings() -> list[tuple[int, int]]:
-    """Return the address and size of each memory mapping of LLVM's code and constants.
-
-    The list is empty if there is no /proc.
-    """
+    """Return the address and size of each memory mapping of LLVM's code and constants; none if there is no /proc."""
     try:
         return unmodified_mappings(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:
@@ -87,9 +84,9 @@ def _llvm_mappings() -> list[tuple[int, int]]:
 
 
 def unmodified_mappings(smaps: str, name: str) -> list[tuple[int, int]]:
-    """Return the address and size in bytes of each mapping whose content is still equal to the file.
+    """Return the address and size in bytes of each mapping of a file that the linker has not changed in memory.
 
-    The linker has changed the other mappings; releasing those would lose the changes.
+    Releasing a changed mapping would lose the changes.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))

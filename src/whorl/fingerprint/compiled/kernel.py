@@ -39,19 +39,18 @@ from whorl.request_context import require_time
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: Number of characters to read at a time (a window): enough that threads rarely compete for the interpreter's lock, and
-#: few enough to limit the memory.
+#: Number of characters to read at a time (a window): enough that threads rarely compete for the interpreter's lock.
 WINDOW = 1 << 18
 #: Limits of the cache for slow segments: length of a segment in UTF-16 units, and number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
-#: Event that is set after this process has called all loops, and so has compiled or loaded them.
+#: Set once this process has compiled or loaded all loops.
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
-#: Bit masks for the last, incomplete block of a shingle. Row n is for a block of n UTF-16 units (0 to 7), and has a
-#: mask for the first eight bytes of the block and a mask for the second.
+#: Bit masks for the last, incomplete block of a shingle: row n, for n UTF-16 units (0 to 7), has one for the first
+#: eight bytes of the block, and one for the other eight.
 _MASKS = np.array(
     [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
 )
@@ -171,7 +170,7 @@ class Kernel:
     def distinct_hashes(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], list[JoinedWords]]:
-        """Return the high halves of the shingle hashes of texts, the number of hashes of each text, and its words.
+        """Return the high halves of the shingle hashes, the number of hashes of each text, and the words of each text.
 
         The hashes are grouped by text, ascending and distinct within a text. Without `with_words`, the list of words is
         empty.
@@ -297,7 +296,7 @@ class Kernel:
 
 
 def _split_words(words: _Words, starts: _Starts, before: _Before, skipped: int) -> list[JoinedWords]:
-    """Return the words of each text. Leave out the first `skipped` words of the first text."""
+    """Return the words of each text, without the first `skipped` words of the first text."""
     offsets = 2 * starts.astype(np.int64)
     encoded = words[: starts[-1]].copy().view(np.uint8)
     bounds = before.tolist()
@@ -334,7 +333,7 @@ class _Window(NamedTuple):
 
 
 def _windows(texts: Sequence[str], window: int) -> Iterator[_Window]:
-    # A text that is longer than a window is the only text of its chunk.
+    # A text longer than a window is the only text of its chunk.
     for first, *others in chunks(texts, len, window):
         ends = range(window, len(first), window)
         for end in ends:
@@ -419,17 +418,14 @@ def is_available() -> bool:
 
 
 def has_loops(scheme: Scheme) -> bool:
-    """Check whether the loops support a scheme."""
     return scheme.fills_every_bucket and scheme.unit == "words"
 
 
 def is_loaded() -> bool:
-    """Check whether this process has compiled or loaded all loops."""
     return _compiled.is_set()
 
 
 def loops_if_loaded() -> Loops | None:
-    """Return the loops, or None if this process has not compiled or loaded them yet."""
     return load_loops() if is_loaded() else None
 
 
@@ -439,8 +435,6 @@ def as_loop_array(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 class Loops(NamedTuple):
-    """Modules of compiled loops, imported together by `load_loops`."""
-
     words: Any
     cjk_words: Any
     shingle_hashes: Any
@@ -484,8 +478,8 @@ _searches = count(1)
 _started: list[Popen[bytes]] = []
 #: Idle kernels of each scheme. Creating a kernel takes longer than reading most texts.
 _idle: dict[Scheme, list[Kernel]] = {}
-#: Lock that a thread holds while it loads the loops, and the maximum time that a fork waits for the lock. In a child
-#: process forked during the loading, the lock would never be released.
+#: Lock held while a thread loads the loops, and maximum time that a fork waits for it: in a child process forked during
+#: the loading, the lock would never be released.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
@@ -519,17 +513,16 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
 
 
 def return_kernel(kernel: Kernel) -> None:
-    """Put a kernel back into the pool of idle kernels. Do not call this after an error has interrupted the kernel."""
+    """Put a kernel back into the pool. Do not call this after an error has interrupted the kernel."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
         _idle.setdefault(kernel.scheme, []).append(kernel)
 
 
 def count_search(scheme: Scheme, weight: int = 1) -> None:
-    """Count a search. After every `SEARCHES_WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
+    """Count a search; after every `SEARCHES_WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    `weight` is the time that the loops would save in this search, as a multiple of the time that they would save in a
-    similarity search; the search counts as this number of searches. If the compiled code cannot be stored, do not load
-    the loops: compiling would take longer than it saves.
+    A search counts `weight` times: the time that the loops would save in it, as a multiple of the time in a similarity
+    search. If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves.
     """
     is_due = 0 in [next(_searches) % SEARCHES_WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():
@@ -542,7 +535,6 @@ def _load(scheme: Scheme) -> None:
 
 
 def is_compiling() -> bool:
-    """Check whether this process's child is compiling the loops."""
     return any(process.poll() is None for process in _started)
 
 
@@ -556,7 +548,7 @@ def _start_compiler() -> None:
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        # Start the child in a session of its own, so that it survives Ctrl-C and the end of this process.
+        # A session of its own lets the child survive Ctrl-C and the end of this process.
         command = [sys.executable, "-c", code]
         _started.append(
             subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
@@ -575,8 +567,8 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # The `logging` module has a lock and a fork handler too. Handlers that run before a fork are called in reverse
-    # order of their registration, so logging is imported first, at the top of this module.
+    # Before a fork, handlers run in reverse order of their registration. So `logging`, which has a lock and a handler
+    # too, is imported first, at the top of this module.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

@@ -12,17 +12,13 @@ from typing import Any
 from whorl.fingerprint.compiled.jit import cached, inlined, int64, loop
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: A sum omits terms below this fraction of the first term. It has fewer than 2**41 terms, so the omitted terms are
-#: negligible.
+#: A sum has fewer than 2**41 terms, so it can omit terms below this fraction of the first term.
 _LEAST_TERM = 1e-30
 
 
 @cached
 def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
-    """Compute P(X >= least) of several hypergeometric distributions, and write the results to `tails`.
-
-    The other arguments are those of `hypergeometric.upper_tail`, as arrays with one element per distribution.
-    """
+    """Write P(X >= least) of each hypergeometric distribution to `tails`; see `hypergeometric.upper_tail`."""
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])
 
@@ -79,10 +75,7 @@ def _first_possible(total: int, takes_overlap: int, drawn: int, seen: int, start
 
 @loop
 def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
-    """Return the likeliest number of shared shingles, from `low` to `high`.
-
-    The likelihood rises up to this number, and falls after it.
-    """
+    """Return the likeliest number of shared shingles; the likelihood rises up to this number, and then falls."""
     first, last = low, high
     while first < last:
         overlap = (first + last) // 2 + 1
@@ -110,10 +103,7 @@ def _tail(population: int, good: int, drawn: int, least: int) -> Any:
 
 @loop
 def _outward(n: float, k: float, m: float, x: float) -> Any:
-    """Return P(X >= x) for a possible value x above the mean.
-
-    The result is P(X = x) times a sum of ratios: P(X = x + i) / P(X = x) for i = 0, 1, …
-    """
+    """Return P(X >= x) for x above the mean: P(X = x) times the sum over i >= 0 of P(X = x + i) / P(X = x)."""
     p, q = m / n, (n - m) / n
     choices = _log_choices(k, x) + _log_choices(n - k, m - x) - _log_choices(n, m)
     drawn = _deviance(x, k * p) + _deviance(m - x, (n - k) * p)

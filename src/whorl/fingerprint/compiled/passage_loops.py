@@ -116,10 +116,7 @@ def _find_anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
 def _find_nearest(
     a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any, anchored: int
 ) -> Any:
-    """Add passages for the shared items of `a` that no passage covers yet; return the number of all passages.
-
-    This is rule 2 of `fingerprint.compare_texts`.
-    """
+    """Add passages by rule 2, for the shared items of `a` that no passage covers; return the number of all."""
     count, before, reach, shift, latest, at = anchored, 0, 0, 0, -1, 0
     while at < a.size:
         while before < anchored and found[before, 0] <= at:

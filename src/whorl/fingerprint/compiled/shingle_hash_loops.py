@@ -21,11 +21,10 @@ LANES = 8
 #: longer shingles, which are hashed one by one.
 LENGTH_CLASSES = 128
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: First of the last LANES slots, which belong to no length class. The arrays have LANES extra slots for each class, but
-#: the last class does not use its extra slots.
+#: First of the last LANES slots, which no length class uses: the arrays have LANES extra slots for each class, and the
+#: last class needs none.
 _SPARE = _HASHES - LANES
-#: If a sort takes more moves per number than this on average, heap sort replaces insertion sort. Only crafted input
-#: reaches this limit.
+#: Average number of moves per number above which heap sort replaces insertion sort; only crafted input reaches it.
 _MOST_MOVES = 64
 
 #: Constants of murmur3 x64 128 (Austin Appleby, public domain).
@@ -282,7 +281,7 @@ def _bucket(number: Any, lead: int, count: int) -> Any:
 @loop
 def _heap_sort(numbers: Any, at: int, count: int) -> None:
     for end in range(count + count // 2, 0, -1):
-        # Build a heap with the largest number on top. Then repeatedly move the largest number to the end.
+        # First build a heap with the largest number on top, then repeatedly move the largest number to the end.
         root, size = (end - count - 1, count) if end > count else (0, end - 1)
         if end <= count:
             numbers[at], numbers[at + end - 1] = numbers[at + end - 1], numbers[at]

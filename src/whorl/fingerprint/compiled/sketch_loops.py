@@ -9,8 +9,7 @@ from whorl.fingerprint.compiled.jit import cached, get, int64, load8, loop, lowe
 #: Sizes of the header and of the checksum of an encoded sketch, in bytes; see `sketch.frac_minhash`.
 _HEAD, _CHECK = 12, 4
 _ONES = uint64(0xFFFF_FFFF_FFFF_FFFF)
-#: Number of merge steps between two checks of a pair. If a check finds that the pair cannot share as many hashes as
-#: `least` requires, the merge ends.
+#: Number of merge steps between two checks that a pair can still share as many hashes as `least` requires.
 _STEPS = 16
 
 
@@ -34,7 +33,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         if not _unary(raw, unary, end, low, count, first, hashes):
             return sketch
         done = uint64(0)
-        # Use unsigned indices, which are faster: numba does not check whether they are negative.
+        # Unsigned indices are faster: numba does not check whether they are negative.
         for size in (8, 4, 2, 1):
             if whole & size:
                 mask = _ONES >> uint64(64 - 8 * size)

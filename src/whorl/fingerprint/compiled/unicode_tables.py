@@ -25,15 +25,14 @@ CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
-#: The bits that `word_loops.scan` writes for a segment that only the dictionary must divide: the segment belongs to
-#: state machine 1 (Chinese and Japanese), has the flag DIVIDED but not SLOW, and is a word as a whole.
+#: Bits that `word_loops.scan` writes for a segment that only the dictionary must divide: state machine 1 (Chinese and
+#: Japanese), the flag DIVIDED but not SLOW, and a word as a whole.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 #: Bit masks of an entry of `LoopTables.engines`. ENGINE: number of the unit's dictionary engine. NEEDS_DICTIONARY: the
 #: unit needs a dictionary. RARE: the compiled loop leaves the unit to the Python code.
 ENGINE, NEEDS_DICTIONARY, RARE = 7, 8, 16
 #: Flags of a state of the state machine. ACCEPTS: a segment may end here. IS_WORD: a segment that ends here is a word.
 ACCEPTS, IS_WORD = 1, 2
-#: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
 #: Number of units that the loops may read or write after the end of a text's words.
 PADDING = 64
@@ -44,8 +43,11 @@ class LoopTables(NamedTuple):
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, and flags of each unit.
+        categories: Category of each code point by the rules of machine 0, then of machine 1.
+        characters, scripts: Flags of each code point, and its script.
         unit_scripts: uint8 array of shape (65536,): script of each unit, 255 for a surrogate.
         joins: Ascending int64 array of `code point << 8 | script`, as in WordBreakTables.
+        following, states: Next state for each state and category (STRIDE categories a state), and flags of each state.
         begins: int64 array of shape (2,): start state of each machine.
         soft_ends: uint64 array of shape (64,), for the two units after a word. Element i is a bit mask: if the first
             unit has category i, and the second unit has a category in the mask, the word certainly ends. Bit 62 stands
@@ -162,8 +164,8 @@ class _CategorySets:
         self._machine = machine
         following = machine.following
         plain_categories = range(machine.dictionary_start)
-        # Leave out of `gaps` the categories of characters that join or modify emoji. Leave out of `starts` the letters
-        # that are also emoji, because they can follow a joiner.
+        # Characters that join or modify emoji form no gaps. Letters that are also emoji begin no words, because they
+        # can follow a joiner.
         joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
         letter_emoji = int(machine.categories[0x2139])
         first = [int(machine.categories[ord(character)]) for character in "a0"]
@@ -193,10 +195,7 @@ class _CategorySets:
                 self.soft_ends[category] = sum(1 << c for c in (*sure, 62))
 
     def _reachable_states(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
-        """Return the states that the machine can reach in a text.
-
-        The first category of the text is in `begin`, and all later categories are in `go_on`.
-        """
+        """Return the states reachable in a text whose first category is in `begin`, and whose others are in `go_on`."""
         following = self._machine.following
         reached: set[int] = set()
         waiting = set(following[START, list(begin)].tolist())

@@ -256,8 +256,8 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # The product is 0 if the unit has the script of the run, or the script Common or Inherited. Two separate
-        # conditions would be two branches, which the processor would often mispredict at spaces.
+        # The product is 0 if the unit has the script of the run, or the script Common or Inherited. The processor would
+        # often mispredict two separate branches at spaces.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))

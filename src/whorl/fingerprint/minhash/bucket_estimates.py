@@ -63,11 +63,10 @@ class Buckets:
 
 
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
-    """Return the buckets of a signature that has one hash for each bucket.
+    """Return the buckets of a signature that has one 64-bit hash for each bucket.
 
-    `minima` has 64-bit hashes. A hash outside its bucket's range of values marks an empty bucket, for example a bucket
-    that rotation filled. `is_known` is False for the buckets whose hashes an index has lost; by default, no hash is
-    lost.
+    A hash outside its bucket's range of values, for example a copy by rotation, marks an empty bucket. `is_known` is
+    False for the buckets whose hashes an index has lost.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
@@ -132,10 +131,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: BucketOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return a mask of the candidates to keep.
-
-    A candidate just at the threshold is kept with a probability of about `recall`.
-    """
+    """Return a mask of the candidates to keep; one just at the threshold is kept in about `recall` of cases."""
     population, drawn = _population_and_draws(overlaps, metric)
     # The threshold as a fraction of the population.
     part = metric.as_jaccard(threshold) or threshold

@@ -37,8 +37,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, lucene_hashes, murmur_pieces, pieces
 
-#: Smallest and largest number of digits in Alfresco's tokens. A token has eight units of one to four digits, and
-#: practically always at least 20 digits in total.
+#: Smallest and largest number of digits in Alfresco's tokens, which have eight units of one to four digits, and
+#: practically always at least 20 digits.
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
@@ -147,13 +147,11 @@ def write_integer_tokens(numbers: Sequence[int], encoding: TokenEncoding) -> tup
     return write_tokens(np.frombuffer(raw, ">u8").reshape(-1, size // 8), encoding)
 
 
-#: Range of surrogates. An index writes U+FFFD for a lone surrogate.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
 #: Largest value of a hash's top 32 bits for which the first unit has fewer than four digits in Alfresco.
 _LARGEST_SHORT_UNIT = 0x0FFF_FFFF
-#: Alfresco writes tokens in hexadecimal digits. `_WORD` has the shift of each of the first sixteen digits in a 64-bit
-#: number.
+#: Base of the digits in Alfresco's tokens, and the shift of each of the first sixteen digits in a 64-bit number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
 
 
@@ -407,16 +405,12 @@ def _buckets_between(first: int, last: int, bucket_count: int) -> range:
 
 
 def _bucket(token: str, bucket_count: int) -> int | None:
-    """Return the bucket of a token, which its first units determine; None if these units are unreadable."""
     possible = _possible_buckets(token, bucket_count)
     return possible[0] if len(possible) == 1 else None
 
 
 def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
-    """Guess the buckets of tokens whose bucket is unreadable.
-
-    A token gets a bucket that is not in `taken`, preferably one of its `_possible_buckets`.
-    """
+    """Guess the buckets of tokens whose bucket is unreadable: a bucket not in `taken`, preferably a possible one."""
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
     for token in sorted(tokens):
@@ -429,8 +423,7 @@ def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dic
 def _possible_buckets(token: str, bucket_count: int) -> list[int]:
     """Return the buckets that a token may belong to, the likeliest first.
 
-    A token has several possible buckets if one of its UTF-16 units was a lone surrogate, or if leading zeros are
-    missing.
+    Several are possible if one of its UTF-16 units was a lone surrogate, or if leading zeros are missing.
     """
     if ALFRESCO_TOKEN.fullmatch(token):
         if len(token) == ALFRESCO_LENGTHS[1]:
@@ -562,10 +555,7 @@ def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """Copy the hash of the next filled bucket to every empty one, wrapping around.
-
-    `filled` has the ascending indices of the filled buckets.
-    """
+    """Fill each empty bucket with the hash of the next filled one, wrapping around; `filled` has ascending indices."""
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]
 
@@ -601,9 +591,7 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
 
 @lru_cache
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
-    """Return the largest number of tokens per band that a search can use.
-
-    The search must find a document with this overlap with a probability above `probability`.
+    """Return the largest band size, in tokens, that finds a document with this overlap more often than `probability`.
 
     Args:
         token_count: Number of the source's tokens, with repetitions, at least 1.
@@ -611,7 +599,7 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
         probability: Fraction in (0, 1]. No probability exceeds 1, so for 1 the result is one row.
 
     Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
-        and one row if no number of bands is enough.
+    and one row if no number of bands is enough.
 
     >>> [band_rows(512, Fraction(o, 100), Fraction(p, 100)) for o, p in [(20, 80), (70, 90), (90, 99), (100, 50)]]
     [2, 9, 17, 512]

@@ -64,15 +64,12 @@ _COMPARED_AT_ONCE = 256
 #: compared one by one, by merging, which is faster for them.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
-#: Names of the array attributes of `Overlaps`.
 _COLUMNS = ("sizes", "levels", "source_counts", "counts", "shared")
 
 
 @dataclass(frozen=True, slots=True)
 class SketchScheme:
-    """Sketch parameters, in addition to the token scheme.
-
-    Sketches of different schemes cannot be compared.
+    """Sketch parameters, in addition to the token scheme; sketches of different schemes cannot be compared.
 
     Args:
         k: Largest number of shingles for which a document keeps every hash, at least 1.
@@ -114,7 +111,6 @@ class SketchScheme:
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Parse the name of a scheme."""
         pattern = "-".join([r"sketch3", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
         if not match:
@@ -122,7 +118,6 @@ class SketchScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, other: SketchScheme) -> None:
-        """Raise SchemeMismatchError if the schemes differ; the message lists the differing parameters."""
         if differences := differing_fields(self, other):
             raise SchemeMismatchError(f"sketches differ in {differences}; index both under one scheme")
 
@@ -297,7 +292,6 @@ class Overlaps:
         return Overlaps(self.source_size, *(getattr(self, name)[which] for name in _COLUMNS))
 
     def put(self, which: Sequence[int], others: Overlaps) -> None:
-        """Replace the overlaps of the hits at the positions `which` with the overlaps of `others`."""
         for name in _COLUMNS:
             getattr(self, name)[which] = getattr(others, name)
 
@@ -317,7 +311,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # If a hit's level is lower than the source's, ignore the hit's hashes above the bound of the source's level.
+    # If a hit's level is the lower one, ignore its hashes above the bound of the source's level.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
@@ -342,7 +336,6 @@ def _count_shared_in_loops(
     counts: npt.NDArray[np.int64],
     loops: Loops,
 ) -> npt.NDArray[np.int64]:
-    """Count the hashes that a source shares with each hit, below the bound of the comparison's level."""
     shared = np.zeros(len(hits), np.int64)
     for at in range(0, len(hits), _COMPARED_AT_ONCE):
         require_time()
@@ -387,7 +380,6 @@ _HEADS = np.dtype(
 )
 _CHECK = struct.Struct("<I")
 _PLANES: Final = tuple((size, np.dtype(f"<u{size}")) for size in (8, 4, 2, 1))
-#: Value of each of the eight bits of a byte, the lowest first.
 _BIT_VALUES = np.array([1 << at for at in range(8)], np.uint8)
 _DEFAULT_SCHEME = SketchScheme()
 
@@ -439,7 +431,6 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
-    """Decode several sketches, in order, with the compiled loops if possible."""
     loops = loops_if_loaded()
     sketches = _decode_in_loops(raws, scheme, loops) if loops and len(raws) > 1 else None
     # If a sketch is invalid, `decode` raises the error.
@@ -452,7 +443,7 @@ def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) 
     if lengths.min() < _HEAD.size + _CHECK.size:
         return None
     starts = np.concatenate([[0], lengths.cumsum()])
-    # Add eight zero bytes: the loops read eight bytes at a time, also at the end.
+    # The loops read eight bytes at a time, also at the end, so add eight zero bytes.
     joined = np.frombuffer(b"".join([*raws, bytes(8)]), np.uint8)
     heads = joined[starts[:-1, None] + np.arange(_HEAD.size)].view(_HEADS)[:, 0]
     checks = joined[starts[1:, None] - np.arange(_CHECK.size, 0, -1)].view("<u4")[:, 0]
@@ -493,7 +484,7 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64] | N
     if high_length < 0:
         return None
     ends = np.frombuffer(raw, np.uint8, high_length, _HEAD.size + low_length)
-    # View the bits as booleans, because numpy finds non-zero elements much faster in arrays of booleans.
+    # numpy finds non-zero elements much faster in arrays of booleans.
     ones = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0]
     if ones.size != count:
         return None

@@ -26,7 +26,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance for rounding errors: a computed tail still reaches a requested probability if it is lower by this or less.
+#: Tolerance for rounding errors: a computed tail still reaches a probability if it is lower by this or less.
 SLACK = 1e-12
 #: Maximum number of terms to compute at a time. Each term takes 8 bytes in each of a few arrays.
 _CELLS = 1 << 19
@@ -146,10 +146,7 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
 
 
 def bisect_first(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
-    """Bisect each row for the first number from `low` to `high` that meets a monotonic condition.
-
-    `high` must meet the condition.
-    """
+    """Bisect each row for the first number from `low` to `high` that meets a monotonic condition, as `high` does."""
     while (low < high).any():
         middle = (low + high) // 2
         is_met = holds(middle) | (middle == high)
@@ -178,7 +175,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
     """Convert population, good, drawn and other numbers to arrays of one shape; raise ParameterError if invalid."""
     counts = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*counts).shape
-    # For a few numbers, np.broadcast_arrays would take longer than the computation, so add zeros instead.
+    # For a few numbers, adding zeros is faster than np.broadcast_arrays, which would take longer than the computation.
     counts = [part if part.shape == shape else part + np.zeros(shape, np.int64) for part in counts]
     population, good, drawn = counts[:3]
     valid = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= LARGEST)
@@ -237,8 +234,8 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 def _terms(left: Floats, spread: Floats) -> int:
     """Return the number of terms on one side of the mean that are not negligible.
 
-    Nine standard deviations from the mean, a term is below 1e-16 of the first one. Some more terms are added, because
-    the distribution can be skewed.
+    Nine standard deviations from the mean, a term is below 1e-16 of the first one. A skewed distribution needs some
+    more.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 

@@ -39,7 +39,6 @@ SHARE, INTERVAL = "share", "interval"
 Share: TypeAlias = Annotated[float, SHARE]
 #: Lower and upper end of an interval of a share.
 Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
-#: A number of shingles, or an array of such numbers.
 _Count = TypeVar("_Count", int, "npt.NDArray[np.int64]")
 #: Maximum length of the exponent of a percentage, including the sign. It is enough for every float.
 _EXPONENT = 4
@@ -123,14 +122,11 @@ PAIR_METRICS = _metrics_named(get_args(PairMetric))
 
 
 def name_whole(metric: Metric, a: str, b: str) -> str:
-    """Describe the text or texts that a metric's shares refer to; `a` and `b` are names of the two texts."""
     return _WHOLES[metric].format(a=a, b=b)
 
 
 def describe_metrics(metrics: Mapping[Metric, Sequence[str]], a: str = "A", b: str = "B") -> str:
-    """List the texts that the shares of metrics refer to, with the metrics' names, for a help text.
-
-    `a` and `b` are names of the two texts.
+    """List the texts, called `a` and `b`, that metrics refer to, with the metrics' names, for a help text.
 
     >>> describe_metrics(PAIR_METRICS)
     'both texts together (jaccard or similarity), or the smaller text (containment)'
@@ -168,11 +164,9 @@ class Shares:
         )
 
     def swapped(self) -> Shares:
-        """Return the shares of the same documents, with A and B exchanged."""
         return Shares(self.jaccard, self.b_in_a, self.a_in_b)
 
     def measured_by(self, metric: Metric) -> float:
-        """Return the share that a metric measures."""
         return max(self.a_in_b, self.b_in_a) if metric is Metric.CONTAINMENT else float(getattr(self, metric.value))
 
 
@@ -203,7 +197,6 @@ def round_up(share: float) -> float:
 
 
 def require_fraction(name: str, value: Fraction) -> None:
-    """Raise ParameterError unless a value is a fraction above 0 and at most 1."""
     # Compare integers, here and below: comparing fractions takes a microsecond each time.
     if not isinstance(value, Fraction | int) or not 0 < value.numerator <= value.denominator:
         raise ParameterError(f"{name} must be a fraction above 0 and at most 1, such as Fraction(4, 5), got {value}")
@@ -226,7 +219,7 @@ def denominator_of(metric: Metric, shared: _Count | int, source_size: _Count | i
 def least_overlap(metric: Metric, threshold: Fraction, source_size: _Count, hit_size: _Count) -> _Count:
     """Return the smallest number of shared shingles that reaches a threshold; it can exceed a text's size.
 
-    The sizes are integers or arrays of integers. The number is at least 1; it is 0 if the threshold is 0 or less.
+    The sizes are integers or arrays of integers. The number is at least 1, or 0 for a threshold of 0 or less.
 
     >>> least_overlap(Metric.JACCARD, Fraction(1, 2), 30, 30)
     20

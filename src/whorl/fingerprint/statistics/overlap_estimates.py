@@ -86,20 +86,16 @@ class Estimate:
 
     @property
     def intervals(self) -> Intervals | None:
-        """Intervals of the shares; None if the shares are exact."""
         return None if self.is_exact else Intervals.between(self.low, self.high)
 
 
 def estimate(source: Sketch, hits: Sequence[Sketch]) -> tuple[Estimate, ...]:
-    """Estimate the overlap of a source with each hit from their sketches."""
     return tuple(estimate_overlaps(compare(source, hits)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Estimated overlaps of a source and several hits, in arrays; creates each `Estimate` on demand.
-
-    The int64 arrays have shape (hits,).
+    """Estimated overlaps of a source and several hits, in int64 arrays of shape (hits,); makes an `Estimate` on demand.
 
     Args:
         overlaps: Counts of hashes, the basis of the estimates.
@@ -215,8 +211,8 @@ def overlap_interval(
     def is_possible(steps: Counts) -> Bools:
         overlaps = outer + inwards * steps
         population = total - np.where(is_union, overlaps, 0)
-        # P(at most `shared` hashes are shared) = P(at least `drawn - shared` hashes are not shared). So one call
-        # computes the upper tails for both ends.
+        # P(at most `shared` hashes are shared) = P(at least `drawn - shared` are not), so one call of `upper_tail` does
+        # for both ends.
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 
@@ -249,9 +245,6 @@ def population_and_draws(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the population and the sample size of the distribution of each hit's shared hashes.
-
-    The module docstring explains the choice between the source's and the hit's distribution.
-    """
+    """Return population and sample size of each hit's distribution of shared hashes (see the module docstring)."""
     is_of_hit = (sizes < source_size) & metric.allows_smaller
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

@@ -227,7 +227,7 @@ class _ChunkPatterns:
     """
 
     def __init__(self, separator: str, joiner: str) -> None:
-        # Use a pattern that never matches if there is no joiner: an empty character class is an error in Python.
+        # If there is no joiner, use a pattern that never matches: an empty character class is an error in Python.
         joined = f"[{separator}]++[{joiner}]" if joiner else "(?!)"
         self._chunk = f"[^{separator}]++(?:{joined}[^{separator}]*+)*+"
         self.chunks = re.compile(self._chunk).findall
@@ -300,15 +300,11 @@ class _Chunks(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
         ]
 
     def divide(self, segment: str) -> list[int]:
-        """Return the positions where words end in a segment that a dictionary may divide."""
         return self.dictionaries.divide(segment, self.machine.needs_dictionary)
 
 
 def is_emoji(segment: str, kind: int) -> bool:
-    """Check whether a segment is an emoji, like Lucene's BreakIteratorWrapper.isEmoji.
-
-    `kind` is the entry of `WordBreakTables.emoji` for the first character.
-    """
+    """Check whether a segment is an emoji (Lucene's isEmoji); `kind` is its first character's table entry."""
     return kind == 1 or (kind == 2 and segment[1:2] in ("\ufe0f", "\u20e3"))
 
 
@@ -325,10 +321,7 @@ class _Fold:
         return folded if self.tables.joint.isdisjoint(folded) else self.compose(folded)
 
     def compose(self, text: str) -> str:
-        """Return the NFC of a text: Unicode Standard Annex 15, with the profile's own tables.
-
-        ``unicodedata`` has the Unicode version of Python, not the profile's.
-        """
+        """Return the NFC of a text (Unicode Standard Annex 15) in the profile's Unicode version, not Python's."""
         classes, compositions = self.tables.classes, self.tables.compositions
         composed: list[str] = []
         starter, between = -1, -1  # index of the last starter, and combining class of the last character after it
@@ -383,9 +376,7 @@ def fold_apostrophes(text: str) -> str:
 
 
 def apostrophe_spellings(text: str, marks: str = f"'{TYPOGRAPHIC_APOSTROPHES}") -> Iterator[str]:
-    """Yield copies of a text, each with all of its straight apostrophes replaced by one of the marks.
-
-    Yield a text without straight apostrophes only once.
+    """Yield copies of a text, each with one of the marks for its straight apostrophes; once if it has none.
 
     >>> [*apostrophe_spellings("l'été", "'’")], [*apostrophe_spellings("été")]
     (["l'été", 'l’été'], ['été'])

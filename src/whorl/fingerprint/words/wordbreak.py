@@ -100,7 +100,6 @@ class StateMachine:
         return segments
 
     def needs_dictionary(self, character: str) -> bool:
-        """Check whether a character needs a dictionary to divide its segment."""
         return self._category[ord(character)] >= self.dictionary_start
 
     def separators(self, emoji: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -1,13 +1,12 @@
 """Finds the fields that a query names, reads typed values, and builds the conditions for a value or a range.
 
-A name is looked up in several ways: unchanged, under its default alias, and without its namespace. So `cm:title`,
-`cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, a name without a
-namespace is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. If documents spell the name
-of a property in several ways, a query searches all these fields. An alias in `whorl.toml` replaces all other meanings
-of a name.
+A name is looked up unchanged, under its default alias, and without its namespace: `cm:title`, `cm_title` and
+`{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. A name without a namespace is also
+looked up in Alfresco's content namespace: `title` may find `cm:title`. If documents spell the name of a property in
+several ways, a query searches all these fields. An alias in `whorl.toml` replaces all other meanings of a name.
 
-A date is an interval in milliseconds since 1970, UTC. For example, `2021-05` is a month and `2021-05-03` a day. Date
-math gives one moment, the same as Solr's DateMathParser.
+A date is an interval in milliseconds since 1970, UTC: `2021-05` is a month and `2021-05-03` a day. Date math gives one
+moment, the same as Solr's DateMathParser.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from whorl.query.ast import Bound, Pattern, WildcardCharacter, join_pieces
 from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
-#: Maps each type of a field's values to the engine's field that contains the values of this type.
+#: Names of the engine's fields with the values of one field, keyed by the type of the values.
 FieldsByKind: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
-#: Aliases of field names, if the settings define no others.
+#: Default aliases of field names; aliases in the settings take precedence.
 DEFAULT_NAMES: Mapping[str, str] = {
     "TEXT": "content",
     "text": "content",
@@ -88,7 +87,6 @@ _NAMESPACES: Mapping[str, str] = {
         )
     },
 }
-#: Matches a name with the prefix of a known namespace.
 _PREFIXED = re.compile(f"({'|'.join(_NAMESPACES)})[:_](.+)", re.DOTALL)
 #: Fields whose values are qualified names, with a prefix (`cm:content`) or with the full namespace.
 QUALIFIED_NAME_FIELDS = frozenset(
@@ -118,9 +116,10 @@ class Fields:
     """The fields of a store, with the types of their values.
 
     Args:
-        patterns: Maps the patterns of Solr's dynamic fields, such as `*_i`, to types, for engines that do not list the
+        known: The engine's fields for each field of the store, by type.
+        patterns: Types of Solr's dynamic fields, keyed by pattern, such as `*_i`, for engines that do not list the
             fields of documents.
-        collection_names: Maps whorl's names of fields, such as `content`, to their names in the collection.
+        collection_names: Names in the collection for whorl's names of fields, such as `content`.
         split_fields: The engine's fields whose words are also split at `_` and `.`, as `split_name` does.
     """
 
@@ -157,8 +156,7 @@ class Fields:
     def resolve_names(self, typed: str, names: Mapping[str, str]) -> dict[str, FieldsByKind]:
         """Return each field that a query calls `typed`, keyed by its name in the store, the likeliest first.
 
-        The result has several fields if documents spell the name of a property in several ways, such as `cm:title` and
-        `title`.
+        Several fields match if documents spell the name of a property in several ways, such as `cm:title` and `title`.
         """
         likeliest = next(filter(self.find, _possible_names(typed, names)), None)
         if likeliest is None:
@@ -233,7 +231,7 @@ def _possible_names(typed: str, names: Mapping[str, str]) -> Iterator[str]:
 def _spellings(typed: str) -> tuple[str, ...]:
     """Return all spellings of the name of a property; a name without a namespace belongs to the content model.
 
-    Return nothing for the id, and for a name in a namespace that is not Alfresco's.
+    Return () for the id, and for a name in a namespace that is not Alfresco's.
 
     >>> _spellings("cm_title")
     ('cm:title', 'cm_title', '{http://www.alfresco.org/model/content/1.0}title', 'title')
@@ -261,15 +259,14 @@ def _local_name(typed: str) -> Iterator[str]:
     yield IN_NAME.sub(lambda match: chr(int(match[1], 16)), local)
 
 
-#: Maximum length in characters of a whole value that is indexed in full. Indexes limit the length of values.
+#: Maximum length, in characters, of a whole value that is indexed in full; a longer value is cut.
 LONGEST_WHOLE = 1000
-#: Number of characters at the beginning of a text longer than `LONGEST_WHOLE` that are indexed, with a digest of the
-#: whole text.
+#: Number of characters of a cut value that are indexed, before a digest of the whole value.
 _BEGINNING = 200
 #: Noncharacters that replace the hexadecimal digits of a digest.
 _NONCHARACTERS = "".join(map(chr, range(0xFDD0, 0xFDE0)))
 _DIGEST_LETTERS = str.maketrans("0123456789abcdef", _NONCHARACTERS)
-#: Maximum length in characters of a range's bound. It is below `_BEGINNING`, so that comparisons with cut texts are
+#: Maximum length of a range's bound, in characters: below `_BEGINNING`, so that comparisons with cut values are
 #: correct.
 LONGEST_BOUND = 100
 #: Smallest and largest integer of 64 signed bits: the range of indexed integers.
@@ -278,7 +275,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[e
 
 
 class UnreadableError(ValueError):
-    """A text cannot be read as a value of a type; the message gives the reason. Callers in this package catch it."""
+    """The text is not a value of the wanted type; the message gives the reason."""
 
 
 def infer_kind(value: Value) -> tuple[Kind, Value]:
@@ -310,8 +307,7 @@ def encode_keyword(text: str) -> str:
 def encode_digest(text: str) -> str:
     """Return a digest of a text for an index term, written with noncharacters, which patterns do not contain.
 
-    So the literal characters of a pattern match only the beginning of a shortened text. A `*` at the end of the pattern
-    also matches the digest.
+    So only a `*` in a pattern can match the digest of a cut text.
     """
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest().translate(_DIGEST_LETTERS)
 
@@ -366,7 +362,7 @@ def _read_bound(kind: Kind, end: Bound, now: datetime, *, is_low: bool) -> tuple
     """Return the value of a range's bound (None if it excludes no value), and whether the range includes it."""
     match kind:
         case Kind.DATE:
-            # A bound such as 2021-05 is an interval. The range includes or excludes it as a whole.
+            # A bound such as 2021-05 is an interval, which the range includes or excludes as a whole.
             moments = read_date(end.text, now)
             return (moments.first if is_low == end.is_inclusive else moments.last), end.is_inclusive
         case Kind.INTEGER:
@@ -397,7 +393,7 @@ def _read_integer_bound(end: Bound, *, is_low: bool) -> tuple[int | None, bool]:
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not SMALLEST_INTEGER <= rounded <= LARGEST_INTEGER:
         is_above = rounded > LARGEST_INTEGER
-        # A bound outside the range of indexed integers excludes either none of them or all of them.
+        # A bound outside the range of indexed integers excludes none or all of these integers.
         return (LARGEST_INTEGER if is_above else SMALLEST_INTEGER, False) if is_above == is_low else (None, True)
     return rounded, end.is_inclusive or rounded != number
 
@@ -449,7 +445,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
         match = _DATE.match(text)
         if not match:
             raise UnreadableError(f"{text!r:.80} is not a date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
-        # In 2021-05-03-1DAY, read the longest possible date. The rest is date math.
+        # In 2021-05-03-1DAY, the longest match is the date, and the rest is date math.
         moments, end = _read_date_match(match), match.end()
     if end == len(text):
         return moments

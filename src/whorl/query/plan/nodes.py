@@ -1,8 +1,7 @@
 """Classes of query plans: the nodes of a plan at each stage, and functions that walk or change a plan.
 
-Planning has three pure stages, in `planner`. `make_plan` needs only the query. `resolve` adds the types of fields, from
-the engine's list of fields, because the meaning of a clause depends on them. `bind` adds minimum counts and bands, from
-the signatures of the sources, because they depend on the source's number of tokens.
+Planning has three pure stages, in `planner`. `make_plan` needs only the query. `resolve` adds the types of fields from
+the engine's list of fields. `bind` adds minimum counts and bands, which depend on the signatures of the sources.
 
 Scores are counts. A FINGERPRINT adds the number of matching tokens or bands, and any other clause adds 1. Boosts
 multiply these numbers. In a query with a FINGERPRINT, any other clause scores 0 unless it is boosted, so that the score
@@ -44,9 +43,8 @@ Value: TypeAlias = str | int | float | bool
 class Words:
     """Documents with the words of `text` next to each other, in a field or in the default text fields.
 
-    `slop` is the maximum total number of moves; a move shifts one word by one position. So swapping two words takes two
-    moves. If `any_apostrophe`, `text` has folded words with one blank between them, and their apostrophes match
-    apostrophes of all kinds. On a server, a phrase of a document that mixes two kinds of apostrophes does not match.
+    `slop` is the maximum total number of moves by one position; swapping two words takes two. If `any_apostrophe`,
+    `text` has folded words with one blank between them, and their apostrophes match apostrophes of all kinds.
     """
 
     text: str
@@ -56,10 +54,9 @@ class Words:
     any_apostrophe: bool = False
 
     def spellings(self) -> list[Words]:
-        """Return a clause for each kind of apostrophe, for a server.
+        """Return a clause for each kind of apostrophe, for a server; none matches a phrase that mixes kinds.
 
-        The clauses do not match a phrase that mixes two kinds. Patterns would match it, but then even the query for a
-        short text would have more clauses than a server allows.
+        Patterns would match it, but even the query for a short text would then have more clauses than a server allows.
         """
         return [replace(self, text=text, any_apostrophe=False) for text in apostrophe_spellings(self.text)]
 
@@ -76,10 +73,7 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyWord:
-    """Documents with a word at most `edits` (1 or 2) edits away from `word`.
-
-    An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters.
-    """
+    """Documents with a word at most `edits` (1 or 2) edits away from `word`; a swap of two letters is one edit."""
 
     word: str
     edits: int
@@ -150,7 +144,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class FieldClause:
-    """A clause whose field is not looked up yet. `resolve` looks up the field's type, which decides the meaning."""
+    """A clause whose field `resolve` has not looked up yet; the field's type decides the meaning."""
 
     clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
@@ -158,10 +152,10 @@ class FieldClause:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintClause:
-    """A FINGERPRINT without its source's tokens, which `bind` adds. Overlap and probability are fractions in (0, 1].
+    """A FINGERPRINT before `bind` adds its source's tokens; overlap and probability are fractions in (0, 1].
 
-    `whole_reference` is the reference with trailing numbers that may belong to the id. `with_ids` decides whether they
-    do, and sets `whole_reference` to None.
+    `whole_reference` is the reference with trailing numbers that may belong to the id; None once `with_ids` has
+    decided.
     """
 
     reference: str
@@ -174,10 +168,9 @@ class FingerprintClause:
 
 @dataclass(frozen=True, slots=True)
 class SharedTokens:
-    """Documents with at least `min_should_match` of `tokens`.
+    """Documents with at least `min_should_match` of `tokens`; scored by the number of matching tokens times `weight`.
 
-    The score is the number of matching tokens times `weight`. Tokens may repeat. They are integers from
-    `Signature.integers`, and the engine converts them to the encoding of its index.
+    Tokens are integers from `Signature.integers`, and may repeat; the engine encodes them for its index.
     """
 
     reference: str
@@ -188,10 +181,7 @@ class SharedTokens:
 
 @dataclass(frozen=True, slots=True)
 class SharedBands:
-    """Documents with all tokens of at least one band.
-
-    The score is the number of matching bands times `weight`.
-    """
+    """Documents with all tokens of at least one band, scored by the number of matching bands times `weight`."""
 
     reference: str
     bands: tuple[tuple[int, ...], ...]
@@ -200,10 +190,10 @@ class SharedBands:
 
 @dataclass(frozen=True, slots=True)
 class SketchTokens:
-    """Documents in a size range with at least `min_should_match` tokens of a sketch.
+    """Documents with at least `min_should_match` tokens of a sketch, and a number of distinct shingles in a range.
 
-    The score is the number of matching tokens. A size is a number of distinct shingles; `largest_size` is None if there
-    is no limit. `is_whole` is True if `numbers` has every hash of the source exactly once.
+    The score is the number of matching tokens. `largest_size` is None if there is no limit. `is_whole` is True if
+    `numbers` has every hash of the source exactly once.
     """
 
     reference: str
@@ -222,10 +212,7 @@ class SketchTokens:
 
 @dataclass(frozen=True, slots=True)
 class PassageHashes:
-    """Documents with at least one passage hash of a text (`fingerprint.winnowing`).
-
-    The score is the number of matching hashes.
-    """
+    """Documents with a passage hash of a text (`fingerprint.winnowing`), scored by the number of such hashes."""
 
     reference: str
     scheme: PassageScheme
@@ -240,8 +227,7 @@ class DocumentIds:
     groups: tuple[tuple[float, tuple[str, ...]], ...]
 
 
-#: Leaves of a plan: `PlannedLeaf` after planning, `ResolvedLeaf` after resolving fields, `BoundLeaf` after binding
-#: sources.
+#: Leaves of a plan after planning, after resolving fields, and after binding sources.
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
 BoundLeaf: TypeAlias = (
@@ -272,8 +258,6 @@ BoundNode: TypeAlias = BoundLeaf | Bool[BoundLeaf]
 
 @dataclass(frozen=True, slots=True)
 class BoundPlan:
-    """A plan for an engine, and warnings for the user."""
-
     root: BoundNode
     warnings: tuple[str, ...] = ()
 
@@ -307,10 +291,7 @@ def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
 
 
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
-    """Decide for each FINGERPRINT whether its trailing numbers belong to its id.
-
-    The numbers belong to the id if `existing` has the whole reference. Otherwise they are the clause's parameters.
-    """
+    """Read trailing numbers as part of an id if `existing` has the id with them, or else as overlap and probability."""
 
     def read(leaf: ResolvedLeaf) -> ResolvedLeaf:
         if not isinstance(leaf, FingerprintClause) or leaf.whole_reference is None:
@@ -325,7 +306,7 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
     """Return the ids of the documents that FINGERPRINT clauses name.
 
-    An id maps to True if one of its clauses has a probability: then the order of the document's tokens matters.
+    An id maps to True if one of its clauses has a probability, because the order of its tokens then matters.
     """
     clauses = [leaf for leaf in leaves(plan) if isinstance(leaf, FingerprintClause)]
     in_order = {clause.reference for clause in clauses if clause.probability is not None}

@@ -1,9 +1,9 @@
 """Turns the text of a query into a plan for the engines (`make_plan`, `resolve`, `bind`), and describes it in words.
 
 `make_plan` turns the syntax tree of a query into a plan; `QueryDefaults` has the defaults for reading the text, such as
-the operator between words. `resolve` looks up the fields of clauses. A field may hold values of several types, because
-documents come from different sources; `resolve` then makes a test for each type that supports the clause. `bind` adds
-the tokens of the documents that FINGERPRINT names. `describe` describes a plan for `explain`.
+the operator between words. `resolve` looks up the fields of clauses; if a field has values of several types, it makes a
+test for each type that supports the clause. `bind` adds the tokens of the documents that FINGERPRINT names. `describe`
+describes a plan for `explain`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ from whorl.query.plan.nodes import (
     match_any,
 )
 
-#: Name of all text fields together. Words without a field are searched in these fields.
+#: Name of all text fields together; words that name no field are searched there.
 TEXT = "TEXT"
 #: Namespace of the store's own field names, and the default namespace.
 NAMESPACE = "cm"
@@ -166,8 +166,7 @@ class QueryDefaults:
         """Return the plan of a clause in the field that it names, or else in the default fields."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
-            # If the default field is the name of a template, search all text fields for the words in this template that
-            # name no field.
+            # If the default field names a template, its words without a field are searched in all text fields.
             is_template = self.default_field.lower() in map(str.lower, self.templates)
             name = TEXT if is_template else self.default_field
         if name is None or name == TEXT:
@@ -190,10 +189,7 @@ def _set_field(node: FieldClause, name: str) -> FieldClause:
 
 
 def make_plan(node: ast.Node, plan_clause: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree.
-
-    `plan_clause` returns the plan of a clause in the field that it names, or in the default fields if it names none.
-    """
+    """Return the plan of a syntax tree; `plan_clause` plans a clause in its field, or in the default fields."""
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(plan_clause, float(counts_words), 1.0).plan(node)
 
@@ -203,9 +199,9 @@ class _Planner:
     """Plans a syntax tree.
 
     Args:
-        plan_clause: Returns the plan of a clause in the field that it names, or in the default fields if it names none.
+        plan_clause: Returns the plan of a clause in the field that it names, or in the default fields.
         word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
-        scale: Factor of every boost; also the score of a FINGERPRINT without a boost. It is 0 in a filter, otherwise 1.
+        scale: Factor of every boost, and score of a FINGERPRINT without one: 0 in a filter, otherwise 1.
     """
 
     plan_clause: Callable[[FieldClause], Plan]
@@ -283,13 +279,13 @@ def resolve(
     names: Mapping[str, str] | None = None,
     empty: Collection[str] = (),
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
-    """Resolve the clauses of a plan according to the types of their fields.
+    """Resolve the clauses of a plan by the types of their fields; return the plan, and warnings for the user.
 
-    Return the resolved plan, and warnings for the user.
-
-    `fields` may be None if the plan has no `FieldClause`. `now` is the value of NOW in dates. `names` maps field names
-    in queries to field names in the store. `empty` has the names of fields that the store may lack; a clause on such a
-    field matches no document if the store lacks it.
+    Args:
+        fields: May be None if the plan has no `FieldClause`.
+        now: Value of NOW in dates.
+        names: Maps field names in queries to field names in the store.
+        empty: Fields that the store may lack; a clause on a missing one matches no document.
 
     Raises:
         FieldError: The store has no field of that name and `empty` does not list it, or the field's type does not
@@ -353,11 +349,7 @@ class _Resolver:
         ]
 
     def _other_form_tests(self, clause: ast.Leaf, fields: list[FieldsByKind]) -> list[_FieldTest]:
-        """Return additional tests for a value that is also indexed in another form.
-
-        A qualified name is also searched in its other form. An id that is a node reference is also searched in the
-        field LID.
-        """
+        """Return tests for the other form of a qualified name, or in LID for an id that is a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := convert_qualified_name(clause.text)):
@@ -383,8 +375,7 @@ class _Resolver:
     def _find_fields(self, name: str, span: Span) -> list[FieldsByKind]:
         """Return the engine's fields, by type, for each field that a name refers to.
 
-        If a field that the store may lack is missing, return no fields and add a warning. If any other field is
-        missing, raise an error.
+        If the store lacks the field and may lack it, add a warning; if it may not, raise an error.
         """
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
@@ -430,14 +421,14 @@ class _Resolver:
             return match_any((test,), weight)
         return test if isinstance(test, Nothing) else replace(test, weight=weight)
 
-    # The following methods return tests for a clause in one field, or in the default fields. The tests have weight 0.
+    # The following methods return tests with weight 0 for a clause in one field, or in the default fields.
 
     def _field_tests(self, clause: ast.Leaf, by_kind: FieldsByKind) -> list[_FieldTest]:
         """Return tests of a clause in a field; tests of words only match documents with a text in the field.
 
-        The index also contains the words of numbers and dates: the number -5 matches the word 5. So a test of words
-        excludes documents with only numbers, dates or truth values in the field. It does not require a whole text
-        value, because documents that other programs wrote to Solr may have only words.
+        The index also contains the words of numbers and dates (-5 matches the word 5). So a test of words excludes
+        documents with only numbers, dates or truth values in the field. It does not require a whole text value, because
+        documents that other programs wrote to Solr may have only words.
         """
         tests = self._tests_of_all_values(clause, by_kind)
         others = tuple(Exists(by_kind[kind], kind, 0.0) for kind in by_kind if kind not in (Kind.TEXT, Kind.KEYWORD))
@@ -465,8 +456,7 @@ class _Resolver:
                 chosen = [wanted] if wanted in kinds else kinds
                 tests: list[_FieldTest] = []
                 if Kind.TEXT in chosen:
-                    # If whole values are also tested, raise no error for a pattern that words cannot express: whole
-                    # values can match it.
+                    # Whole values can match a pattern that words cannot express, so do not raise an error for it.
                     tests += self._word_tests(clause, by_kind[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
                     tests.append(WildcardValue(by_kind[Kind.KEYWORD], pattern, 0.0))
@@ -481,10 +471,7 @@ class _Resolver:
                 raise self._mismatch_error(clause, by_kind, "this needs words")
 
     def _date_prefix_tests(self, pattern: Pattern, field: str) -> list[_FieldTest]:
-        """Return a test of dates for a pattern such as `2021*` or `2021-05-*`; none for other patterns.
-
-        A text that is a date has no words in the index, only the date.
-        """
+        """Return a test of dates for a pattern such as `2021*` or `2021-05-*`: in the index, a date has no words."""
         match = _DATE_PREFIX.fullmatch(pattern[0]) if pattern[1:] == _JUST_ANY and isinstance(pattern[0], str) else None
         with suppress(UnreadableError):
             return [value_of(Kind.DATE, field, match[1], self._now)] if match else []
@@ -499,8 +486,8 @@ class _Resolver:
         elif Kind.KEYWORD in by_kind:
             tests.append(Equal(by_kind[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
         if is_exact:
-            # Also test dates, because engines store a text that is a date as a date. Test numbers and truth values only
-            # if the value has no quotes: `=n:"7"` does not find the number 7.
+            # Engines store a text that is a date as a date. Numbers and truth values match only a value without quotes:
+            # `=n:"7"` does not find the number 7.
             others = {Kind.DATE} if date_of(text) is not None else set()
             if isinstance(clause, ast.Term):
                 others |= {Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN}
@@ -514,7 +501,7 @@ class _Resolver:
             raise self._mismatch_error(clause, by_kind, "a range needs whole values")
         typed: FieldsByKind = {kind: field for kind, field in by_kind.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
 
-        # Unlike other values, ids are never cut in an index.
+        # The index cuts long values, but never ids.
         is_whole = by_kind == self._fields.find("id")
 
         def read(kind: Kind, field: str) -> Test:
@@ -548,7 +535,7 @@ class _Resolver:
         return tests
 
     def _split_name_tests(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Return tests for the clause, split at `_` and `.`, in the default fields whose words are also split there."""
+        """Return tests of the clause, split at `_` and `.`, on the default fields whose words are also split there."""
         if _split_clause(clause) == clause:
             return []
         tests: list[_FieldTest] = []
@@ -638,7 +625,6 @@ def _split_clause(clause: ast.Leaf) -> ast.Leaf:
 
 
 def _existence_tests(by_kind: FieldsByKind) -> list[_FieldTest]:
-    """Return a test for the presence of a value, for each type of the field."""
     # Whole values are stored in addition to the words, so the words need no test.
     whole = [kind for kind in by_kind if kind is not Kind.TEXT]
     return [Exists(by_kind[kind], kind, 0.0) for kind in whole or by_kind]
@@ -673,8 +659,8 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     for word, (start, stop) in zip(split, spans.tolist(), strict=True):
         if not word:
             continue
-        # Words end at a change of script, and the letters that replace wildcards have another script than the word. So
-        # join a word and a wildcard that touch.
+        # Words end at a change of script, and the letters for wildcards have another script than the word. So join a
+        # word and a wildcard that touch.
         is_touched = start == end and (words[-1][-1] in wildcards or word[0] in wildcards)
         if is_touched:
             words[-1] += word
@@ -685,7 +671,7 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
-    """Return the number of edits that Lucene computes from a similarity; a value of 1 or more is a number of edits.
+    """Return the number of edits that Lucene computes from a similarity; 1 or more is itself a number of edits.
 
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 
@@ -701,10 +687,9 @@ def edits_of(similarity: Decimal, length: int) -> int:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Return the edit distance of two words.
+    """Return the number of letters to insert, delete, replace or swap with a neighbour to turn one word into the other.
 
-    An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters. As in Lucene's automata, no letter
-    is edited twice.
+    As in Lucene's automata, no letter is edited twice.
 
     >>> edit_distance("roam", "foams"), edit_distance("form", "from")
     (2, 1)
@@ -736,10 +721,12 @@ def bind(
     texts: Collection[str] = (),
     unknown: Callable[[str], UnknownDocumentError] = UnknownDocumentError,
 ) -> BoundPlan:
-    """Return a plan that an engine can run.
+    """Return a plan that an engine can run: a FINGERPRINT becomes tokens or bands, or nothing and a warning.
 
-    `signatures` has the signatures of documents and of given texts, keyed by reference. A document without a signature
-    is unknown; `unknown` returns the error for it. `texts` has the references of the texts given with the query.
+    Args:
+        signatures: Signatures of documents and of given texts, keyed by reference; a document without one is unknown.
+        texts: References of the texts given with the query.
+        unknown: Returns the error for an unknown document.
 
     Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with only an id matches documents that share any
     token. An overlap sets a minimum number of shared tokens. A probability cuts the tokens into bands instead, and a
@@ -794,14 +781,13 @@ def _bind_fingerprint(clause: FingerprintClause, signature: Signature) -> BoundL
 
 
 def unknown_document_message(error: UnknownDocumentError) -> str:
-    """Return the message for an unknown document. If numbers at the end of its id may be an overlap, add a hint."""
+    """Return the message for an unknown document, with a hint if numbers at the end of its id may be an overlap."""
     literal = with_quoted_id(error.reference)
     hint = f"; if its end is an overlap, write {literal}" if literal else ""
     return f"{error}{hint}"
 
 
 def no_fingerprint_message(reference: str, scheme: Scheme, *, is_text: bool) -> str:
-    """Explain why a document, or a text given with the query, has no fingerprint."""
     few = f"fewer than {scheme.shingle_size} words"
     if is_text:
         return f"the text {shorten_repr(reference)} has no fingerprint: it has {few}"
