@@ -61,8 +61,8 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
     """Read two texts by their names, and choose the scheme for the comparison.
 
     A name is a reference to a document, the path of a file, or `-` for standard input. Two files need no store if the
-    configured store is a folder that does not exist. If `scheme` is None, use the scheme of the store, or the default
-    scheme without a store.
+    configured store is a folder that does not exist. If `scheme` is None, the scheme is that of the store, or the
+    default one.
 
     Raises:
         ParameterError: A name is neither a file nor a document, a file is unreadable, or both are standard input.
@@ -108,7 +108,7 @@ def _read_text(opened: Store, name: str) -> ReadText:
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
     if options.common_above is None:
-        # If only files define the boilerplate, no store is needed.
+        # Without a limit for common text, no store is needed.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return compare_two_texts(a, b, scheme, boilerplate)
     try:

@@ -1,8 +1,8 @@
 """Command `whorl demo`: indexes texts found on this machine, shows near-copies, and finds the sources of a letter.
 
 Every machine with Python has these texts: licences, readmes and metadata of the installed distributions, docstrings of
-the standard library's modules, and on Debian the common licences and copyright files. Many of them are copies and
-versions of each other.
+the standard library's modules, and on Debian the common licences and copyright files. Many are copies and versions of
+each other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata
 _WORDS_QUOTED = 60
 #: First and last line of the letter.
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
-#: Maximum number of texts of one kind. More texts would only slow down the demo.
+#: Maximum number of texts of one kind; more would only slow down the demo.
 _MOST_OF_A_KIND = 600
 
 
@@ -50,7 +50,7 @@ def demo(folder: Path | None) -> None:
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
     if folder is None:
-        # Start from an empty folder, because texts of an earlier demo may no longer be on this machine.
+        # Texts of an earlier demo may no longer be on this machine.
         shutil.rmtree(where, ignore_errors=True)
     with open_store(where) as store:
         out.print(f"Reading licences, readmes and documentation on this machine into {where} …")
@@ -121,10 +121,9 @@ def find_texts() -> Iterator[Document]:
 
 
 def choose_documents(store: Store) -> tuple[str, str]:
-    """Return the ids of two documents of different kinds with the most near-duplicates.
+    """Return the ids of the two documents of different kinds with the most near-duplicates.
 
-    The first document has the most near-duplicates of all candidates, the second has the most of all candidates of
-    other kinds. If all candidates are of one kind, both ids are the same.
+    If all candidates are of one kind, both ids are the same.
     """
     relatives = {
         document_id: store.search(f"FINGERPRINT:{quote(document_id)}_30", rows=0).total
@@ -179,5 +178,5 @@ def _files(kind: str, paths: list[Path], *, id_prefix: str = "") -> Iterator[Doc
             shown = f"{path.parent.name}/{path.name}" if path.name == "copyright" else f"{id_prefix}{path.name}"
             yield Document(f"{kind}/{shown}", text, name=shown, properties={"kind": kind})
         except (OSError, DocumentError):
-            # Skip unreadable files, such as dangling links and binary files.
+            # Skip dangling links and binary files, for example.
             continue

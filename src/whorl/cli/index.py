@@ -54,7 +54,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     columns = RowColumns.from_names(options.text_column, options.id_column)
     files = [found.file for found in find_files(paths, problems.append, follow_links=options.follow_links)]
     if problems and not files:
-        # Create no store for a mistyped path.
+        # A mistyped path must not create a store.
         print_problems(problems, _NOT_STORED)
         sys.exit(1)
     with open_store(
@@ -147,7 +147,7 @@ def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: Inde
 
 def _outdated_notes(store: Store, problems: Problems) -> list[str]:
     """Return a note about documents whose files could not be stored again, or nothing."""
-    # An unreadable part of an e-mail loses no document: the other parts were stored again.
+    # An unreadable part of an e-mail loses no document: the others were stored again.
     names = [problem.where for problem in problems if problem.documents != 0]
     ids = [*names, *(file_id(name, store.references.base_for(name)) for name in names)]
     kept = sorted(store.engine.digests(ids))

@@ -74,7 +74,7 @@ class _Group(SingleValueGroup):
             # Commands create many objects and few reference cycles, so collect garbage rarely.
             gc.set_threshold(100_000, 50, 50)
         module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
-        # Exclude the imported modules from garbage collection.
+        # Imported modules need no garbage collection.
         gc.freeze()
         command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
         return command
@@ -87,24 +87,23 @@ class _Group(SingleValueGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         if sys.stdout is None:
-            # The caller has closed standard output. Open it for reading only: writes then fail, and no other file gets
-            # its descriptor.
+            # The caller has closed standard output. Opened for reading only, it makes writes fail, and no other file
+            # gets its descriptor.
             os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
             sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # If the terminal's encoding lacks a character, for example in a bar or an id, print a question mark.
+            # A character that the terminal's encoding lacks, for example in an id, becomes a question mark.
             sys.stdout.reconfigure(errors="replace")
-        # numpy's BLAS would take 0.07 s to start a thread on each core. whorl needs no such threads, because it
-        # multiplies no large matrices.
+        # numpy's BLAS would take 0.07 s to start a thread on each core, but whorl multiplies no large matrices.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        # The process ends soon after the command, so skip garbage collection at exit.
+        # Skip garbage collection at exit.
         atexit.register(gc.freeze)
         if sys.unraisablehook is sys.__unraisablehook__:
             sys.unraisablehook = _pass_on_interrupts
         return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        # This call also prints the output of --help.
+        # This also prints the output of --help.
         with _report_errors():
             words = [*args[1]]
             context = super().make_context(*args, **extra)
@@ -119,16 +118,16 @@ class _Group(SingleValueGroup):
 def _pass_on_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
     """Send Ctrl-C again if it has interrupted a callback of the compiler; report other errors as usual.
 
-    LLVM calls Python while it compiles a loop. Python prints and then ignores an exception in such a callback, so the
-    command would continue.
+    LLVM calls Python while it compiles a loop. An exception in such a callback is printed and ignored, so the command
+    would continue.
     """
     module = getattr(unraisable.object, "__module__", None) or ""
     if issubclass(unraisable.exc_type, KeyboardInterrupt) and module.partition(".")[0] in ("llvmlite", "numba"):
-        # Most commands need no threads, so import these modules here.
+        # Most commands need no threads.
         import signal
         import threading
 
-        # Wait until the callback has ended; otherwise the signal would interrupt it again.
+        # Wait until the callback has ended, which the signal would otherwise interrupt again.
         again = threading.Timer(_CALLBACK_SECONDS, signal.raise_signal, (signal.SIGINT,))
         if os.name == "posix":
             # `raise_signal` would not wake a main thread that waits.
@@ -149,12 +148,12 @@ def _report_errors() -> Iterator[None]:
         click.echo(f"whorl: {error or 'there is too little memory for this'}", err=True)
         raise Exit(1) from None
     except OSError as error:
-        # Standard output is closed. Discard the buffer, so that Python reports no error at exit.
+        # Standard output is closed. Discard the buffer, or Python reports an error at exit.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             if isinstance(error.__context__, WhorlError):
-                # Printing failed while another error was handled, so print the other error.
+                # Printing failed while this error was handled.
                 _print_error(error.__context__)
             # The reader (head, less) has closed the output.
             raise Exit(0) from None
@@ -166,7 +165,7 @@ def _print_error(error: WhorlError) -> NoReturn:
     from whorl.ingest.redact_addresses import redact_message
     from whorl.output.formatting import printable
 
-    # A query error marks a position in the query. Removing a part of the text would move the position.
+    # Removing a part of a query would move the position that a query error marks.
     message = str(error) if isinstance(error, QueryError) else redact_message(str(error))
     code = 2 if isinstance(error, QueryError | ParameterError) else 1
     try:

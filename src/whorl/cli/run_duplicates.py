@@ -65,12 +65,12 @@ from whorl.request_context import report_progress, reporting
 _EXIT_CODE = 128 + signal.SIGTERM
 #: Largest share of unreadable documents at which the command still succeeds.
 _MOST_LOST = 0.01
-#: Words that follow the number of unread documents in the note at the end of a run.
+#: Words after the number of unread documents in the note at the end of a run.
 _UNREADABLE = "could not be read as they are"
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 #: Suffixes of output files that are written as a text table.
 _TABLES = ("", ".txt", ".log", ".out")
-#: A `-` as output file is standard output; among the PATHs, it is standard input.
+#: As output file, `-` is standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
 #: Options that are only valid if PATHs are given.
 _FILE_OPTIONS = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
@@ -96,7 +96,7 @@ _OF_SPARK = ("input", "name_column", "checkpoints")
 class DuplicatesCommand(DuplicatesOperation):
     """Options of `whorl duplicates`, with the inputs that the command line names.
 
-    The properties derive values from the options, and raise ParameterError if an option is invalid.
+    Properties derive other values from the options; some raise ParameterError if an option is invalid.
     """
 
     paths: tuple[str, ...]
@@ -108,7 +108,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def shows_only_new(self) -> bool:
-        """Whether to show only pairs and clusters with a new document. Always true if there are reference documents."""
+        """Whether to show only pairs and clusters with a new document; always true with reference documents."""
         return self.new or bool(self.reference)
 
     @property
@@ -218,7 +218,7 @@ class DuplicatesCommand(DuplicatesOperation):
         return self.output
 
     def require_targets(self) -> None:
-        """Raise ParameterError if the output cannot be written; otherwise a long run might fail at its end."""
+        """Raise ParameterError if the output cannot be written, so that a long run does not fail at its end."""
         output, delete_list = self.file, self.delete_file
         suffix = "" if self.format or output is None else output.suffix.lower()
         if suffix not in (*_FORMATS, *_TABLES):
@@ -239,7 +239,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def make_reader(self) -> InputReader:
-        """Return a reader for the input files. Raise ParameterError if copies are requested, but cannot be written."""
+        """Return a reader for the input files; raise ParameterError if requested copies cannot be written."""
         reader = InputReader(
             self.paths,
             self.search,
@@ -318,7 +318,7 @@ def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
                 if command.new and not result.new_documents:
                     # An earlier run has listed the duplicates, so do not replace its files by empty ones.
                     command = command.without_existing_files()
-                # Write files before printing: printing fails if the reader of standard output has closed it.
+                # Write files first: printing fails if the reader of standard output has closed it.
                 find_clusters = partial(
                     result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep
                 )
@@ -331,7 +331,7 @@ def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
                     print_lines([*lines, *_notes(command, result, reader.problems)])
                     reader.unread_values = sum(unread.count for unread in result.find_unread_values())
         except (WhorlError, KeyboardInterrupt) as error:
-            # If an option or folder is invalid, do not suggest repeating the command.
+            # An invalid option or folder does not become valid by repetition.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {command.state}", err=True)
             raise
@@ -349,7 +349,7 @@ def _write_extra_files(
     `metric` defines the similarity in annotated copies.
     """
     lines = []
-    # If no input is readable, create no folder, so that the user can correct the command and repeat it.
+    # Without readable input, create no folder, so that the user can correct the command and repeat it.
     if command.folders and (reader.count_in_paths or not reader.problems):
         retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
         for folder, with_columns in command.folders.items():
@@ -393,7 +393,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
                 f"{command.shingle} cannot change; leave it out, or compare files"
             )
         if command.write_ids:
-            # Prepare the store now: otherwise a long search might fail at its end.
+            # Otherwise a long search might fail at its end.
             opened.engine.labels.prepare()
         with duplicates_in(opened.engine, command.search, origin=f"the store {origin}", names=opened.names) as result:
             yield result
@@ -403,7 +403,7 @@ def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader) 
     """Write clusters or pairs to the output; return lines to print, a summary first."""
     keep, versions, new, complete = command.search.keep, command.versions, command.shows_only_new, command.is_complete
     with_residual, shown = result.residual is not None, list[str]()
-    # Writing exact results from whole columns is much faster than writing objects one by one.
+    # Writing exact results from whole columns is much faster than writing objects.
     is_fast = command.form == "json" and result.is_counted
     with command.open_output() as out:
         if not command.clusters and is_fast:
@@ -495,7 +495,7 @@ def _write_passages(command: DuplicatesCommand, reader: InputReader) -> int:
     ):
         report_progress("", 0)
         command = command.keep_files_if_nothing_read(reader)
-        # Write files before printing: printing fails if the reader of standard output has closed it.
+        # Write files first: printing fails if the reader of standard output has closed it.
         lines = _write_extra_files(command, reader, result.clusters)
         if result.too_short:
             lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
@@ -528,7 +528,7 @@ def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) ->
     command = command.keep_files_if_nothing_read(reader)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
-    # Write files before printing: printing fails if the reader of standard output has closed it.
+    # Write files first: printing fails if the reader of standard output has closed it.
     lines += _write_extra_files(command, reader, result.clusters_by_document, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
     for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.granularity.value)):
@@ -584,7 +584,7 @@ class _TerminatedError(KeyboardInterrupt):
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted. The exit code is 143.
+    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted; the exit code is 143.
 
     Child processes must reset SIGTERM to its default.
     """
@@ -614,7 +614,7 @@ def write_list(clusters: Iterable[Cluster], keep: Keep | str, delete_list: Path)
     with open_output(delete_list) as out:
         count = unlisted = 0
         for member in documents_to_remove(clusters, keep):
-            # A program that reads the list would split an id at a line break, and might delete other documents.
+            # A program that reads the list would split this id at a line break, and might delete other documents.
             if is_one_line(member.id):
                 out.write(f"{member.id}\n")
                 count += 1

@@ -14,7 +14,7 @@ from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural
 
-# These modules are imported when needed, so that help and errors in the command line are shown sooner.
+# Imported when needed, so that help and errors are shown sooner.
 if TYPE_CHECKING:
     from whorl.search.prepared_search import PreparedQuery
     from whorl.search.similar.results import Explanation

@@ -45,8 +45,8 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate time in seconds to read a code from text and find its pairs without compiled loops;
-#: approximate number of bytes per line.
+#: Approximate time in seconds to read a code and find its pairs without compiled loops, and approximate number of bytes
+#: per line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 
@@ -147,10 +147,10 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
 
 
 def _number(text: str | None) -> int:
-    """Parse a number. Return 0, which no option accepts, if the text is not a number."""
+    """Parse a number; return 0, which no option accepts, for other texts."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
-    # int() refuses more than 4,300 digits, but a number with far fewer digits is already too large.
+    # int() refuses more than 4,300 digits, but far fewer are already too large.
     return int(text.lstrip("0")[:_DIGITS] or "0")
 
 
@@ -161,7 +161,7 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 
 
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Return the codes, and the ids of each code; the dict of ids is empty if the input has none."""
+    """Return the codes, and the ids of each code; no ids if the input has none."""
     from whorl.hamming import load_loops
     from whorl.hamming.simhash_files import is_labelled, prepend_lines, read_codes, read_labelled
 
@@ -240,7 +240,7 @@ def _print_message(message: object) -> None:
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:
-        # Standard error is closed, but standard output may still have a reader.
+        # Standard output may still have a reader.
         _discard_output(sys.stderr)
 
 

@@ -27,8 +27,8 @@ from whorl.output.formatting import percent, plural, title_of
 
 #: Threshold of the search for the nearest document if there is no hit: a tenth of a percent.
 _LOWEST = "0.001"
-#: Smallest threshold that a suggested command gives in percent. It gives smaller thresholds as fractions, because
-#: `--threshold 1` means 100 %.
+#: Smallest threshold that a suggested command gives in percent. Smaller ones are fractions, because `--threshold 1`
+#: means 100 %.
 _LEAST_PERCENTAGE = 0.02
 #: Options that have no effect with `--plan stock`.
 _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common")

@@ -1,7 +1,4 @@
-"""Commands `whorl solr …` and `whorl opensearch …`: prepare a collection or an index, check it, and backfill it.
-
-They also start a local server.
-"""
+"""Commands `whorl solr …` and `whorl opensearch …`: prepare, check or backfill a collection, or start a server."""
 
 from __future__ import annotations
 
@@ -271,7 +268,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, all_documents
 
 
 def _open_index(url: str, content: str | None, name: str | None = None) -> tuple[Any, Any]:
-    # Import the client first: if its package is not installed, the client raises an error with a remedy.
+    # If its package is missing, this import raises an error with a remedy.
     from whorl.store import index_client
 
     settings = _load_settings()

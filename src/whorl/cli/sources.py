@@ -60,8 +60,8 @@ def sources(
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
     with open_store_or_files(scope) as (opened, lost):
-        # A document that the user names is not one of its own sources. But if the text is a file, a document with the
-        # same text is a source: otherwise, --fail-on would accept a complete copy.
+        # A document that the user names is not one of its own sources. But a document with the same text as a file is a
+        # source of the file: otherwise, --fail-on would accept a complete copy.
         in_folders, gates = bool(scope.folders), options.fail_on is not None
         meant = resolve_reference(opened, named, is_file_expected=in_folders, finds_copy=False, prefers_file=gates)
         if meant.id is not None and meant.note is None:

@@ -37,7 +37,7 @@ from whorl.search.quotations.results import Verdict, Verification, VerifiedQuota
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: Suffixes of files whose markup shows the quotations. Text extraction would remove the markup.
+#: Suffixes of files whose markup shows the quotations; text extraction would remove it.
 _HTML_SUFFIXES = frozenset((".html", ".htm", ".xhtml"))
 _NOTATIONS = _HTML_SUFFIXES | {".json"}
 _INDENT = "   "
@@ -107,7 +107,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
             raise ParameterError(
                 f'{named} is not a JSON list of quotations, such as [{{"quote": "the words", "source": "a document"}}]'
             )
-        # HTML may contain nothing that distinguishes it from plain text, so make it begin like an HTML page.
+        # HTML without any tags that show it must begin like an HTML page.
         source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text
         verification = store.verify(own_id, options, source=source)
         return ReadText(named, kind, verification.text), verification

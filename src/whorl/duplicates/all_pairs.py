@@ -19,8 +19,7 @@ from whorl.duplicates.sketch_arrays import Bools, Numbers, Sketches
 from whorl.duplicates.verify_by_sketches import verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of pivots to choose from a block (see `HashBlock`). Each pivot is compared with all documents of the block,
-#: before any other pair of the block is compared.
+#: Number of pivots: documents of a block (`HashBlock`) to compare with the whole block, before all other pairs.
 _PIVOTS = 16
 #: Number of documents to sample from a block, to see whether most of the block is one cluster.
 _SAMPLE = 64
@@ -57,7 +56,7 @@ def find_pairs(
     indices = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
         indices = indices[np.argsort(keys[indices])]
-    # From here on, an index is a position among the compared documents, not among all documents.
+    # Renumber the compared documents: from here on, all indices refer to `compared`.
     compared = sketches.select(indices)
     is_new = ~is_known[indices]
     if not is_new.any():
@@ -65,7 +64,7 @@ def find_pairs(
     batches_found, count = list[Pairs](), len(known)
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
-        # The pairs in `known` have indices among all documents. Convert these to indices among the compared documents.
+        # `known` has indices among all documents, so renumber it too.
         index_of = np.full(len(sketches), -1)
         index_of[indices] = np.arange(indices.size)
         spanning.add(known.renumber(index_of))
@@ -96,7 +95,7 @@ def find_pairs(
 class _SpanningPairs:
     """Finds spanning pairs: enough pairs to connect all documents of each cluster.
 
-    The pairs found so far connect documents into components. Two documents of one component are not compared.
+    The pairs found so far connect documents into components; two documents of one component are not compared.
     """
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: Bools) -> None:
@@ -107,13 +106,10 @@ class _SpanningPairs:
         self._components.join(pairs.a, pairs.b)
 
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
-        """Yield spanning pairs among candidate pairs; `a` and `b` have the two documents of each candidate pair.
+        """Yield spanning pairs among candidate pairs of an `a` and a `b`; equal elements of `a` must be adjacent.
 
-        Equal elements of `a` must be adjacent.
-
-        The method compares each document of `a` with one of its candidates in `b`, then with two more, then with four,
-        and so on. It skips candidates that are already in the document's component. So n near-copies take about n
-        comparisons.
+        Each document of `a` is compared with one of its candidates, then with two more, then with four, and so on.
+        Candidates that are already in its component are skipped. So n near-copies take about n comparisons.
         """
         most = 1
         while a.size:
@@ -134,13 +130,11 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Try to find the spanning pairs of a block with few comparisons.
+        """Try to connect a block with few comparisons; return the spanning pairs found, and whether the block is done.
 
-        Return the pairs found, and whether the search of the block is complete.
-
-        If most documents of the block are near-copies of each other, about one comparison per document is enough. The
-        method gives up in two cases: a sample shows that the documents share only boilerplate, or too many comparisons
-        remain. The search must then separate the documents by more of their hashes.
+        If most documents are near-copies of each other, about one comparison per document is enough. The method gives
+        up if a sample shows that the documents share only boilerplate, or if too many comparisons remain. The search
+        must then compare the documents by more of their hashes.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
@@ -167,12 +161,10 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the remaining comparisons of a block: two tuples (A, B) of documents.
+        """Return the remaining comparisons of a block as two tuples (A, B): compare each document of A with each of B.
 
-        Each document of A must be compared with each document of B. So far, most documents of the block were compared
-        only with the pivots. If two documents are not connected, at least one of them is outside the block's largest
-        component. So it is enough to compare the documents outside this component with all others: the new ones with
-        the whole block, the old ones with the new documents of the block.
+        If two documents are not connected, at least one of them is outside the block's largest component. So compare
+        only the documents outside it: the new ones with the whole block, the old ones with the new documents.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

@@ -52,8 +52,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: Bools) -> Numbers:
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # If an assignment repeats an index, numpy keeps the last value. So sort the best earlier document last: the most
-    # similar, or the first in a tie.
+    # If an assignment repeats an index, numpy keeps the last value. So sort the best earlier document last.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]
@@ -65,11 +64,10 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: Bools) -> Numbers:
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: Bools) -> Numbers:
     """Label each document with the kept document that it duplicates. The label of a kept document is its own index.
 
-    The function visits the documents in the given `order`, and keeps each document that is not a duplicate of a
-    document already kept. A duplicate gets the label of the most similar document kept so far; ties go to the first.
-    Documents marked in `stays` come first in `order`, and are always kept. A duplicate of marked documents gets the
-    label of the most similar marked document, even if an unmarked document is more similar. Only the first position of
-    a document in `order` counts.
+    The function visits the documents in the given `order`, and keeps each document that duplicates no document kept so
+    far. A duplicate gets the label of the most similar kept document; ties go to the first. Documents marked in `stays`
+    come first in `order`, and are always kept. Their duplicates get the label of the most similar marked document, even
+    if another kept document is more similar. Only the first position of a document in `order` counts.
     """
     order = order[np.sort(np.unique(order, return_index=True)[1])]
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])

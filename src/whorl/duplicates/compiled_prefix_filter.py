@@ -94,8 +94,8 @@ def select_shared(
     total = begin
     for part in range(first, upto):
         end = parts[part]
-        # Sort the part into the same range of `keys`. Then move the selected entries towards the beginning of `keys`.
-        # They only overwrite entries that the loop has already read.
+        # Sort the part into the same range of `keys`, then move the selected entries to the beginning of `keys`. They
+        # overwrite only entries that the loop has already read.
         put_in_order(entries, begin, end - begin, lead + 64 - int64(part_shift), keys, begin, heads)
         at = begin
         while at < end:

@@ -1,9 +1,9 @@
 """Finds documents that contain reference texts, for example rows of training data that contain items of a test set.
 
-The search reads the documents once. It looks up the hash of each shingle in an inverted index of the reference, and
-counts the shingles that a document shares with each reference text. The search takes linear time. It keeps in memory
-the inverted index, the matches, and 16 bytes for the id of each document. The search compares words, so line breaks,
-case and punctuation have no effect. The numbers of list items are ignored too.
+The search reads the documents once, looks up the hash of each shingle in an inverted index of the reference, and counts
+the shingles that a document shares with each reference text. It takes linear time; the memory holds the index, the
+matches, and 16 bytes for the id of each document. Only words are compared: line breaks, case, punctuation and the
+numbers of list items have no effect.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ from whorl.request_context import report_progress, require_time
 
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
-#: A reference text may contain a shingle several times. The search for the longest shared passage tries up to
-#: `_POSITIONS` of a shingle's positions in the reference text. In a long document it tries fewer positions of each
-#: shingle, so that it compares about `_TRIED_AT_ONCE` pairs of positions in all.
+#: Maximum number of a shingle's positions in a reference text to try, and approximate number of pairs of positions to
+#: compare at a time. A long document tries fewer positions of each shingle.
 _POSITIONS, _TRIED_AT_ONCE = 64, 1 << 20
 #: Maximum length of a displayed passage, in characters.
 _PASSAGE_CHARACTERS = 100
@@ -86,9 +85,8 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Position of each shingle in its text, counted in shingles. The array is sorted by hash, then by text. So each
-        #: pair of a hash and a text has a range of this array, with all positions of the hash in the text. The next two
-        #: arrays have the start and the length of each pair's range.
+        #: Position of each shingle in its text, counted in shingles; sorted by hash, then by text. Each pair of a hash
+        #: and a text has a range of this array; the next two arrays have the starts and lengths of these ranges.
         self._reference_positions = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
         self._position_starts = run_starts(hashes, texts)
         self._position_counts = np.diff(self._position_starts, append=texts.size)
@@ -109,20 +107,18 @@ class ReferenceIndex:
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
 
     def look_up(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
-        """Look up hashes in the reference.
-
-        Returns:
-            The indices in `hashes` of the hashes that the reference contains, and their hash numbers (indices in the
-            reference's distinct hashes).
-        """
+        """Return the indices in `hashes` of the reference's hashes, and their indices in its distinct hashes."""
         return self._lookup.find(hashes)
 
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Count the distinct hashes that documents share with each reference text.
+        """Yield the number of distinct hashes that documents share with each reference text.
 
-        `rows` has the document of each hash, ascending. `numbers` has the hash numbers from `look_up`, without
-        repetitions within a document. The method yields batches of three arrays with one element per pair: document,
-        reference text, number of shared hashes.
+        Args:
+            rows: Document of each hash, ascending.
+            numbers: Hash numbers from `look_up`, without repetitions within a document.
+
+        Yields:
+            Three arrays with one element per pair: document, reference text, number of shared hashes.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -208,7 +204,6 @@ def _find_matches(
 def _matches_in_batch(
     index: ReferenceIndex, options: DuplicatesOptions, documents: Sequence[Document], together: HashBatch
 ) -> Iterator[_Match]:
-    """Yield the matches in a batch of documents, each with its exact counts and its longest shared passage."""
     pairs = options.pairs
     ends = np.cumsum(together.sizes)
     shared_hashes = positions, numbers = index.look_up(together.hashes)
@@ -257,9 +252,7 @@ def _matches_in_batch(
 
 
 def item_of(text: Member) -> str:
-    """Return the id of the item that a reference text belongs to: a text is one column of an item, or a whole item.
-
-    An item is a row of the reference, such as a question with its answer.
+    """Return the id of the reference row (item) that a text belongs to; the text has one column of the row, or all.
 
     >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
     'tests.jsonl:17'
@@ -269,9 +262,7 @@ def item_of(text: Member) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceItem:
-    """An item of the reference, and the documents that contain at least one of its texts.
-
-    An item is a row of the reference, such as a question with its answer.
+    """A row of the reference, such as a question with its answer, and the documents that contain one of its texts.
 
     The texts of an item are the text of each column, and the text of all columns together. `documents` has a list of
     pairs for each document: A is a text of the item, B is the document that contains this text.
@@ -321,7 +312,7 @@ class ReferenceMatches:
             for document_id in ids.repeated_ids():
                 on_repeated(document_id)
             is_last = ids.is_last()
-        #: Matches: index of the reference text, and pair. `pairs` yields the pairs in this order.
+        #: Index of the reference text and pair of each match, in the order of `pairs`.
         self._matches = sorted(
             ((text, pair) for text, row, pair in matches if is_last[row]),
             key=lambda match: (-match[1].shares.measured_by(options.pairs.metric), match[0]),
@@ -334,10 +325,7 @@ class ReferenceMatches:
         return (pair for _, pair in self._matches)
 
     def items(self) -> list[ReferenceItem]:
-        """Return the reference items that documents contain, at least in part.
-
-        The item that most documents contain comes first.
-        """
+        """Return the reference items that documents contain, at least in part; the most frequent item comes first."""
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
@@ -345,10 +333,7 @@ class ReferenceMatches:
         return sorted(together, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield a cluster for each reference text found: the text, and the documents that contain it.
-
-        The text that most documents contain comes first.
-        """
+        """Yield a cluster for each reference text in documents, with these documents; the most frequent text first."""
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:

@@ -109,8 +109,7 @@ class Deduplication:
     def labels(self) -> Numbers:
         """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
         firsts = self._firsts[self._order]
-        # Represent equal texts by the text with the best rank, because this text is kept. If an assignment repeats an
-        # index, numpy keeps the last value.
+        # Equal texts are represented by the text with the best rank: of repeated indices, numpy keeps the last value.
         best = np.empty(self._sizes.size, np.int64)
         best[firsts[::-1]] = self._order[::-1]
         labels = labels_around_kept(self._sizes.size, self._pairs, firsts, np.zeros(self._sizes.size, np.bool_))
@@ -158,14 +157,14 @@ class Deduplication:
         )
 
     def at(self, threshold: Percent) -> Deduplication:
-        """Return the result for a higher threshold, without a new search: the pairs are selected from the known pairs.
+        """Return the result for a higher threshold, without a new search.
 
         Args:
             threshold: Percentage; a number up to 1 is a fraction.
 
         Raises:
-            ParameterError: The threshold is lower than in the run, so not all pairs are known; or the policy needs a
-                date or number, and no text of a cluster has one.
+            ParameterError: The threshold is lower than in the run; or the policy needs a date or number, and no text of
+                a cluster has one.
         """
         wanted = fraction_of("threshold", threshold)
         _warn_of(notes_on(threshold=threshold))
@@ -250,10 +249,7 @@ def deduplicate(
 
 
 def _warn_of(notes: Iterable[str]) -> None:
-    """Issue each note as a warning that points to the line that called the public function.
-
-    The notes are about ambiguous percentages, and about values that cannot be read as a date or number.
-    """
+    """Issue notes as warnings that point to the line that called the public function."""
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=3)
 

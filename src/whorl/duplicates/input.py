@@ -29,11 +29,11 @@ from whorl.model import RESERVED_FIELDS, Document
 
 ALL_IN_REFERENCE = "all files of PATHs are in --reference too, and count as reference; name other PATHs"
 _LISTED_COLUMNS, _LISTED_FILES = 20, 3
-#: Values in the name of a folder that stand for a missing value.
+#: Values in the name of a folder, such as `lang=`, that stand for a missing value.
 _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 #: Maximum number of characters of an id in a message: ids are long if `--id-column` names a column of texts.
 _LONGEST_ID = 80
-#: An input of up to this size, in bytes, is read a second time, to get the texts of rows for snippets.
+#: Largest input, in bytes, that is read a second time to get the texts of rows for snippets.
 _SMALL_BYTES = 200_000_000
 
 
@@ -63,7 +63,7 @@ class InputReader:
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
-        #: Number of documents read, number of documents read outside the reference, and number of repeated ids.
+        #: Number of documents read, number read outside the reference, and number of repeated ids.
         self.count = self.count_in_paths = self.repeated = 0
         #: Number of values that are not a date or number, although the retention policy or the versions need one.
         self.unread_values = 0
@@ -91,7 +91,7 @@ class InputReader:
 
     @property
     def byte_progress(self) -> tuple[int, int]:
-        """Number of bytes read so far, and size of the whole input in bytes."""
+        """Number of bytes read so far, and size of the whole input."""
         return min(self._done + self._at, self._bytes), self._bytes
 
     @property
@@ -145,10 +145,7 @@ class InputReader:
             self._with_problems.add(part.file.as_posix())
 
     def require_reference_texts(self, used: Collection[tuple[str, str]]) -> None:
-        """Raise ParameterError if one of the text columns of the reference has no text in any row.
-
-        Without this check, the search would ignore this column, and would not say so.
-        """
+        """Raise ParameterError if a text column of the reference has no text in any row."""
         for name in self.reference_columns or [self.columns.text]:
             if self._reference and (name, "text") not in used:
                 paths = {path for found in self._reference for path in column_paths(self.first_row(found))}
@@ -165,8 +162,8 @@ class InputReader:
     def require_used_columns(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if the column of the retention policy, or the date column, has no usable value at all.
 
-        It is also an error if no file has the `within` column, because all documents would then be compared with each
-        other. The `within` column may be empty, because the input of one day may lack values.
+        If no file has the `within` column, this is an error too, because all documents would then be compared with each
+        other. The column may be empty, because the input of one day may lack values.
         """
         if not self.count_in_paths:
             return
@@ -394,16 +391,13 @@ class InputDocuments:
 
 
 def _folder_values(path: str, columns: Collection[str]) -> dict[str, str]:
-    """Return the values of columns that the folders of a file name, as Hive and Spark do: `lang=en/part-0.parquet`."""
+    """Return the values of columns in a path, as Hive and Spark write them: `lang=en/part-0.parquet`."""
     named = (folder.partition("=") for folder in path.split("/")[:-1])
     return {column: unquote(value) for column, _, value in named if column in columns and value not in _NO_VALUE}
 
 
 def _require_possible(needed: Collection[str], columns: RowColumns) -> None:
-    """Raise ParameterError if a needed column is the text column, or has a reserved name.
-
-    Without this check, every row would be reported as an error.
-    """
+    """Raise ParameterError if a needed column is the text column or has a reserved name: every row would fail."""
     for name in needed:
         if name == columns.text:
             raise ParameterError(f"the column {name!r} has the texts, so it cannot choose or separate documents")
@@ -423,11 +417,7 @@ def require_free_columns(file: File, names: Collection[str], added: Iterable[str
 
 
 def _find_reference(paths: Iterable[str], *, follow_links: bool) -> Iterator[FoundFile]:
-    """Yield the files of the reference.
-
-    Raise ParameterError if a name is unknown or cannot be reached, or is a folder without files, because nothing would
-    be compared with it.
-    """
+    """Yield the files of the reference; raise ParameterError if a path is unknown, unreadable or an empty folder."""
     for name in paths:
         problems = Problems()
         files = list(find_files([name], problems.append, follow_links=follow_links))
@@ -438,10 +428,7 @@ def _find_reference(paths: Iterable[str], *, follow_links: bool) -> Iterator[Fou
 
 
 def _require_no_loss(problems: Problems) -> None:
-    """Raise ParameterError if an unknown number of reference documents could not be read, for example a whole file.
-
-    Without this check, the search would not compare them, and would not say so.
-    """
+    """Raise ParameterError if an unknown number of reference documents could not be read, for example a whole file."""
     for problem in problems:
         if problem.documents is None:
             raise ParameterError(f"--reference {problem}")

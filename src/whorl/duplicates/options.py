@@ -77,10 +77,7 @@ class PairOptions:
         return self.metric.as_jaccard(self.threshold)
 
     def least_overlap(self, sizes_a: Numbers, sizes_b: Numbers) -> Numbers:
-        """Return the minimum number of shingles that two documents of these sizes must share to be a pair.
-
-        The number is at least 1.
-        """
+        """Return the minimum number of shingles, at least 1, that a pair of documents of these sizes shares."""
         return least_overlap(self.metric, self.threshold, sizes_a, sizes_b)
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:

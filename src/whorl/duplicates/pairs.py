@@ -57,7 +57,7 @@ class Pairs:
 
     @classmethod
     def concatenate(cls, several: Iterable[Pairs]) -> Pairs:
-        """Join several collections of pairs into one, without repeated pairs, sorted by `a` and then `b`."""
+        """Join collections of pairs into one, without repeated pairs, sorted by `a` and then `b`."""
         columns = [pairs._columns() for pairs in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
@@ -76,7 +76,7 @@ class ExactCopies:
     """
 
     def __init__(self, firsts: Numbers) -> None:
-        #: All documents grouped by text, and for each first document the start of its group.
+        #: All documents grouped by text; `_begins` has the start of each first document's group.
         self._grouped = np.argsort(firsts, kind="stable")
         self.counts = np.bincount(firsts, minlength=firsts.size)
         self._begins = np.cumsum(self.counts) - self.counts

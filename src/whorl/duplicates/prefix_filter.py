@@ -98,16 +98,13 @@ def find_candidates(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FilterRound:
-    """Finds the candidate pairs of one round, level by level.
-
-    If a hash makes too many pairs, the documents that share it are deferred to the next round.
-    """
+    """Finds the candidate pairs of one round, level by level; defers the documents of hashes with too many pairs."""
 
     sketches: Sketches
     round: RoundParameters
     options: JoinOptions
     connect_block: Callable[[Numbers], bool]
-    #: Groups of documents that share a hash with too many pairs. The next round compares these documents.
+    #: Groups of documents that share a hash with too many pairs, for the next round.
     deferred: list[Numbers] = field(default_factory=list)
 
     def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:
@@ -126,18 +123,14 @@ class _FilterRound:
         shared = collect_shared_hashes(self.sketches, members, level, member_bits, self.options.workers)
         prefixes = members.lengths.prefixes(members.is_larger, shared.counts, shared.indexable)
         index_keys, probe_keys = _prefix_keys(shared, prefixes, member_bits)
-        # The next step needs only the prefixes, so release the memory of the other entries.
+        # Only the prefixes are needed from here on, so release the other entries.
         del shared
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
 
     def _pairs(
         self, members: LevelMembers, index_keys: Hashes, probe_keys: Hashes, member_bits: int
     ) -> Iterator[CandidatePairs | HashBlock]:
-        """Yield the pairs of a level.
-
-        If a hash makes too many pairs, its documents are deferred to the next round or yielded as a block; see
-        `find_candidates`.
-        """
+        """Yield the pairs of a level. If a hash makes too many, defer its documents or yield them as a block."""
         larger = members_of_keys(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller partners under one hash are a contiguous range.
@@ -306,7 +299,7 @@ class SharedHashes(NamedTuple):
 def collect_shared_hashes(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> SharedHashes:
-    """Index the hashes of members that can lead to a pair; leave out the entries of pruned members.
+    """Index the hashes that can lead to a pair; leave out the entries of pruned members.
 
     A hash can lead to a pair if at least two members have it, one of them may have it in its index prefix, and one of
     them may be the larger document of a pair.
@@ -466,7 +459,6 @@ def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hash
     hashes, owners = keys >> np.uint64(member_bits), members_of_keys(keys, member_bits)
     starts = run_starts(hashes)
     frequency, is_indexable = np.diff(starts, append=keys.size), hashes <= last_indexable[owners]
-    # A pair needs a member whose index prefix may contain the hash, and a member that may be the larger document.
     can_pair = (frequency > 1) & np.logical_or.reduceat(is_indexable, starts)
     can_pair &= np.logical_or.reduceat(members.is_larger[owners], starts)
     is_selected, frequency = np.repeat(can_pair, frequency), np.repeat(frequency, frequency)
@@ -474,10 +466,7 @@ def _select_with_numpy(keys: Hashes, members: LevelMembers, last_indexable: Hash
 
 
 def _join_entries(portions: list[HashEntries]) -> HashEntries:
-    """Concatenate the entries of at least one batch.
-
-    The function empties the list `portions`, so that the memory of each array is free as soon as it has been copied.
-    """
+    """Concatenate the entries of at least one batch; empty the list on the way, to release the copied arrays."""
     columns = [list(column) for column in zip(*portions, strict=True)]
     portions.clear()
     return HashEntries._make(map(_concatenate, columns))

@@ -48,10 +48,7 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def count_used_hashes(self, is_larger: Bools) -> Numbers:
-        """Return the number of hashes to read from each document.
-
-        All hashes are read if the document may be the larger document of a pair, otherwise only the indexable hashes.
-        """
+        """Return the number of hashes to read: all if the document may be the larger of a pair, else the indexable."""
         return np.where(is_larger, self.counts, self.indexable)
 
     def can_reach_threshold(self, is_larger: Bools, shared: Numbers, shared_indexable: Numbers) -> Bools:

@@ -63,7 +63,7 @@ def parse_boilerplate_options(
         ParameterError: The frequency is invalid, or `boilerplate` is not a list of texts.
     """
     if isinstance(boilerplate, Iterable) and not isinstance(boilerplate, str):
-        # Convert to a tuple, because generators have no length, and numpy's arrays no truth value.
+        # Generators have no length, and numpy's arrays no truth value.
         boilerplate = tuple(boilerplate)
     require_texts("boilerplate", boilerplate)
     if above is None and not boilerplate and not ignore_common:
@@ -113,10 +113,7 @@ def remove_boilerplate(
 
 
 def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> Hashes:
-    """Return the hashes that more than `limit` of the documents at `indices` contain, ascending.
-
-    These documents must have complete sketches.
-    """
+    """Return the hashes, ascending, in more than `limit` of these documents, which must have complete sketches."""
     total = int(sketches.counts[indices].sum())
     portions = max(1, -(-total // _AT_ONCE))
     frequent, taken = [np.empty(0, np.uint64)], np.zeros(indices.size, np.int64)
@@ -134,7 +131,7 @@ def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> Hashes:
 
 
 def _without_hashes(sketches: Sketches, common: Hashes, is_whole: Bools) -> Sketches:
-    """Write the sketches to a temporary file, without their common hashes; return the new sketches.
+    """Write the sketches without their common hashes to a temporary file, and return them.
 
     Sketches outside the mask `is_whole` are samples, and are not changed.
     """

@@ -140,10 +140,9 @@ class _WordStream:
             begin = max(begin + 1, end)
 
     def words(self, texts: slice) -> tuple[Hashes, Bools]:
-        """Return the hashes of the words of some texts, and a mask of the words that start a window.
+        """Return the word hashes of some texts, and a mask of the words that start a window within one text.
 
-        A window lies within one text. The mask is shorter than the hashes, because no window can start at the last
-        words.
+        The mask is shorter than the hashes, because no window can start at the last words.
         """
         words, owners = self._sketches.copy_hashes(np.arange(texts.start, texts.stop))
         return words, owners[: -self.window + 1] == owners[self.window - 1 :]
@@ -166,8 +165,8 @@ class _WordStream:
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
     """Return, for the window at each position, 1 plus the position of its source; 0 if the window has no source.
 
-    The array is mapped from a sparse file in `folder`. The function sorts windows by hash in several passes, each over
-    a range of hash values, to limit the memory.
+    The array is mapped from a sparse file in `folder`. To limit the memory, each pass sorts only the windows in a range
+    of hash values.
     """
     total = int(stream.begins[-1])
     if not total:
@@ -250,8 +249,7 @@ def _record_sources(
 def _cover_windows(stream: _WordStream, sources: Numbers) -> Numbers:
     """Combine windows into passages; return an int64 array of shape (passages, 3).
 
-    A row has the position of the passage's first word, the position of its source's first word, and its length in
-    words.
+    Columns: position of the passage's first word, position of its source's first word, length in words.
     """
     ranges: list[tuple[int, int, int]] = []
     for texts in stream.portions():

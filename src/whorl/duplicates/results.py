@@ -30,7 +30,7 @@ from whorl.fingerprint.statistics.metric import Intervals, Shares
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
 #: Number of texts to read at a time, to find the words that each version adds and loses.
 _TEXTS_AT_ONCE = 32
-#: Function that reads texts by id; it leaves out documents without a text.
+#: Function that reads texts by id; it omits documents without a text.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 #: Function that returns the rank and date of each document, given their ids; see `Member`.
 ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
@@ -156,10 +156,7 @@ class Cluster:
 
 
 class Duplicates:
-    """Results of a search: pairs, clusters and counts.
-
-    A document is identified by its index in the order of the input.
-    """
+    """Results of a search: pairs, clusters and counts. Documents are numbered in the order of the input."""
 
     def __init__(
         self,
@@ -176,18 +173,16 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Number of documents without a sketch, and number of documents without a text; the search left out both
-        #: groups.
+        #: Number of documents that the search left out: those without a sketch, and those without a text.
         self.without_sketch = self.without_text = 0
-        #: Number of documents of earlier runs that documents of this run replaced, and number of documents that only
-        #: interrupted runs have read.
+        #: Number of documents of earlier runs that this run replaced, and number that only interrupted runs have read.
         self.replaced = self.unfinished = 0
         #: Warnings about documents that a scan of the store misses.
         self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
-        #: Function that returns the values read so far that cannot be converted to a rank or a date. In a store, only
-        #: values of cluster members are read.
+        #: Function that returns the values read so far that are not a rank or date; a store reads only those of cluster
+        #: members.
         self.find_unread_values: Callable[[], Sequence[UnreadValues]] = tuple
         #: Function that reads texts by id; the default finds no texts.
         self.read_texts: ReadTexts = lambda ids: {}
@@ -208,10 +203,7 @@ class Duplicates:
         return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
 
     def pairs(self, *, new: bool = False) -> Iterator[Pair]:
-        """Yield each pair once, the most similar first; ties are in the order of the documents.
-
-        With `new`, leave out pairs of two documents of an earlier run.
-        """
+        """Yield each pair once, the most similar first; with `new`, omit pairs of two documents of earlier runs."""
         yield from self._describe_pairs(self._pairs, self._copies.copied, new=new)
 
     @property
@@ -238,7 +230,7 @@ class Duplicates:
         """Yield batches of pairs, the most similar first; add a pair of each document of `firsts` with itself.
 
         The pair of a document with itself represents the pairs among its exact copies. If the search ignored
-        boilerplate, the order depends on the texts without it.
+        boilerplate, similarity means that of the texts without it.
         """
         whole = compared = self._stored.sketches
         if self.residual is not None and self.residual.options.is_ignored:
@@ -255,8 +247,7 @@ class Duplicates:
             shared, low, high = (column.tolist() for column in (batch.shared, batch.low, batch.high))
             for a, b, rows in self._expand_copies(batch, new=new):
                 known = self.members(np.unique(np.concatenate([a, b])).tolist())
-                # If a copy of the pair's second document comes before the copy of its first document, A and B are
-                # swapped.
+                # If a copy of B comes before the copy of A in the input, A and B are swapped.
                 is_swapped = self._firsts[a] != batch.a[rows]
                 columns = (a.tolist(), b.tolist(), rows.tolist(), is_swapped.tolist())
                 for one, other, row, swap in zip(*columns, strict=True):
@@ -350,7 +341,6 @@ class Duplicates:
     def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
         """Return each document's cluster label (the index of a member), and the documents of each cluster."""
         options = complete, new, keep
-        # Several outputs need the same clusters, so keep the last result.
         if self._grouped is None or self._grouped[0] != options:
             labels = self._labels(complete=complete, new=new, keep=keep)
             groups = groups_by_label(labels)
@@ -372,7 +362,6 @@ class Duplicates:
             yield tuple(map(Version, (members[index] for index in order.tolist()), own))
 
     def _labels(self, *, complete: bool, new: bool, keep: Keep | None) -> Numbers:
-        """Return each document's cluster label: the index of the document that represents its group."""
         if complete and keep is not None:
             return self._labels_around_kept(keep, new=new)
         if complete:
@@ -382,16 +371,13 @@ class Duplicates:
         return components.labels()[self._firsts]
 
     def _is_earlier(self, *, new: bool) -> Bools:
-        """Return a mask with True for the first document of each text that an earlier document (not a new one) has.
-
-        Without `new`, all elements are False.
-        """
+        """Mark the first document of each text that a document of an earlier run has; with `new` false, mark none."""
         return np.bincount(self._firsts, ~self._is_new & new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
-        """Label each document with the document to keep in its place, according to the policy `keep`.
+        """Label each document with the document to keep in its place; the label of a kept document is its own index.
 
-        The label of a kept document is its own index. With `new`, all documents of earlier runs are kept.
+        With `new`, all documents of earlier runs are kept.
         """
         stays = self._is_earlier(new=new)
         is_paired = np.zeros(self.documents, np.bool_)
@@ -405,7 +391,7 @@ class Duplicates:
                 losses[begin : begin + len(portion)] = [-_rank(members[index], keep) for index in portion]
         if new:
             losses[~self._is_new[indices]] = -math.inf
-        # A text with several copies gets the rank of its best copy, because only its first position in `firsts` counts.
+        # Only a text's first position in `firsts` counts, so a text with several copies gets the rank of the best copy.
         firsts = self._firsts[indices[np.argsort(losses, kind="stable")]]
         return labels_around_kept(self.documents, self._pairs, firsts, stays)[self._firsts]
 
@@ -446,7 +432,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
             if version.match is not None and before is not None and after is not None:
                 comparison, lost, added = compare_versions(before, after, scheme)
                 a, b = version.match.a, version.match.b
-                # If a document of a store has changed since the search, do not add words to its version.
+                # If a document of a store has changed since the search, do not compare its versions by words.
                 if (comparison.a.shingles, comparison.b.shingles) == (a.size, b.size):
                     shared = comparison.shared_shingles
                     match = Pair.of_counts(a, b, shared, shared, shared)
@@ -475,10 +461,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, UnsharedText, UnsharedText]:
-    """Compare two versions of a text.
-
-    Return the comparison, the words that only the old version has, and the words that only the new one has.
-    """
+    """Return the comparison of two versions of a text, the words only in the old one, and those only in the new."""
     # A comparison may miss repetitions in its second text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)

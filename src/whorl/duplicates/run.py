@@ -81,7 +81,7 @@ def duplicates_among(
             store.begin_partial_scan()
             _set_options(store, options)
             unread = _load_changed(store, check_documents(documents), sketching, on_repeated)
-            # Ids of pieces are known only for files; other documents have any ids.
+            # Only files have ids that show which documents are pieces of another.
             if options.granularity is not Granularity.DOCUMENT and isinstance(documents, InputDocuments):
                 store.delete_old_pieces()
         else:
@@ -194,10 +194,9 @@ def require_few_documents(engine: Engine, where: str) -> int:
 
 
 def _put_changed(store: SketchStore, engine: Engine, portion: ScanBatch, *, of_texts: bool) -> int:
-    """Put the new and changed documents of a batch into a sketch store; update the names of the other documents.
+    """Put the new and changed documents of a batch into a sketch store; return the number without a sketch or text.
 
-    Sketches come from the engine, or with `of_texts` from the texts. Return the number of documents without a sketch or
-    text.
+    Sketches come from the engine, or with `of_texts` from the texts. Of unchanged documents, only the name is updated.
     """
     names = {document_id: name for document_id, name, _ in portion.documents}
     sketches = {document_id: sketch for document_id, _, sketch in portion.documents if sketch is not None}
@@ -258,10 +257,7 @@ def load_documents(
     options: DuplicatesOptions,
     on_repeated: Callable[[str], None],
 ) -> list[UnreadValues]:
-    """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id.
-
-    Return the values that cannot be converted to a rank or a date.
-    """
+    """Sketch documents and put them into a temporary store; return the values that are not a rank or date."""
     documents, unread = check_documents(documents), list[UnreadValues]()
     if method := start_method(documents, options.workers):
         sketch_batches = sketch_in_processes(documents, sketch, options.scheme, store, options.workers, method)
@@ -284,12 +280,10 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> list[UnreadValues]:
-    """Sketch and store new and changed documents.
+    """Sketch and store new and changed documents; return the values that are not a rank or date.
 
-    Unchanged documents are not sketched again. They are marked as seen in this run, and their names, ranks and dates
-    are updated.
-
-    Return the values that cannot be converted to a rank or a date, including those of unchanged documents.
+    Unchanged documents are marked as seen, and their names, ranks and dates are updated. Their values are checked as
+    well.
     """
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
@@ -363,7 +357,7 @@ def _find_duplicates(
     Args:
         read: Returns all hashes of texts by id, for pairs that sketches cannot decide; None if sketches are complete.
         properties: Returns the rank and date of documents by id; None if the sketch store has them.
-        spanning_everywhere: Find only enough pairs to connect each cluster; see `JoinOptions`.
+        spanning_everywhere: See `JoinOptions`.
     """
     _set_options(store, options)
     stored, common = store.read_sketches(), options.common
@@ -373,7 +367,7 @@ def _find_duplicates(
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
         # Reference documents were not compared with each other. If a new document has the text of a reference document,
-        # it needs the pairs of that document. So treat the reference document as new: compare it with all others.
+        # it needs the pairs of that document. So compare that reference document with all others.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

@@ -20,19 +20,17 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 Numbers: TypeAlias = npt.NDArray[np.int64]
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Type of hashes in files.
 HASH = np.dtype("<u8")
-#: The pages of a mapped file of up to `MAPPED_BYTES` bytes stay in memory. For a file of many documents, the limit is
-#: higher: `_MAPPED_BYTES_PER_DOCUMENT` bytes for each document, up to `_MOST_MAPPED_BYTES`.
+#: The pages of a mapped file of up to `MAPPED_BYTES` bytes stay in memory. For many documents the limit is higher:
+#: `_MAPPED_BYTES_PER_DOCUMENT` bytes for each document, up to `_MOST_MAPPED_BYTES`.
 MAPPED_BYTES, _MOST_MAPPED_BYTES = 1 << 26, 1 << 28
-#: Number of bytes for each document in the higher limit for mapped files.
 _MAPPED_BYTES_PER_DOCUMENT = 1 << 11
-#: A large file is read in up to about `_MOST_RANGES` ranges of at least `_RANGE_BYTES` bytes.
+#: A large file is read in at most about `_MOST_RANGES` ranges of at least `_RANGE_BYTES` bytes.
 _RANGE_BYTES, _MOST_RANGES = 1 << 22, 256
-#: Number of bytes that the operating system reads when a program accesses one byte of a mapped file.
+#: Number of bytes that the operating system reads for one byte of a mapped file.
 _READAHEAD_BYTES = 1 << 16
-#: A batch of hashes copied from the file has 1 / `_COPIED_FRACTION` of all hashes, but at least `_LEAST_COPIED` and at
-#: most `_MOST_COPIED`. In large batches, each page read from the file serves several documents.
+#: Limits of a batch of hashes copied from the file: 1 / `_COPIED_FRACTION` of all hashes, but at least `_LEAST_COPIED`
+#: and at most `_MOST_COPIED`. In large batches, each page read from the file serves several documents.
 _LEAST_COPIED, _MOST_COPIED, _COPIED_FRACTION = 1 << 20, 1 << 24, 16
 
 
@@ -41,10 +39,8 @@ class Sketches:
     """Sketches of documents, addressed by index.
 
     Args:
-        sizes: Number of distinct shingles of each document; int64 array of shape (documents,), like `starts` and
-            `counts`.
-        starts: Offset of each document's first hash.
-        counts: Number of hashes of each document.
+        sizes: Number of distinct shingles of each document; int64 array of shape (documents,).
+        starts, counts: Offset of each document's first hash, and number of its hashes; arrays like `sizes`.
         hashes: Hashes of all documents, grouped by document, ascending within each; uint64 array, possibly mapped from
             a file.
     """
@@ -76,10 +72,13 @@ class Sketches:
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, Hashes, Numbers, Numbers]]:
         """Yield pairs in batches, with their hashes in memory.
 
-        A batch has four elements: a slice that selects its pairs, an array of hashes, and for each pair the offsets in
-        this array at which the hashes of its first and of its second document begin. Reading a page of a mapped file
-        takes longer than comparing two documents, so this method copies the hashes of many pairs in the order of the
-        file.
+        Args:
+            a, b: First and second document of each pair.
+
+        Yields:
+            A slice that selects the pairs of the batch, an array of hashes, and for each pair the offsets in this array
+                of the hashes of its first and of its second document. The hashes are copied in the order of the file,
+                because reading a page of a mapped file takes longer than comparing two documents.
         """
         if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]
@@ -140,10 +139,7 @@ class Sketches:
                     begin, at = begin + count, at + count
 
     def ranges(self, starts: Numbers) -> Iterator[slice]:
-        """Divide ascending offsets into slices, one for each range of the file.
-
-        After each slice the method releases the mapped pages, which would otherwise stay in memory.
-        """
+        """Divide ascending offsets into slices, one for each range of the file; release mapped pages after each."""
         cuts = [0]
         if self.exceeds_memory and starts.size:
             span = int(starts[-1] - starts[0]) + 1
@@ -173,7 +169,6 @@ class Sketches:
     def _bisect(self, indices: Numbers, last: Hashes) -> Numbers:
         first = low = self.starts[indices]
         high = low + self.counts[indices]
-        # Bisect the hashes of all documents at once.
         while (is_open := low < high).any():
             middle = (low + high) >> 1
             is_within = is_open & (self.hashes[np.where(is_open, middle, 0)] <= last)
@@ -193,7 +188,7 @@ class Sketches:
     def copy_hashes(
         self, indices: Numbers, skipped: Numbers | int = 0, counts: Numbers | None = None
     ) -> tuple[Hashes, Numbers]:
-        """Copy `counts` hashes of each document, after its `skipped` smallest hashes; by default all hashes.
+        """Copy `counts` hashes of each document, after its `skipped` smallest ones; by default all hashes.
 
         Returns:
             The hashes, and for each hash the position of its document in `indices`.
@@ -204,5 +199,5 @@ class Sketches:
 
 
 def map_hashes(file: Path | IO[bytes], count: int) -> Hashes:
-    """Map a file of `count` hashes into memory. numpy cannot map an empty file, so return an empty array for it."""
+    """Map a file of `count` hashes into memory; return an empty array for an empty file, which numpy cannot map."""
     return np.memmap(file, HASH, "r", shape=(count,)) if count else np.empty(0, HASH)

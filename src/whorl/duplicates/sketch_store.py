@@ -1,10 +1,10 @@
 """Stores the sketches of many documents, in a permanent folder or in temporary files.
 
 In a folder, `documents.sqlite` holds the documents and their pairs, so that the next run compares only new documents.
-`hashes-N.u64` has the hashes of all sketches, little-endian. The store writes a document's hashes before the row with
-their offset. So after a crash, hashes without a row may be at the end of the file; the next run cuts them off. The
-hashes of replaced documents stay in the file until it is mostly garbage; then the hashes in use are copied to a file
-with the next number.
+`hashes-N.u64` has the hashes of all sketches, little-endian. A document's hashes are written before the row with their
+offset, so a crash may leave hashes without a row at the end of the file; the next run cuts them off. The hashes of
+replaced documents stay in the file until it is mostly garbage; then the hashes in use are copied to a file with the
+next number.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _CHUNK, _ROWS_AT_ONCE = 500, 50_000
 #: `_PAIRED` or `_PAIRED_AND_NEW`. `_TO_PAIR_AGAIN`: a deletion or other options have made the document's pairs
 #: incomplete. `_PAIRED_AND_NEW`: compared, but still new, because the run has not written its results yet.
 _NEW, _PAIRED, _TO_PAIR_AGAIN, _PAIRED_AND_NEW = 0, 1, 2, 3
-#: SQL query for `delete_old_pieces`. The ids of a document's pieces are equal except for the digits at the end. With
-#: CROSS JOIN, SQLite looks up each document of the scan in the index of ids, and does not read all earlier ids.
+#: The ids of a document's pieces differ only in the digits at the end. With CROSS JOIN, SQLite looks up each document
+#: of the scan in the index of ids, and does not read all earlier ids.
 _OLD_PIECES = """
     SELECT old.id FROM (
         SELECT DISTINCT rtrim(id, '0123456789') AS beginning FROM document
@@ -75,7 +75,7 @@ _PAIR_CLUSTERS_AGAIN = f"""
     )
     UPDATE document SET is_paired = {_INCOMPLETE} WHERE number IN (SELECT number FROM cluster)
 """
-#: Prefix of the recorded options if the folder has only spanning pairs: enough pairs to connect each cluster.
+#: Prefix of the recorded options if the folder has only enough pairs to connect each cluster (spanning pairs).
 _SPANNING = "links of "
 #: The hashes in use are copied to a new file when they are less than 1 / `_GARBAGE` of the file.
 _GARBAGE = 2
@@ -125,12 +125,11 @@ def require_same_search(folder: Path | str, stored: Mapping[str, object], expect
 class PersistentSketchStore:
     """Sketch store in a folder, for documents of one origin and scheme. Only one process may open it.
 
-    `origin` describes the source of the documents and the options that affect the sketches. A folder refuses another
-    origin.
+    `origin` describes the source of the documents and the options that affect the sketches.
 
     Raises:
         StoreError: The folder holds other files, is not usable, or is in use by another process.
-        ParameterError: The folder belongs to another origin.
+        ParameterError: The folder belongs to another origin or scheme.
     """
 
     _is_closed = False
@@ -158,7 +157,7 @@ class PersistentSketchStore:
         tables = {row[0] for row in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and not {"meta", "document", "pair"} <= tables:
             raise StoreError(FOREIGN_FOLDER.format(self._path))
-        # Allow one process at a time: two would overwrite each other's hashes.
+        # Allow one process at a time, because two would overwrite each other's hashes.
         self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
@@ -221,11 +220,10 @@ class PersistentSketchStore:
     def mark_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen in this scan.
+        """Mark unchanged documents (with the stored digest) as seen; update their names, ranks and dates.
 
-        A document is (id, digest, name, rank, date). It is unchanged if the stored digest is the same; its name, rank
-        and date are updated. The keys of the result are the ids of the unchanged documents. The value is True if the
-        input repeats the id, because this scan has already seen it.
+        A document is (id, digest, name, rank, date). The result maps the ids of the unchanged documents to whether this
+        scan has already seen the id.
         """
         digests, scan = {document_id: digest for document_id, digest, *_ in documents}, self._scan()
         known = self._select_in_batches("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
@@ -238,14 +236,13 @@ class PersistentSketchStore:
         return unchanged
 
     def put(self, batch: SketchBatch, digests: Sequence[bytes], mark: str | None = None) -> list[str]:
-        """Store or replace documents in one durable transaction.
+        """Store or replace documents in one durable transaction; return the ids that the batch or the scan repeats.
 
-        Return the ids that the batch repeats, then the ids that this scan has already stored. If documents of the batch
-        share an id, only the last one is stored.
+        If documents of the batch share an id, only the last one is stored.
 
         Args:
             digests: Digest of each document's text or sketch. A document with an equal digest is unchanged.
-            mark: Position of the scan in its source. It is saved, so that an interrupted scan can continue there.
+            mark: Position of the scan in its source, from which an interrupted scan can continue.
         """
         with self._convert_errors():
             write_all(self._file, batch.hashes)
@@ -287,10 +284,7 @@ class PersistentSketchStore:
             self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE} WHERE key = ?", (key,))
 
     def delete_old_pieces(self) -> None:
-        """Delete pieces that only earlier scans stored, if this scan has stored other pieces of the same document.
-
-        All ids must be those of `split_documents.piece_id`.
-        """
+        """Delete earlier pieces of documents whose pieces this scan has stored; ids must be those of `piece_id`."""
         old = [row[0] for row in self._rows(_OLD_PIECES, self._scan())]
         with self._writing():
             self._delete_documents(old)
@@ -345,18 +339,15 @@ class PersistentSketchStore:
         if self._meta("question") != description:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
-                # The documents must be compared again, but they are not new.
+                # The documents are compared again, but they are not new.
                 self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE}")
                 self._set("question", description)
 
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
-        """Replace the stored pairs, and mark all documents as compared.
-
-        New documents remain new until `end_run`.
-        """
+        """Replace the stored pairs, and mark all documents as compared; new documents remain new until `end_run`."""
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
-            # Delete all stored pairs first: exact verification may have rejected some of them.
+            # Delete all stored pairs, because exact verification may have rejected some of them.
             self._database.execute("DELETE FROM pair")
             rows = zip(*(column.tolist() for column in columns), strict=True)
             self._database.executemany("INSERT INTO pair VALUES (?, ?, ?, ?, ?)", rows)
@@ -371,7 +362,7 @@ class PersistentSketchStore:
         return int(self._rows(statement, self._scan())[0][0])
 
     def end_run(self) -> None:
-        """Mark the documents of this run as no longer new. Call this after the results have been written."""
+        """Mark the documents of this run as no longer new; called after the results have been written."""
         with self._writing():
             self._database.execute(
                 f"UPDATE document SET is_paired = {_PAIRED} WHERE is_paired = {_PAIRED_AND_NEW} AND scan = ?",
@@ -380,7 +371,6 @@ class PersistentSketchStore:
 
     def pairs(self, stored: StoredSketches) -> Pairs:
         firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)
-        # Document numbers ascend, so a binary search converts them to indices.
         a, b = np.searchsorted(stored.numbers, firsts), np.searchsorted(stored.numbers, seconds)
         sizes = stored.sketches.sizes
         return Pairs.concatenate([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
@@ -437,7 +427,7 @@ class PersistentSketchStore:
 
 
 def write_all(descriptor: int, numbers: Hashes, at: int | None = None) -> None:
-    """Write 64-bit numbers at the current position of a file, or after the first `at` numbers of the file."""
+    """Write 64-bit numbers to a file, at the current position or after the first `at` numbers."""
     left, done = numbers.astype(HASH, copy=False).view(np.uint8).data, 0
     while left:
         written = os.write(descriptor, left) if at is None else os.pwrite(descriptor, left, at * HASH.itemsize + done)
@@ -447,7 +437,7 @@ def write_all(descriptor: int, numbers: Hashes, at: int | None = None) -> None:
 class TemporarySketchStore:
     """Sketch store in a temporary folder, for one run, with the interface of `PersistentSketchStore`.
 
-    The files have the hashes, ids and names. Memory holds only numbers: some tens of bytes per document.
+    The files have the hashes, ids and names. The memory holds some tens of bytes per document.
     """
 
     _is_closed = False
@@ -479,7 +469,7 @@ class TemporarySketchStore:
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
         values = np.stack([batch.ranks, batch.dates])
-        # Usually, all values are NaN. A broadcast array then stores them in almost no memory.
+        # Usually, all ranks and dates are NaN. A broadcast array stores them in almost no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)
@@ -498,7 +488,6 @@ class TemporarySketchStore:
         is_last = self._ids.is_last()
         numbers = np.flatnonzero(is_last)
         columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)
-        # Release the arrays of the batches to save memory.
         self._numbers = [columns]
         sizes, starts, counts, keys = columns if is_last.all() else columns[:, numbers]
         hashes = map_hashes(self.hashes_path, self.end)
@@ -599,12 +588,11 @@ class _StringFile:
             return [content[begin:end].decode() for begin, end in ranges]
 
 
-#: Number of documents to store before the first search for repeated ids.
 _FIRST_SEARCH = 1 << 14
 
 
 class IdFile(_StringFile):
-    """File of the ids of documents, in the order of the input. Finds repeated ids with 16 bytes of memory per id."""
+    """File of the ids of documents, in the order of the input; finds repeated ids with 16 bytes of memory per id."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -619,8 +607,7 @@ class IdFile(_StringFile):
     def add(self, ids: Sequence[str]) -> list[str]:
         """Append ids; return the repeated ids found since the last call, one for each repetition.
 
-        Most calls do not search, because the interval between searches grows. After the last `add`, `repeated_ids`
-        returns the remaining repeated ids.
+        Most calls do not search, so call `repeated_ids` after the last `add`.
         """
         self.extend(ids)
         self._id_hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
@@ -649,10 +636,7 @@ class IdFile(_StringFile):
         return is_last
 
     def _occurrences(self) -> dict[str, list[int]]:
-        """Map each repeated id to its indices, ascending.
-
-        The result may also have ids that occur only once, because their hash equals the hash of another id.
-        """
+        """Map repeated ids, and unrepeated ids that share a hash with another one, to their indices, ascending."""
         id_hashes = np.concatenate(self._id_hashes)
         ascending = np.sort(id_hashes)
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]

@@ -19,8 +19,8 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_o
 from whorl.fingerprint.winnowing import mix_bits
 from whorl.model import Document
 
-#: Multiplier from the golden ratio. Products modulo 2**64 are spread evenly, and differ for different numbers, because
-#: the multiplier is odd.
+#: Odd multiplier from the golden ratio: products modulo 2**64 are spread evenly, and are different for different
+#: numbers.
 GOLDEN_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -78,9 +78,9 @@ class Sketching:
     dates: Callable[[Document], float | None] | None = None
 
     def ranks_and_dates(self, documents: Sequence[Document]) -> tuple[npt.NDArray[np.float64], list[UnreadValues]]:
-        """Return the ranks and dates of documents, and the values that cannot be converted.
+        """Return ranks and dates as a float64 array of shape (2, documents), and the values that cannot be converted.
 
-        Ranks and dates (seconds since 1970) are a float64 array of shape (2, documents); NaN if unknown.
+        Dates are in seconds since 1970; unknown ranks and dates are NaN.
         """
         keep, date = self.options.policy, self.options.date
         values, unread = ranks_and_dates(
@@ -133,9 +133,8 @@ def _distinct_texts(
 def group_of(document: Document, within: str | None) -> str:
     """Return the name of a document's group: its value of the property `within`, or "".
 
-    Only documents of one group are compared with each other.
-
-    A whole float gets the same name as the integer, because pandas converts integers to floats if a value is missing.
+    Only documents of one group are compared. A whole float counts as an integer, because pandas converts integers to
+    floats if a value is missing.
     """
     value = None if within is None else document.properties.get(within)
     if value is None:
@@ -182,5 +181,4 @@ def sketch_digest(sketch: Sketch) -> bytes:
 
 
 def sketch_key(sketch: Sketch) -> int:
-    """Return a signed 64-bit hash of a sketch."""
     return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)

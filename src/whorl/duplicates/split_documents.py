@@ -1,8 +1,7 @@
 """Splits documents into paragraphs or lines with ids, and removes pieces and passages from texts.
 
-A piece is a paragraph or line of a document: `report#3` is the id of the third paragraph of `report`. Blank pieces are
-counted, but not compared. The id of a passage, which is a repeated run of words, contains its character range:
-`report#120-480`.
+A piece is a paragraph or line: `report#3` is the id of the third paragraph of `report`. Blank pieces are counted, but
+not compared. The id of a passage, which is a repeated run of words, contains its character range: `report#120-480`.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ _BETWEEN = {
     Granularity.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
     Granularity.LINE: re.compile(r"\r?\n"),
 }
-#: Matches a text without any word: only white space and punctuation.
+#: A text without any word: only white space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
-#: `_BLANKS` matches white space within a line, and `_EMPTY_LINE` matches white space and the line break after it.
+#: White space within a line, and white space with the line break after it.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
 _TWO_LETTERS = re.compile(r"\w\w")
 
@@ -40,9 +39,7 @@ def pieces(text: str, granularity: Granularity) -> list[tuple[int, int, int]]:
 
 
 def pieces_of(document: Document, granularity: Granularity) -> list[Document]:
-    """Return the paragraphs or lines of a document, each with the document's name and properties.
-
-    For other units of text, return only the document itself.
+    """Return the paragraphs or lines of a document, with its name and properties; for other units, the document itself.
 
     Raises:
         DocumentError: The id of a piece is too long.
@@ -88,7 +85,7 @@ def span_of(passage: str) -> tuple[str, int, int]:
 
 
 def group_by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-    """Group passage ids by document: return the character ranges in each document, ascending."""
+    """Return the character ranges of passage ids by document, ascending."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     for passage in passages:
         document_id, begin, end = span_of(passage)
@@ -101,9 +98,9 @@ def group_by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
     r"""Remove ranges of characters from a text; return None if no word is left.
 
-    The blanks after a range are also removed, unless the range directly follows a word or a punctuation mark. If a
-    range begins a line, the line break after it is also removed. If two words would touch, they get a blank between
-    them. The ranges ascend and may overlap.
+    The blanks after a range are also removed, unless the range directly follows a word or a punctuation mark; so is the
+    line break after a range that begins a line. If two words would touch, they get a blank between them. The ranges
+    ascend and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'

@@ -18,7 +18,7 @@ from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, shared_shingles
 from whorl.request_context import require_time
 
-#: Verification may cause this fraction of the allowed misses; the candidate search may cause the other misses.
+#: Fraction of the allowed misses that verification may cause; the candidate search may cause the others.
 _SHARE_OF_MISSES = Fraction(4, 5)
 #: Minimum number of pairs or hashes for which the compiled loops save more time than importing numba takes.
 LEAST_FOR_COMPILED = 20_000
@@ -30,7 +30,7 @@ class PairOverlaps(NamedTuple):
     """Numbers of comparable hashes of each pair of sketches: in A, in B, and in both.
 
     A sketch of level L has the hashes in the lowest fraction 2**-L of the hash space. So only hashes below the bound of
-    the pair's higher level (`levels`) can be compared.
+    the pair's higher level (`levels`) are comparable.
     """
 
     levels: Numbers
@@ -42,10 +42,10 @@ class PairOverlaps(NamedTuple):
 def overlaps(
     sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1, needed: Numbers | None = None
 ) -> PairOverlaps:
-    """Count the hashes that the two sketches of each pair of documents share.
+    """Count the hashes that the two sketches of each pair share.
 
     If `needed` has the number of hashes that each pair must share, counting stops early for a pair of complete sketches
-    that can no longer reach this number. The returned count is then too small.
+    that cannot reach it; the returned count is then too small.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.count_at_level(a, levels), sketches.count_at_level(b, levels)
@@ -83,7 +83,7 @@ def _shared_by_merging(
 
 
 def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
-    """Count shared hashes without compiled loops: compare each document of `a` with all its partners at once."""
+    """Count shared hashes without compiled loops, comparing each document of `a` with all its partners at once."""
     shared = np.empty(a.size, np.int64)
     for group in group_equals(a):
         require_time()
@@ -93,7 +93,7 @@ def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
 
 
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
-    """Count the shared shingles of the given pairs, whether or not they reach the threshold, with confidence intervals.
+    """Count the shared shingles of pairs, whether or not they reach the threshold, with confidence intervals.
 
     `confidence` is between 0 and 1.
     """
@@ -103,10 +103,9 @@ def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float 
 def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairOptions, workers: int = 1) -> Pairs:
     """Return the candidate pairs that reach the threshold.
 
-    Two complete sketches are compared exactly. If a sketch is a sample, `reaches` checks that the pair shares enough
-    hashes. The required number is chosen for the recall: a pair just at the threshold shares this number of hashes with
-    a sufficient probability. The number of shared hashes has a hypergeometric distribution. Its population is the
-    smaller document's shingles.
+    Two complete sketches are compared exactly. If a sketch is a sample, the pair must share so many hashes that a pair
+    just at the threshold shares them with the probability `recall`. The number of shared hashes has a hypergeometric
+    distribution, with the smaller document's shingles as its population.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]

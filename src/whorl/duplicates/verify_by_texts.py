@@ -18,13 +18,11 @@ from whorl.duplicates.verify_by_sketches import measure_pairs
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.request_context import report_progress, require_time
 
-#: Function that returns all 64-bit hashes of each document's text, ascending, by id. Documents without a text are left
-#: out.
+#: Function that returns all 64-bit hashes of texts, ascending, by document id; it omits documents without a text.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, Hashes]]
 
-#: Confidence level of the interval that decides whether to accept a pair without reading its texts: the whole interval
-#: must lie above the threshold. With only 95 % confidence, the search would wrongly accept too many of the thousands of
-#: candidates just below the threshold.
+#: Confidence level of the interval that must lie above the threshold to accept a pair without reading its texts. With
+#: only 95 %, the search would wrongly accept too many of the thousands of candidates just below the threshold.
 _ACCEPTANCE_CONFIDENCE = 0.9999
 #: Maximum number of documents to read at a time, and approximate maximum number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
@@ -35,8 +33,8 @@ def split_equal_samples(
 ) -> StoredSketches:
     """Give new keys to documents whose incomplete sketches are equal, because their texts may differ.
 
-    Documents with equal keys are treated as equal. The new keys are computed from all hashes of the texts. Documents
-    that are certainly similar enough for a pair keep their keys.
+    The new keys are computed from all hashes of the texts. Documents that are certainly similar enough for a pair keep
+    their keys, and are treated as equal.
     """
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0

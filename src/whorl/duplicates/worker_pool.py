@@ -31,12 +31,10 @@ from whorl.request_context import require_time
 
 Result = TypeVar("Result")
 
-#: Number of documents to sketch at a time. If the main process reads the documents, it sends `_DOCUMENTS_SENT` of them
-#: to a worker at a time.
+#: Number of documents to sketch at a time, and to send to a worker at a time if the main process reads them.
 DOCUMENTS_AT_ONCE, _DOCUMENTS_SENT = 512, 4096
 #: Number of input parts queued for each process, including the part in progress.
 _QUEUED_PARTS = 3
-#: Function that this worker process runs on each part of the documents; set when the process starts.
 _work: Callable[[Iterable[Document]], Iterable[Any]]
 #: Minimum size of the input, in bytes, for which several processes are faster than one.
 _LARGE = 32_000_000
@@ -48,10 +46,7 @@ def worthwhile_workers(size: int) -> int:
 
 
 def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
-    """Return an iterable that raises DocumentError for an item that is not a document.
-
-    `InputDocuments` need no check, so the function returns them unchanged.
-    """
+    """Return an iterable that raises DocumentError for an item that is not a document."""
     return documents if isinstance(documents, InputDocuments) else documents_only(documents)
 
 
@@ -66,7 +61,7 @@ def start_method(documents: Iterable[Document], workers: int) -> str:
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     # A spawned process runs the main script again, which may have no `if __name__ == "__main__"` unless it is whorl's
-    # own command. It has none of the objects of this process, so only input files can be sent.
+    # own command. It lacks the objects of this process, so only input files can be sent.
     return "spawn" if isinstance(documents, InputDocuments) else ""
 
 
@@ -88,7 +83,7 @@ def map_in_processes(
         yield from work(documents)
         return
     if fast := kernel_if_ready(scheme):
-        # Load the compiled kernel before forking, so that the child processes inherit it.
+        # Load the compiled kernel before forking; the child processes inherit it.
         return_kernel(fast)
     parts: Iterator[Iterable[Document]] = (
         documents.parts() if isinstance(documents, InputDocuments) else batches(documents, _DOCUMENTS_SENT)
@@ -119,7 +114,7 @@ def map_in_processes(
 def begin_as_worker() -> None:
     """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
 
-    A thread waits for the end of the parent. The pipe from the parent would stay open, because all workers hold it.
+    A thread waits for the end of the parent, because all workers hold the pipe from the parent, which stays open.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A forked process must not keep the parent's handler.
@@ -153,7 +148,7 @@ def sketch_in_processes(
 ) -> Iterator[SketchBatch]:
     """Yield the sketches of documents in order; raise StoreError if a process fails.
 
-    The processes write the hashes into the file of `scratch`; the batches contain only offsets in this file.
+    The processes write the hashes into the file of `scratch`; the batches have only offsets in it.
     """
     end = multiprocessing.get_context(method).Value("q", scratch.end)
     work = partial(_write_hashes, sketch, str(scratch.hashes_path), end)
@@ -166,8 +161,7 @@ def sketch_in_processes(
 def _write_hashes(sketch: MakeSketches, path: str, end: Any, part: Iterable[Document]) -> Iterator[SketchBatch]:
     """Sketch documents in a worker process, and write their hashes into a file that all processes share.
 
-    `end` is the number of hashes in the file, in shared memory. A process locks `end` while it reserves a range of the
-    file.
+    `end` is the number of hashes in the file, in shared memory; it is locked to reserve a range of the file.
     """
     with open(path, "r+b", buffering=0) as file:
         for _, made in sketch(batches(part, DOCUMENTS_AT_ONCE)):

@@ -33,9 +33,9 @@ class LabelCounts:
 
 
 def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> LabelCounts:
-    """Write cluster labels into a store's documents: the cluster's id, and whether the document represents the cluster.
+    """Write each document's cluster id, and whether it represents the cluster, into a store.
 
-    If a run was interrupted, the next run completes it, because it writes only missing or changed labels.
+    Only missing or changed labels are written, so a run completes an interrupted one.
 
     Args:
         engine: Engine of the store in which the clusters were found.

@@ -34,8 +34,8 @@ from whorl.ingest.rows.row_format import (
 )
 from whorl.query.plan.fields_and_values import LARGEST_INTEGER, SMALLEST_INTEGER
 
-#: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
-#: and similarity to the kept document (Jaccard; with `--reference-only` the share that the search's metric measures).
+#: Columns added to rows: id of the document to keep in the row's cluster (null outside clusters), whether the row is
+#: kept, and similarity to the kept document (Jaccard; with `--reference-only` the share that the metric measures).
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of the added columns for a row that is in no cluster.
 _OUTSIDE_CLUSTERS = {"cluster": None, "is_principal": True, "similarity": None}
@@ -45,7 +45,6 @@ _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
 _STALE_METADATA = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 #: File that marks an unfinished folder, which the next run may replace. The run locks it.
 _UNFINISHED = ".whorl-unfinished"
-#: Advice for a file that cannot be copied.
 _LEAVE_OUT = "name the other files, for instance by a pattern such as 'data/**/*.parquet'"
 
 
@@ -76,7 +75,7 @@ def decide_retention(
 def require_room(reader: InputReader, target: Path) -> None:
     """Raise ParameterError if the output folder is not empty or not writable, or if two copies share a path.
 
-    If a run was killed while it wrote this output, delete its unfinished folder.
+    The unfinished folder of a killed run is deleted.
     """
     if not target.name:
         # The working directory and the root have no name to derive the temporary folder from.
@@ -126,10 +125,7 @@ def require_texts(reader: InputReader) -> None:
 
 
 def _formats(reader: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None, bool]]:
-    """Yield each readable file with its row format, and whether it is a plain text.
-
-    Unreadable files are skipped, because the reader reports them.
-    """
+    """Yield each file with its row format, and whether it is a plain text; skip unreadable files."""
     for found in reader.files:
         try:
             with found.file.open("rb") as opened:
@@ -147,11 +143,11 @@ def _format_of(found: FoundFile, opened: IO[bytes], reader: InputReader) -> RowF
 def write_filtered(
     reader: InputReader, decisions: RetentionDecisions, target: Path, *, with_columns: bool = False
 ) -> tuple[int, int]:
-    """Write copies of the input files, and return the number of documents written and the number read.
+    """Write copies of the input files; return the number of documents written and the number read.
 
     The copies lack the rows to be deleted, broken rows and unreadable files. Paragraphs, lines or passages to be
-    deleted are removed from the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are
-    written into a temporary folder, which is renamed when it is complete.
+    deleted are removed from the texts. With `with_columns`, all rows are written, with the columns of ADDED. The copies
+    are in a temporary folder until they are complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -171,8 +167,8 @@ def write_filtered(
                 try:
                     writer.write(found, partial / found.relative_path)
                 except UnreadRowsError as error:
-                    # The copy has the rows before the error. The reader may have found no error in this file, because
-                    # it does not read all columns. In that case, report the error here.
+                    # The copy has the rows before the error. Report the error if the reader, which does not read all
+                    # columns, has not.
                     problem = Problem(str(found.file), str(error), None)
                     if all(known.where != problem.where for known in reader.problems):
                         reader.problems.append(problem)
@@ -182,11 +178,11 @@ def write_filtered(
             if target.exists():
                 target.rmdir()
             partial.replace(target)
-            # Delete the marker last: if this run is killed before that, the next run replaces the folder.
+            # Delete the marker last: if this run is killed before, the next one replaces the folder.
             (target / _UNFINISHED).unlink()
         finally:
             lock.close()
-            # This removes only an incomplete folder, because a complete one has its final name already.
+            # A complete folder has its final name already, so this removes only an incomplete one.
             with suppress(OSError):
                 _remove(partial)
     except OSError as error:
@@ -202,7 +198,7 @@ def _remove_unfinished(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Delete an unfinished folder, and its marker last, so that the next run can complete an interrupted deletion."""
+    """Delete an unfinished folder, its marker last, so that the next run can complete an interrupted deletion."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -290,7 +286,7 @@ class _OutputWriter:
                 return False
 
     def _contains_text_id(self, form: RowFormat, opened: IO[bytes]) -> bool:
-        """Check whether the id of any row is a string. The position in the file is 0 after the call."""
+        """Check whether the id of any row is a string; rewind the file."""
         columns = self._reader.columns
         try:
             return any(
@@ -298,7 +294,7 @@ class _OutputWriter:
                 for row in form.rows(opened, columns)
             )
         except UnreadRowsError:
-            # Rows after the error do not matter, because the copy ends before them.
+            # The copy ends before the unreadable rows.
             return False
         finally:
             opened.seek(0)
@@ -313,7 +309,7 @@ class _OutputWriter:
             left = self._without_pieces(text, file)
             if left is None:
                 return None
-            # Do not encode an unchanged text again: its original encoding may not be UTF-8.
+            # The original encoding may not be UTF-8, so do not encode an unchanged text again.
             raw = raw if left == text else left.encode()
         self.written += 1
         return raw
@@ -337,7 +333,6 @@ class _OutputWriter:
             text = self._without_pieces(document.text, document.id)
             if text is None:
                 return None
-            # If no piece of the row is deleted, leave the row unchanged.
             return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}
@@ -370,7 +365,7 @@ def _write_metadata_files(files: Sequence[FoundFile], target: Path, *, with_colu
                 continue
             seen.add(folder)
             names = {file.name for file in folder.iterdir()}
-            # Skip files that are not metadata: an input file may have one of these names.
+            # An input file may have the name of a metadata file.
             for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
                 if metadata := _read_metadata(folder / name):
                     (target / inside / name).write_text(_adapt_metadata(metadata, with_columns=with_columns), "utf-8")
@@ -390,7 +385,7 @@ def _adapt_metadata(metadata: dict[str, object], *, with_columns: bool) -> str:
     if with_columns:
         entries.pop("features", None)
     if "_fingerprint" in entries:
-        # Change the fingerprint, so that the library does not use its cached results for all rows.
+        # Change the fingerprint, or the library would use its cached results for all rows.
         fingerprint = f"filtered {entries['_fingerprint']}".encode()
         entries["_fingerprint"] = hashlib.blake2b(fingerprint, digest_size=8).hexdigest()
     return json.dumps(entries, indent=2)

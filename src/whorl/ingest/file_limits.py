@@ -26,7 +26,7 @@ class _Current:
 def file_limits() -> FileLimits:
     """Return the file limits of the settings, which are read once."""
     if _Current.limits is None:
-        # Import the settings only here: a worker process gets its limits from its parent, and needs no settings.
+        # A worker process gets its limits from its parent, and needs no settings.
         from whorl.settings.settings import Settings
 
         _Current.limits = Settings.load().file_limits

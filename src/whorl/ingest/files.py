@@ -1,7 +1,4 @@
-"""Finds and reads the documents in files, folders, remote files and data files, and collects the problems.
-
-An unreadable file is reported as a problem, and the run continues.
-"""
+"""Finds and reads the documents in files, folders, remote files and data files, and collects the problems."""
 
 from __future__ import annotations
 
@@ -43,9 +40,9 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import ReaderPool
     from whorl.model import Document
 
-#: A file of up to this size in bytes is read without loading the settings: the size limit cannot be set any lower.
+#: Maximum size in bytes of a file that is read without loading the settings, which allow no lower limit.
 _SMALL_BYTES = 1_000_000
-#: Maximum number of row problems (see `Problems`) to store; further row problems are only counted.
+#: Maximum number of row problems (see `Problems`) to store; others are only counted.
 _ROW_PROBLEMS_KEPT = 100
 
 
@@ -74,20 +71,18 @@ OnProblem: TypeAlias = Callable[[Problem], None]
 
 
 class Problems(Collection[Problem]):
-    """The problems of one run: all problems of whole files, and the first `_ROW_PROBLEMS_KEPT` of the other problems.
+    """The problems of one run; `len()` counts all, but iteration yields only the stored ones.
 
-    A problem of a whole file loses an unknown number of documents (`documents` is None). The other problems, called row
-    problems, concern a row, or a file that is one document. Because the number of stored row problems is limited, a
-    file with many broken rows takes little memory. `len()` counts all problems, but iteration yields only the stored
-    problems.
+    Problems of whole files (`documents` is None) are all stored. The other problems are called row problems; only the
+    first `_ROW_PROBLEMS_KEPT` are stored, so that a file with many broken rows takes little memory.
     """
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
         self._kept: list[Problem] = []
-        #: Positions of the repeatable problems in `_kept`, keyed by `where` and `reason`.
+        #: Positions in `_kept` of the repeatable problems, by `where` and `reason`.
         self._repeatable: dict[tuple[str, str], int] = {}
         self._count = self._rows_kept = 0
-        #: Number of lost documents. If a file lost an unknown number of documents, it counts as one.
+        #: Number of lost documents; a file with an unknown number counts as one.
         self.lost = 0
         #: Number of files with an unknown number of lost documents.
         self.whole_files = 0
@@ -104,7 +99,7 @@ class Problems(Collection[Problem]):
         return problem in self._kept
 
     def append(self, problem: Problem) -> None:
-        """Count a problem; also store it, unless the limit on stored row problems is reached."""
+        """Count a problem; store it unless the limit on row problems is reached."""
         self._count += 1
         self.lost += 1 if problem.documents is None else problem.documents
         self.whole_files += problem.documents is None
@@ -134,15 +129,15 @@ class Problems(Collection[Problem]):
 
 
 def files_under(paths: Iterable[Path], on_problem: OnProblem, *, within: PurePath | None = None) -> Iterator[Path]:
-    """Yield the named files, and all files in the named folders, at any depth.
+    """Yield the named files, and all files in the named folders, at any depth, except hidden ones.
 
-    The files of a folder are ordered by name; hidden files are left out. Each folder is read only once, because a link
-    may lead to a parent folder. Pipes and devices are reported as problems, because reading them might never end. If
-    the folder `within` is given, links to files outside it are also reported as problems.
+    The files of a folder are ordered by name. Each folder is read only once, because a link may lead to a parent
+    folder. Pipes and devices are reported as problems, because reading them might never end; so are links to files
+    outside the folder `within`.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
-        # Folders can be nested more deeply than Python's recursion limit, so use a list instead of recursion.
+        # Folders can be nested more deeply than Python's recursion limit.
         waiting, read = [named], set[tuple[int, int]]()
         while waiting:
             path = waiting.pop()
@@ -179,12 +174,11 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder without those of metadata files; return no names if the folder is a whorl store.
+    """Return the names in a folder without those of metadata files; none if the folder is a whorl store.
 
-    Spark writes a file that marks a folder as complete. Hugging Face's library writes files that describe a data set.
+    Spark marks a complete folder by a file; Hugging Face's library writes files that describe a data set.
     """
-    # These file names are repeated here, because importing them from `engine.embedded.store_files` would take
-    # longer than comparing two files.
+    # Importing these names from `engine.embedded.store_files` would take longer than comparing two files.
     if {"records.db", "index"} <= names:
         return set()
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
@@ -208,14 +202,14 @@ def documents_in(
     Args:
         on_problem: Called with files and rows that are not valid documents.
         span: Part of the file, from `spans_in`; None for the whole file.
-        on_text_table: Called with the name of the file if the file is read as one document, although it is a table (CSV
-            or TSV), or JSON that may have rows. If None, or if the user named the text column, each row of a table is a
+        on_text_table: Called with the file's name if the file is read as one document, although it is a table (CSV or
+            TSV), or JSON that may have rows. If None, or if the user named the text column, each row of a table is a
             document.
         file_id: Id of a document that is the whole file, and prefix of the ids of rows without an id; None for the
             path.
         at_byte: Called after each group of rows with the number of bytes read so far.
     """
-    # Import these modules here, because `source_text` and `text_from_bytes` do not need them.
+    # `source_text` and `text_from_bytes` do not need these modules.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
     from whorl.model import Document
 
@@ -325,10 +319,12 @@ def source_text(named: str, *, keeps_markup: bool = False) -> str:
 
 
 def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
-    """Return the text of a file from its bytes; if the bytes are ambiguous, the file name decides the format.
+    """Return the text of a file from its bytes; if they are ambiguous, the file name decides the format.
 
-    By default, use the reader of this process, with the limits of the settings. Raise DocumentError with the reason if
-    the file has no readable text.
+    By default, use the reader of this process, with the limits of the settings.
+
+    Raises:
+        DocumentError: The file has no readable text, for the stated reason.
     """
     form = format_of(raw, file)
     if form is None:
@@ -337,7 +333,7 @@ def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None
 
 
 def _bytes(opened: IO[bytes]) -> bytes:
-    # Check the size before reading, except for a pipe, whose size is unknown.
+    # A pipe has no known size.
     if opened.seekable():
         size = opened.seek(0, os.SEEK_END)
         opened.seek(0)
@@ -359,24 +355,20 @@ def _read(opened: IO[bytes]) -> bytes:
 @cache
 def _reader(process: int) -> ReaderPool:
     """Return the reader of the process with this id; forked processes must not share pipes."""
-    # Plain text does not need these modules, so import them here.
     from whorl.ingest.extraction.reader_pool import ReaderPool
     from whorl.ingest.file_limits import file_limits
 
     return ReaderPool(file_limits())
 
 
-#: Prefixes of addresses that name local files; the path follows the prefix.
+#: Prefixes of addresses that name local files.
 _LOCAL = re.compile("^(?:file|local)://")
 #: Scheme of an address, also within one of fsspec's chains (`zip://a.txt::https://host/b.zip`).
 _SCHEME = re.compile(r"(?:^|(?<=::))[A-Za-z][A-Za-z0-9+.\-]*(?=://)")
 
 
 class FoundFile(NamedTuple):
-    """An input file, with its path relative to the folder that the user named.
-
-    If the user named a pattern, the path is relative to the fixed part of the pattern.
-    """
+    """An input file, with its path relative to the folder that the user named, or to the fixed part of a pattern."""
 
     file: File
     relative_path: PurePosixPath
@@ -421,7 +413,7 @@ class FoundFile(NamedTuple):
 
 
 class StandardInput:
-    """Standard input as a file. It is a temporary copy, because some formats are read from the end."""
+    """Standard input as a file: a temporary copy, because some formats are read from the end."""
 
     name = "-"
 
@@ -452,12 +444,14 @@ class StandardInput:
 def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: bool = False) -> Iterator[FoundFile]:
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Unless `follow_links` is true, do not follow links out of the named folder or the fixed part of a pattern. Raise
-    ParameterError for an address if fsspec is missing, or has no file system for it.
+    Unless `follow_links` is true, links out of the named folder or the fixed part of a pattern are not followed.
+
+    Raises:
+        ParameterError: fsspec is missing, or has no file system for an address.
     """
     addresses: dict[str, str] = {}
     for word in named:
-        # Schemes may be in capitals, but fsspec knows them only in lower case.
+        # fsspec knows schemes only in lower case.
         local = _LOCAL.sub("", _SCHEME.sub(lambda scheme: scheme[0].lower(), word))
         if local == "-":
             yield FoundFile(StandardInput(), PurePosixPath("standard-input"))
@@ -480,8 +474,7 @@ def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: boo
 def skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[FoundFile]:
     """Yield the files that are not yet in `known`, and add them.
 
-    A user may name a file twice, by two paths or by a link. Without this function, the file would be a duplicate of
-    itself.
+    A file that the user names twice, by two paths or by a link, would otherwise be a duplicate of itself.
     """
     for found in named:
         if (identity := found.identity) not in known:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-#: Matches the names of parameters with secret values. Names are in lower case, with hyphens instead of underscores.
+#: Names of parameters with secret values, in lower case, with hyphens instead of underscores.
 _SECRET = re.compile(
     r"x-(?:amz|goog|oss|tos|obs|cos|bce|ms)-.*"
     r"|sig|.*-sig|sign|.*signature|hmac|.*token[^a-z]*|bearer|jwt|sas|hdne[at]|hdnts|assertion|samlresponse"
@@ -15,33 +15,33 @@ _SECRET = re.compile(
     r"|.*secret.*|.*password|passwd|pwd|pw|pass|passphrase|otp"
     r"|session|.*sess(?:ion)?-?id|sid|ticket|.*-ticket"
 )
-#: Matches the names of parameters that belong to a signature (CloudFront, Google, Azure). These parameters are removed
-#: only together with a secret: without a signature they are harmless.
+#: Names of parameters that belong to a signature (CloudFront, Google, Azure). They are removed only together with a
+#: secret, because they are harmless without a signature.
 _SIGNED_WITH = re.compile(
     r"expires|temp-url-(?:expires|prefix)|policy|s[etpvr]|ses|sip|ske|sk[stv]|skoid|sktid|spr|srt|ss|sdd|saoid|suoid|scid"
 )
 _SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
 #: Separator of the addresses in fsspec's chains: `zip://a.csv::https://host/a.zip`.
 _LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
-#: Matches the login in an address, up to the last @ before the path. If special characters in the password make the
-#: address invalid, the login ends at the last @ of the address. For example, the login of `ann:a/b@host` is `ann:a/b`:
-#: `ann:a` cannot be a host with a port, because `a` is not a number. The login of `ann:a@#b@host` is `ann:a@#b`,
-#: because no host follows the first @.
+#: The login in an address, up to the last @ before the path. If special characters in the password make the address
+#: invalid, the login ends at the last @ of the address. For example, the login of `ann:a/b@host` is `ann:a/b`: `ann:a`
+#: cannot be a host with a port, because `a` is not a number. The login of `ann:a@#b@host` is `ann:a@#b`, because no
+#: host follows the first @.
 _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,
 )
-#: Matches an address with a name before the @ that is not a login: an Azure container or a GitHub repository.
+#: An address with a name before the @ that is not a login: an Azure container or a GitHub repository.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@|github://[^/?#@]*@")
-#: Matches an address in a message, up to a blank or to a separator before another address.
+#: An address in a message, up to a blank or to a separator before another address.
 _IN_TEXT = re.compile(rf"{_SCHEME}://(?:(?![,;|]{_SCHEME}://)\S)*")
-#: Matches the parameters and the fragment of an address, and session ids that Java servers append to the path:
+#: The parameters and the fragment of an address, and session ids that Java servers append to the path:
 #: `/a;jsessionid=1F3A`.
 _PARAMETERS = re.compile(r"(?:[?#]|;(?=jsessionid=)).*", re.DOTALL | re.IGNORECASE)
 _PARAMETERS_IN_TEXT = re.compile(r"(?:[?#]|;(?=jsessionid=))[^\s\"'<>]*", re.IGNORECASE)
 _SEPARATORS = re.compile("([?&#;])")
-#: Minimum length of a secret that is replaced anywhere in a message. A shorter secret could be part of any word, so it
-#: is replaced only inside addresses.
+#: Minimum length of a secret that is replaced anywhere in a message. A shorter one could be part of any word, so it is
+#: replaced only inside addresses.
 _LEAST_LENGTH = 3
 
 
@@ -55,10 +55,7 @@ def redact_address(address: str) -> str:
 
 
 def redact_message(text: str, *addresses: str) -> str:
-    """Remove logins and access keys from addresses in a message.
-
-    The secrets of the given addresses are removed everywhere in the message.
-    """
+    """Remove logins and access keys from addresses in a message, and the secrets of the given addresses everywhere."""
     for address in addresses:
         text = text.replace(address, redact_address(address))
         for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):

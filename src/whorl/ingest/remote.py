@@ -28,7 +28,7 @@ _VERSION = (
 
 
 class RemoteFile:
-    """A file read with fsspec. `word` is the address as given, and `size` the size in bytes (0 if unknown)."""
+    """A file read with fsspec, from the address `word`; `size` is its size in bytes, 0 if unknown."""
 
     def __init__(self, system: Any, path: str, word: str, size: int = 0) -> None:
         self._system, self._path, self._word, self.size = system, path, word, size
@@ -49,10 +49,10 @@ class RemoteFile:
         """The address with login and signature, because two files may differ only in these parts.
 
         fsspec's own addresses leave out the host of an FTP server and the archive of `zip://a.txt::b.zip`, so these
-        parts come from the address as given.
+        come from the address as given.
         """
         own, *outer = self._word.split("::")
-        # Skip caches, such as `simplecache::`: a cached file has the same path as in its own file system.
+        # A cache, such as `simplecache::`, has no path of its own.
         while "://" not in own and outer:
             own, *outer = outer
         own = own.rstrip("/")
@@ -72,23 +72,23 @@ class RemoteFile:
     def version(self) -> Mapping[str, object]:
         """Return the file's size, entity tag and times, if the file system knows them; {} if the file is missing.
 
-        Raise OSError if the file system fails.
+        Raises:
+            OSError: The file system fails.
         """
         with self._convert_errors():
-            # Some file systems cache the lists of files in folders.
             self._system.invalidate_cache(self._system._parent(self._path))
             try:
                 about = self._system.info(self._path)
             except FileNotFoundError:
                 return {}
-        # Some file systems quote an entity tag in some responses but not in others.
+        # Some file systems quote an entity tag in only some responses.
         return {name: str(about[name]).strip('"') for name in _VERSION if about.get(name) is not None}
 
     def open(self, mode: str) -> IO[bytes]:
         """Open the file; copy it first if it is not seekable."""
         with self._convert_errors():
             opened = self._system.open(self._path, mode)
-            # fsspec calls a web page seekable even if its server does not support ranges, but such a page has no size.
+            # fsspec calls a web page seekable even if its server does not support ranges, but then it has no size.
             if opened.seekable() and getattr(opened, "size", 0) is not None:
                 return io.BufferedReader(_Stream(opened, self), _BUFFER)
             copied: IO[bytes] = tempfile.TemporaryFile(prefix="whorl-")  # noqa: SIM115 - the caller closes it
@@ -125,16 +125,18 @@ class _Stream(ReadableStream):
         return int(self._opened.tell())
 
     def close(self) -> None:
-        # Ignore errors: nothing was written, so no data is lost.
+        # Nothing was written, so no data is lost by errors.
         with suppress(Exception):
             self._opened.close()
         super().close()
 
 
 def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
-    """Return the files of an address. The keys are paths relative to the folder, or to the fixed part of the pattern.
+    """Return the files of an address, by their paths relative to the folder or to the fixed part of the pattern.
 
-    Raise ParameterError if fsspec is missing, or has no file system for the address; OSError if the file system fails.
+    Raises:
+        ParameterError: fsspec is missing, or has no file system for the address.
+        OSError: The file system fails.
     """
     shown = redact_address(word)
     try:
@@ -151,7 +153,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
         if base != path:
             listed = system.glob(path, detail=True)
         else:
-            # For fsspec, a web page is also a folder of its links, so first check whether it is a file.
+            # For fsspec, a web page is also a folder of its links.
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
             if not listed:
@@ -190,7 +192,6 @@ def convert_errors(*addresses: str) -> Iterator[None]:
     except WhorlError:
         raise
     except Exception as error:
-        # Catch all exceptions: file systems raise their libraries' errors, and Python's errors if an address lacks a
-        # part.
+        # File systems raise their libraries' errors, and Python's errors if an address lacks a part.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(redact_message(text, *addresses)) from None

@@ -1,4 +1,4 @@
-"""Stores documents in batches: skips unchanged documents, and tells the caller which ones are safely stored."""
+"""Stores documents in batches, skips unchanged documents, and reports the documents that are safely stored."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from whorl.ingest.file_limits import file_limits
 from whorl.model import RESERVED_PREFIX, Document, Indexed, documents_only
 from whorl.request_context import trace
 
-#: Default number of documents per batch. Each commit takes long, so small batches are slow. But an error loses the work
-#: of a whole batch, so a batch must not be too large.
+#: Default number of documents per batch. Each commit takes long, but an error loses the work of a whole batch.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
-#: Maximum number of distinct ids of a run that `SeenIds` stores; they take about 70 MB in total.
+#: Maximum number of distinct ids that `SeenIds` stores, in about 70 MB.
 MOST_IDS = 1_000_000
-#: A document of up to this number of characters takes little memory even after folding, so its folding is not checked.
+#: Maximum length in characters of a document whose folding takes little memory, and is not checked.
 _SMALL_CHARACTERS = 1_000_000
 
 
@@ -55,7 +54,7 @@ class IndexOptions(TypedDict, total=False):
 class SeenIds:
     """Detects repeated ids in a run, among the first `MOST_IDS` distinct ids.
 
-    `first_repeated` is the first repeated id; None if no id has been repeated.
+    `first_repeated` is the first repeated id, or None.
     """
 
     def __init__(self) -> None:
@@ -76,7 +75,8 @@ class SeenIds:
 def index_documents(engine: Engine, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
     """Store documents; see `Store.index` and `IndexOptions`.
 
-    Raise DocumentError if an item is not a `Document`, or if the engine cannot store it and `on_refused` is missing.
+    Raises:
+        DocumentError: An item is not a `Document`, or the engine cannot store it and `on_refused` is missing.
     """
     if unknown := options.keys() - IndexOptions.__optional_keys__:
         raise TypeError(f"index() has no option {min(unknown)!r}")
@@ -114,11 +114,11 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             if progress:
                 progress(done)
     except BaseException:
-        # If reading or storing fails, make the documents that have been stored so far searchable, and count them.
+        # Make the documents that have been stored so far searchable, and count them.
         if done.stored or sent:
             with suppress(WhorlError):
                 engine.refresh()
-                # With `again`, an equal document in the store may be from an earlier run, so do not count it.
+                # With `again`, an equal document in the store may be from an earlier run.
                 stored_digests = {} if again else engine.digests([document.id for document in sent])
                 count = sum(document.has_digest(stored_digests.get(document.id)) for document in sent)
                 trace().stored += count
@@ -131,10 +131,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
 
 
 def _store(engine: Engine, documents: list[Document], options: IndexOptions) -> list[Document]:
-    """Store documents, and return the stored documents.
-
-    If the engine refuses a document, store all documents one by one.
-    """
+    """Store documents, one by one if the engine refuses one of them; return the stored documents."""
     try:
         for document in documents:
             _require_bounded_folding(document)
@@ -155,10 +152,7 @@ def _store(engine: Engine, documents: list[Document], options: IndexOptions) -> 
 
 
 def _reserved_name(document: Document, options: IndexOptions) -> str | None:
-    """Return the first property name with the prefix of whorl's own fields; None if no name has it.
-
-    Return None, too, if the options permit these names.
-    """
+    """Return the first property name with the reserved prefix of whorl's fields; None if the options permit it."""
     names = () if options.get("takes_reserved") else document.properties
     return next((name for name in names if name.startswith(RESERVED_PREFIX)), None)
 
@@ -181,9 +175,9 @@ def _require_bounded_folding(document: Document) -> None:
 def _groups(documents: Iterator[Document], most: int, *, replaces: bool) -> Iterator[list[Document]]:
     """Yield the documents in batches of `most`, or fewer if they are long.
 
-    Unless documents replace others, a batch has only one text for each id: it ends before a different text with the
-    same id. So the engine stores the first text, and refuses the second. Unlike `arrays_and_batches.chunks`, this
-    function reads no document ahead, because the sender of the next document may wait until this batch is stored.
+    Unless documents replace others, a batch ends before a different text with one of its ids, so that the engine stores
+    the first text and refuses the second. Unlike `arrays_and_batches.chunks`, no document is read ahead, because its
+    sender may wait until this batch is stored.
     """
     group, characters, texts = list[Document](), 0, dict[str, str]()
     for document in documents:

@@ -17,7 +17,7 @@ _Value = TypeVar("_Value")
 
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
-#: Maximum number of hits on a page, and maximum number of hits before the page: engines must sort all of them.
+#: Maximum number of hits on a page, and of hits before it: engines must sort all of them.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 
 
@@ -43,7 +43,7 @@ Rows: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_ROWS)]
 Start: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_START)]
 
 
-#: None as default of an option. With the type Any, mypy accepts it for all fields, and still checks other defaults.
+#: Default None of an option. With the type Any, mypy accepts it for all fields, and still checks other defaults.
 _NONE: Any = None
 
 
@@ -122,7 +122,7 @@ def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple
 
 
 def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
-    """Return an operation from an object, from keywords, or from both. Keywords replace options of the object.
+    """Return an operation from an object, from keywords, or from both; keywords replace options of the object.
 
     Raises:
         ParameterError: An option has a value of another type.
@@ -139,7 +139,7 @@ def operation_of(operation: type[_Operation], options: _Operation | None, keywor
     return made
 
 
-#: Options that accept values of more types in Python. The code that reads them checks the values.
+#: Options that accept more types in Python, which the code that reads them checks.
 _WIDER_IN_PYTHON = ("filter", "sort", "metric")
 
 
@@ -198,7 +198,7 @@ def changed_options(operation: Any) -> Iterator[OptionField]:
 @lru_cache
 def _declared_options(operation: type[Any]) -> tuple[OptionField, ...]:
     hints = get_type_hints(operation, include_extras=True)
-    # Leave out fields that are not options: front ends add some, such as the query or the paths.
+    # Front ends add fields that are not options, such as the query or the paths.
     declared = {member.name: member for member in fields(operation) if "option" in member.metadata}
     names = dict.fromkeys(name for cls in operation.__mro__ for name in get_annotations(cls) if name in declared)
     return tuple(_option_field(declared[name], hints[name]) for name in names)
@@ -208,6 +208,6 @@ def _option_field(declared: Field[Any], hint: Any) -> OptionField:
     kind, bounds = get_args(hint) if get_origin(hint) is Annotated else (hint, Bounds())
     is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if is_optional:
-        # Remove only None: the type of a percentage is itself a union.
+        # The type of a percentage is itself a union.
         kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
     return OptionField(declared.name, kind, is_optional, declared.default, bounds, **declared.metadata["option"])

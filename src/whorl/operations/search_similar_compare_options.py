@@ -19,8 +19,8 @@ from whorl.operations.option_declaration import (
     option,
 )
 
-#: Values of the options `ExplainOperation.plan` (the meaning of FINGERPRINT in a query) and `ExplainOperation.afts`
-#: (the strictness of reading a query).
+#: Values of `ExplainOperation.plan` (the meaning of FINGERPRINT in a query) and `ExplainOperation.afts` (the strictness
+#: of reading a query).
 QueryPlan: TypeAlias = Literal["stock", "calibrated"]
 Reading: TypeAlias = Literal["lenient", "strict"]
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.

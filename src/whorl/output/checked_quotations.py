@@ -12,8 +12,7 @@ from whorl.output.html_pages import html_in_context, html_list, html_name, html_
 from whorl.output.json_conversion import values
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
-#: Columns of the CSV file. A row has a quotation, its verdict, and the first place in a document where the quotation
-#: occurs.
+#: Columns of the CSV file: a quotation, its verdict, and the first place in a document where it occurs.
 COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
 #: The meaning of each verdict, and its colour.
 MEANINGS: Mapping[Verdict, tuple[str, str]] = {

@@ -31,10 +31,7 @@ class ReadText(NamedTuple):
 
     @classmethod
     def from_text(cls, document_id: str | None, text: str, name: str = "") -> ReadText:
-        """Return a text to compare: a document's text, or a text without a document (`document_id` is None).
-
-        If `name` is empty, the name is the id of the document.
-        """
+        """Return a text to compare, with the id of its document, if any; the id is also the default name."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
@@ -200,12 +197,12 @@ def document_passages(document_id: str, text: str, comparison: Comparison) -> Do
 def _beginning(text: str, place: tuple[int, int]) -> str:
     start, end = place
     shown = " ".join(text[start : min(end, start + _SHOWN)].split())
-    # If the text has blanks, cut it between words.
+    # Cut between words, if the text has blanks.
     return f"{shown.rpartition(' ')[0] or shown} …" if end - start > _SHOWN else shown
 
 
 class Lines:
-    """Finds the line numbers of character ranges in a text. Lines end with a line feed."""
+    """Finds the line numbers of character ranges in a text; lines end with a line feed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

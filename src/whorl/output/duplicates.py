@@ -45,9 +45,9 @@ _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_princi
 _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
 #: Columns with the shares without common text (boilerplate), written only if the options define common text.
 _RESIDUAL_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
-#: In JSON: maximum number of passages per version, the longest first, and maximum number of characters per passage.
+#: In JSON: maximum number of passages per version, the longest first, and of characters per passage.
 _PASSAGES, _CHARACTERS = 10, 300
-#: In a table: maximum number of passages per version, and maximum number of characters per passage.
+#: In a table: maximum number of passages per version, and of characters per passage.
 _SHOWN, _WIDTH = 3, 100
 #: Maximum number of characters of a cluster's snippet.
 _SNIPPET = 70
@@ -235,8 +235,8 @@ def write_pairs(
 ) -> int:
     """Write pairs one by one, and return their number; `out` is a binary file for Parquet, otherwise a text file.
 
-    `with_residual` also writes the shares computed without common text (boilerplate). `with_spans` also writes the
-    documents and character ranges of passages; a table never has these.
+    `with_residual` also writes the shares without common text (boilerplate), `with_spans` the documents and character
+    ranges of passages, except in a table.
     """
     count, width = 0, 20 if with_residual else 10
     columns = _columns(_PAIR_COLUMNS, with_residual=with_residual, with_spans=with_spans)
@@ -281,9 +281,9 @@ def write_clusters(
 ) -> tuple[int, int]:
     """Write clusters one by one, and return the numbers of clusters and of their documents.
 
-    `out` is a binary file for Parquet, otherwise a text file. A table marks the document to keep only if
-    `marks_principal` is true, and shows all clusters and documents if there is no `preview`. With `versions`, the
-    documents are in the order of their versions.
+    `out` is a binary file for Parquet, otherwise a text file. A table marks the document to keep only with
+    `marks_principal`, and shows all clusters and documents without `preview`. With `versions`, the documents are in the
+    order of their versions.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}
@@ -330,8 +330,8 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # Show the parts of the item that are in the document, not parts that contain the document. If no part is
-            # left, show the first part.
+            # Show the parts of the item that are in the document, not parts that contain it; without any, show the
+            # first part.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:
@@ -412,7 +412,7 @@ def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
 
 
 def _spans(pair: Pair) -> tuple[str | int, ...]:
-    """Return the values of _SPAN_COLUMNS for a pair."""
+    """Return the columns _SPAN_COLUMNS of a pair."""
     if pair.spans is not None:
         return (pair.a.id, *pair.spans[0], pair.b.id, *pair.spans[1])
     return (*span_of(pair.a.id), *span_of(pair.b.id))
@@ -514,7 +514,7 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
 
 
 def _members(pairs: PairColumns, ids: Sequence[str]) -> list[str]:
-    """Return the second document of each pair as a cluster member in JSON. The first document is the principal.
+    """Return the second document of each pair as a cluster member in JSON; the first one is the principal.
 
     `ids` has the ids of the documents as JSON.
     """
@@ -529,7 +529,7 @@ def _members(pairs: PairColumns, ids: Sequence[str]) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON numbers. Many shares are equal, so each value is converted once."""
+    """Return shares as JSON numbers; many are equal, so each is converted once."""
     numbers = shares.tolist()
     texts = {share: repr(round_down(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

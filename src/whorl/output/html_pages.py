@@ -9,14 +9,14 @@ from importlib.resources import files
 
 from whorl.output.compare_documents import Lines
 
-#: Maximum number of characters of a passage that a page shows, and of the text before it and after it.
+#: Maximum number of characters to show of a passage, and of the text before and after it.
 _LONGEST, _AROUND = 3_000, 160
 #: Characters that HTML does not permit, and lone surrogates, which UTF-8 does not permit.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def report_page(heading: str, subject: str, parts: Iterable[str]) -> str:
-    """Return an HTML page without scripts or external resources. The title is `heading` and `subject`."""
+    """Return an HTML page without scripts or external resources; its title is `heading` and `subject`."""
     style = files("whorl.output").joinpath("report.css").read_text(encoding="utf-8")
     return "\n".join(
         [

@@ -43,8 +43,8 @@ class CharRange(NamedTuple):
 class JsonField(NamedTuple):
     """JSON field of a result class: its name, and the path of the attribute with its value.
 
-    If the attribute at the path `condition` is None or False, the JSON lacks the field. If `condition` is "", the JSON
-    always has the field.
+    The field is left out if the attribute at the path `condition` is None or False; with "" as `condition`, it is
+    always there.
     """
 
     name: str
@@ -55,7 +55,7 @@ class JsonField(NamedTuple):
     def nest(self, path: str, *, is_optional: bool) -> JsonField:
         """Return this field as a field of an outer object, whose attribute `path` is the inner object.
 
-        `is_optional` means that this attribute may be None; the type of the field then includes None.
+        With `is_optional`, this attribute may be None; the type of the field then includes None.
         """
         condition = f"{path}.{self.condition}" if self.condition else ""
         annotation = self.annotation | None if is_optional else self.annotation
@@ -114,7 +114,7 @@ def _annotation(cls: Any, path: str) -> Any:
     for name in path.split("."):
         owner, is_optional = without_none(annotation)
         may_be_none |= is_optional
-        # All members of a union have the attributes that become JSON, so look only at the first member.
+        # All members of a union have the attributes that become JSON.
         annotation = _attribute((get_args(owner) or (owner,))[0], name)
     return annotation | None if may_be_none else annotation
 
@@ -152,10 +152,7 @@ def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def _expression(cls: type[Any], path: str) -> str:
-    """Return a Python expression for the attribute of `result` at a path.
-
-    Its value is None if an attribute on the path is None.
-    """
+    """Return a Python expression for the attribute of `result` at a path; None if an attribute on the path is None."""
     names = path.split(".")
     expression = f"result.{path}"
     for end in range(len(names) - 1, 0, -1):
@@ -172,7 +169,7 @@ def _describe(cls: Any) -> tuple[Any, _Convert]:
 def json_type(annotation: Any, describe: Callable[[Any], tuple[Any, _Convert | None]]) -> tuple[Any, _Convert | None]:
     """Return the type of a value's JSON, and a function that converts the value; None if it needs no conversion.
 
-    Call the function only for values other than None. `describe` returns the type and the function for a result class.
+    The function takes no None. `describe` returns the type and the function for a result class.
     """
     value, may_be_none = without_none(annotation)
     origin, args = get_origin(value), get_args(value)

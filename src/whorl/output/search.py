@@ -36,10 +36,7 @@ def _format_average(number: float) -> str:
 
 
 def page_promise(page: Similar) -> str:
-    """Return a sentence about the recall of a search.
-
-    If the search cannot find some documents of the store, the sentence says that the recall applies to the others.
-    """
+    """Return a sentence about the recall of a search, or about the recall for the documents that it can find."""
     limit = "" if page.is_complete else "best effort, as the store has documents that are not found; of the others, "
     return limit + describe_promise(page.plan)
 

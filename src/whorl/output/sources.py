@@ -1,8 +1,8 @@
 """Writes the sources of a text (the documents it was taken from) as JSON, CSV, or a printable HTML report in one file.
 
 The report shows the whole text. Each passage has the colour of its first source, and links to the same passage in the
-source. The rule for `:target` in `report.css` shows the linked passage next to the text. Other functions write lines
-about documents that were not read or compared, and about the promised recall.
+source, which the rule for `:target` in `report.css` shows next to the text. Other functions write lines about documents
+that were not read or compared, and about the promised recall.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ from whorl.search.attribution.results import Attribution, Common, TextSource
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
 #: Maximum number of passages that the report shows for a source; the longest come first.
 MOST_SHOWN = 200
-#: Number of colours. If there are more sources, colours are repeated; the number next to a passage identifies its
-#: source.
+#: Number of colours. More sources share colours; a number next to a passage identifies its source.
 _COLOURS = 8
 
 
@@ -148,8 +147,7 @@ def sources_values(read: ReadText, attribution: Attribution, *, with_texts: bool
 
 
 def common_line(common: Common, words: int) -> str:
-    # The search finds given boilerplate texts completely. But it may miss the ends of text that is common in the store,
-    # so with a limit for common text, the number of common words is a lower bound.
+    # The search may miss the ends of text that is common in the store, but not of given boilerplate texts.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {plural(words, 'word')} are common"
     if common.is_ignored:
@@ -281,8 +279,7 @@ def _mark_passages(attribution: Attribution) -> Iterator[str]:
 def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
     """Divide the text into ranges; yield the start and end of each, and its source and passage as numbers from 1.
 
-    A range without a source has None instead of the numbers. If passages overlap, the range belongs to the longest
-    passage of the first source.
+    Without a source, the numbers are None. Where passages overlap, the longest passage of the first source counts.
     """
     places = [
         (number, at, passage.a)

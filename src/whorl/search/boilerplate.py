@@ -1,8 +1,8 @@
-"""Detects text that is common in a collection, and compares texts with and without this text.
+"""Detects text that is common in a collection, and compares texts with and without it.
 
-Text such as a licence, a form or a letterhead is common if more than a given number of documents contain it, or if it
-is in a text that the user names as boilerplate. The numbers of documents come from passage hashes
-(`fingerprint.winnowing`). Words between two adjacent common passages are also common.
+A licence, a form or a letterhead is common if more than a given number of documents contain it, or if the user names it
+as boilerplate. The numbers of documents come from passage hashes (`fingerprint.winnowing`). Words between two adjacent
+common passages are also common.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
 
 class CompareOptions(TypedDict, total=False):
-    """Keywords of `Store.compare` that define common text (boilerplate).
+    """Keywords of `Store.compare` that define common text (boilerplate); see `CommonOptions`.
 
-    If one of these keywords is given, the result also has the shares without common text; see `CommonOptions`.
+    If one of these keywords is given, the result also has the shares without common text.
     """
 
     common_above: str | None
@@ -56,10 +56,7 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Looks up the number of documents that have a passage.
-
-    A passage in more than `limit` documents is common.
-    """
+    """Looks up the number of documents with a passage, which is common in more than `limit` documents."""
 
     engine: Engine
     scheme: PassageScheme
@@ -90,7 +87,7 @@ class BoilerplateDetector:
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
     def words(self, of_text: TextWords) -> npt.NDArray[np.bool_]:
-        """Return a mask of the common words of a text; bool array with one element for each word."""
+        """Return a mask of the common words of a text."""
         is_common = np.zeros(len(of_text.words), np.bool_)
         if self.frequencies is not None:
             scheme = self.frequencies.scheme
@@ -113,7 +110,7 @@ class Comparer:
         self.edge = detector.edge if detector else 0
 
     def rejoin_halves(self, words: TextWords) -> TextWords:
-        """Join the halves of B's words that are broken at line ends, if A contains the whole word but not the halves.
+        """Join the halves of B's broken words if A contains the whole word but not the halves.
 
         If A contains both, keep the halves, because A may have been copied with the hyphen.
         """
@@ -158,11 +155,12 @@ def boilerplate_detector(
 ) -> BoilerplateDetector | None:
     """Return a detector of common words, or None if there is neither a limit nor a boilerplate text.
 
-    Raise ParameterError if the limit is neither a number nor a percentage, or if the store keeps no passages.
+    Raises:
+        ParameterError: The limit is neither a number nor a percentage, or the store keeps no passages.
     """
     if common_above is None and not boilerplate:
         if not ignore_common:
-            # Return before the first call of the engine, which may be unavailable.
+            # Do not call the engine, which may be unavailable.
             return None
         common_above = DEFAULT_ABOVE
     named = detector_of_texts(boilerplate, engine.scheme)
@@ -180,10 +178,10 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return a detector like `boilerplate_detector`, but raise StoreError if the last write of the index failed.
+    """Return a `boilerplate_detector`; raise StoreError if the index lacks changes because its last write failed.
 
-    The index then lacks changes. A search would add a warning instead, but a comparison has no warnings. Documents that
-    a writer is still adding are not counted: waiting for the writer could take hours.
+    A search would add a warning instead, but a comparison has no warnings. Documents that a writer is still adding are
+    not counted: waiting for it could take hours.
     """
     if common_above is not None and (lag := engine.index_lag()) and not lag.is_pending:
         raise StoreError(f"{lag}; what is common in the collection would be wrong without them")
@@ -197,7 +195,8 @@ def detector_of_texts(texts: Sequence[str], scheme: Scheme) -> BoilerplateDetect
 def common_limit(above: str, documents: int) -> int:
     """Convert the limit for common text to a number of documents; a percentage gives at least 10.
 
-    Raise ParameterError if the limit is neither a number nor a percentage.
+    Raises:
+        ParameterError: The limit is neither a number nor a percentage.
 
     >>> common_limit("1%", 5_000), common_limit("1%", 30), common_limit("3", 30)
     (50, 10, 3)

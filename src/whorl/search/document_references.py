@@ -36,14 +36,14 @@ from whorl.query.plan.nodes import BoundPlan
 from whorl.query.unparse import quote
 
 Result = TypeVar("Result")
-#: Maximum number of documents to list in a message if several documents have the same name.
+#: Maximum number of documents of the same name to list in a message.
 NAMES_SHOWN = 5
-#: Maximum number of documents that one name can stand for. For example, the parts of a file may have the same name.
+#: Maximum number of documents that one name can stand for, such as the parts of a file.
 MOST_SAME_NAMED = 1_000
-#: Limits for suggestions: minimum and maximum length of a word to search for, maximum number of words to search for,
-#: and maximum number of documents to choose from.
+#: Limits for suggestions: minimum and maximum length of a searched word, maximum number of searched words, and maximum
+#: number of documents to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
-#: Length in characters of the beginning of a text. One of its passage hashes is looked up before the whole text.
+#: Number of characters at the beginning of a text. Its passage hash is looked up before the whole text.
 _BEGINNING = 1_000
 
 
@@ -97,7 +97,7 @@ class References:
     def other_ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return a dict from paths and names (but not ids) to the ids of their documents.
 
-        Omit unknown references, and names that several documents have.
+        Unknown references, and names that several documents have, are left out.
         """
         return {name: ids[0] for name in references if len(ids := self._ids_by_path_or_name(name)) == 1}
 
@@ -118,17 +118,14 @@ class References:
     def ids_of_files(self, paths: Iterable[str]) -> dict[str, list[str]]:
         """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case.
 
-        Omit a path if no document has its file name.
+        Paths without such a document are left out.
         """
         names = {path: PurePosixPath(path.replace("\\", "/")).name for path in paths}
         hits = {path: self._find_by_name(name, ignores_case=True) for path, name in names.items()}
         return {path: [hit.id for hit in found] for path, found in hits.items() if found}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return a dict from each reference to the id of the document that it names.
-
-        Each reference is first read as an id. In contrast, `ids` first reads a number as a DBID.
-        """
+        """Return a dict from each reference to its document's id; unlike `ids`, prefer ids to DBIDs."""
         wanted = list_references(ids)
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
@@ -136,13 +133,16 @@ class References:
     def resolve(self, reference: str, *, finds_copy: bool = True, prefers_file: bool = False) -> ResolvedReference:
         """Return the document that a reference names, or the text of a file outside the store.
 
-        A reference is first read as the id or path of a document, then as a file, then as the name of a document. If a
-        file is not indexed, but a document has the same text, return this document if `finds_copy` is true, otherwise
-        the text. If a file has changed since it was indexed, return the text of the file if `prefers_file` is true,
-        otherwise the stored document.
+        A reference is first read as the id or path of a document, then as a file, then as the name of a document.
 
-        If a reference names neither a document nor a file, raise UnknownDocumentError, which suggests a similar
-        reference.
+        Args:
+            finds_copy: Whether to return a document with the same text for a file that is not indexed.
+            prefers_file: Whether to return the file's text, not the stored document, if the file has changed since it
+                was indexed.
+
+        Raises:
+            UnknownDocumentError: The reference names neither a document nor a file; the error suggests a similar
+                reference.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.id_by_path(reference)
@@ -174,11 +174,7 @@ class References:
         raise UnknownDocumentError(reference, f", and there is no such file{advice}", suggested)
 
     def unknown_document_error(self, reference: str) -> UnknownDocumentError:
-        """Return the error for an unknown reference.
-
-        If several documents have this name, the error lists them; otherwise it suggests the document with the most
-        similar id or name.
-        """
+        """Return the error for an unknown reference; it lists documents of this name, or suggests a similar one."""
         if names := self.names_hint(reference):
             return UnknownDocumentError(reference, names)
         return UnknownDocumentError(reference, self._gaps_hint(), self._nearest_id(reference))
@@ -232,13 +228,13 @@ class References:
     def _has_new_beginning(self, text: str) -> bool:
         """Check whether the store lacks a passage hash of the text's beginning; then no document has the text.
 
-        For most texts, this check replaces the search for documents with the same shingles, which takes several times
-        as long.
+        For most texts, this replaces the search for documents with the same shingles, which takes several times as
+        long.
         """
         scheme = self._engine.passage_scheme
         if scheme is None:
             return False
-        # Drop the last two words, because the cut may have shortened them.
+        # The cut may have shortened the last words.
         beginning = words_of(text[:_BEGINNING], self._engine.scheme).words[:-2]
         numbers = winnow(join(beginning), scheme)[:1].tolist()
         return bool(numbers) and not any(self._engine.passage_counts(numbers))
@@ -246,8 +242,7 @@ class References:
     def base_for(self, file: str) -> Path | None:
         """Return the folder that the ids of files are relative to; None if `folder` was not given.
 
-        The first indexed file determines this folder: see `_base_of`. If the folder no longer exists, the next file
-        determines a new one.
+        The first indexed file determines it (see `_base_of`), and again if the folder no longer exists.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))
@@ -280,7 +275,6 @@ class References:
             return stored
         if self._folder is None or "://" in reference:
             return None
-        # The base folder of a store does not change, so cache it.
         self._kept_base = base = self._kept_base or self._engine.file_base()
         if base is not None and os.path.isdir(base):
             return self._find_stored(_unicode_forms(file_id(self._absolute(reference), base)))

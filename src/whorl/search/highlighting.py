@@ -1,7 +1,7 @@
 """Marks a query's words in snippets and fragments of texts.
 
-Texts are split into words in the same way as for the index. So with every engine, exactly the words that the query has
-found are marked.
+Texts are split into words as for the index, so with every engine, exactly the words that the query has found are
+marked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Snippet:
     """Part of a text that shows why a query finds it.
 
     Args:
-        places: Positions of the matching words in the part: half-open ranges of characters, ascending.
+        places: Matching words in the part: half-open ranges of characters, ascending.
         is_cut_before, is_cut_after: Whether the text continues before or after the part.
     """
 
@@ -47,16 +47,13 @@ class Snippet:
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
-    """Return a plan's clauses for words in any of `fields` or in the default fields, except excluded clauses (NOT).
-
-    If `fields` is None, return the clauses for words in any field.
-    """
+    """Return a plan's word clauses, without excluded ones (NOT), for `fields` (None: any) and the default fields."""
     if isinstance(plan, Bool):
         clauses = (clause for child in (*plan.must, *plan.should) for clause in word_clauses(child, fields))
         return tuple(dict.fromkeys(clauses))
     if not isinstance(plan, WordClause) or not (fields is None or plan.field is None or plan.field in fields):
         return ()
-    # A clause of only `*` matches every word, so mark nothing for it.
+    # A clause of only `*` matches every word; mark nothing for it.
     is_any = isinstance(plan, InOrder) and set(plan.words) == {(WildcardCharacter.ANY,)}
     return () if is_any else (plan,)
 
@@ -91,7 +88,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
-        # A clause with a slop matches words that are not adjacent, so yield a range for each matching word.
+        # With a slop, the words of a match need not be adjacent, so yield a range for each word.
         yield from ((at, at + 1) for at, word in enumerate(timely(words)) if any(is_meant(word) for is_meant in meant))
         return
     for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
@@ -132,14 +129,14 @@ class Highlights:
 class Marker:
     """Marks the words of a query in texts, except its excluded words (NOT).
 
-    If `has_phrases` is false, each word of a phrase is marked, even where the other words of the phrase are missing. If
-    `splits` is true, words are also split at `_` and `.`.
+    Args:
+        has_phrases: Whether the words of a phrase are marked only where they are adjacent.
+        splits: Whether words are also split at `_` and `.`.
     """
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
         self._profile, self._splits = profile, splits
-        # `runs` yields all words of a phrase separately if the phrase has a slop. So give phrases a slop if their words
-        # must be marked separately.
+        # With a slop, `runs` yields all words of a phrase separately.
         self._clauses = word_clauses(plan)
         if not has_phrases:
             self._clauses = tuple(replace(own, slop=1) if isinstance(own, Words) else own for own in self._clauses)
@@ -174,8 +171,7 @@ def _fragments(
         margin = max(marking.fragment_size - (end - start), 0) // 2
         earliest = max(start - margin, last_end)
         latest = max(earliest + marking.fragment_size, end)
-        # A fragment consists of whole words: from the first word that starts in its range to the last word that ends
-        # there.
+        # A fragment has whole words: from the first word that starts in its range to the last that ends there.
         first = bisect_left(starts, earliest)
         fragment = (min(starts[first], start), max(ends[bisect_right(ends, latest) - 1], end))
         if marking.merge_contiguous and fragments and bisect_left(starts, last_end) == first:

@@ -45,7 +45,7 @@ from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
 from whorl.search.similar.fetch_query_sources import QuerySources
 
-# These modules are imported when needed, so that searches start faster.
+# Imported when needed, so that searches start faster.
 if TYPE_CHECKING:
     from whorl.search.boilerplate import BoilerplateDetector
     from whorl.search.highlighting import Highlights, Marking, Snippet
@@ -156,9 +156,9 @@ class QueryReader:
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def fields_by_kind(self, field: str) -> FieldsByKind | None:
-        """Return the types of a field that a query names, and the engine's field for each; None if unknown.
+        """Return the types of a field that a query names, with the engine's field for each; None if unknown.
 
-        If documents spell the name in several ways, return the likeliest field.
+        If documents spell the name in several ways, the likeliest field is returned.
         """
         return next(iter(self.spellings(field).values()), None)
 
@@ -169,7 +169,7 @@ class QueryReader:
         return found or self._engine.fields(latest=True).resolve_names(named, self.names)
 
     def ignored_spellings(self, field: str) -> str:
-        """Return, as text for a warning, the other spellings of a field, which sorting or faceting by it ignores."""
+        """Return, for a warning, the other spellings of a field, which sorting or faceting by it ignores."""
         return " or ".join(f"{name!r:.80}" for name in [*self.spellings(field)][1:])
 
     def sortable(self, key: Order) -> Order:
@@ -230,14 +230,12 @@ class QueryReader:
         return with_ids(resolved, existing), (*warnings, *taken)
 
     def _with_fields(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        # A query of only FINGERPRINTs needs no fields.
         fields = self._engine.fields() if any(isinstance(leaf, FieldClause) for leaf in leaves(plan)) else None
         options = text, self._now, self.names, self._defaults.empty_fields
         with suppress(UnknownFieldError):
             return resolve(plan, fields, *options)
         try:
-            # Read the list of fields again, because another process may have just indexed the first document with this
-            # field.
+            # Another process may have just indexed the first document with this field.
             return resolve(plan, self._engine.fields(latest=True), *options)
         except UnknownFieldError as error:
             # Documents that the engine cannot search yet may have the field.
@@ -250,8 +248,8 @@ class QueryReader:
 class PreparedQuery:
     """A parsed query, with its sources; created by `Store.prepare`.
 
-    If a metric is given, FINGERPRINTs are calibrated: they find the same documents as `Store.similar`. Otherwise they
-    search for tokens and bands, as in Alfresco and Solr.
+    With a metric, FINGERPRINTs are calibrated: they find the same documents as `Store.similar`. Otherwise they search
+    for tokens and bands, as in Alfresco and Solr.
     """
 
     def __init__(
@@ -268,7 +266,7 @@ class PreparedQuery:
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
         self._length = len(query)
-        #: Distinct documents and texts that the query's FINGERPRINTs name; its filters are ignored.
+        #: Distinct documents and texts that the query's FINGERPRINTs name, without those of filters.
         self.references = tuple(references(self.resolved))
         chosen = [reader.filter(query) for query in _as_list(filters)]
         self._filters = [plan for plan, _ in chosen]
@@ -282,8 +280,8 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Number of tokens that each hit of the last page shares with the source, by id, taken from the scores; empty
-        #: if the scores do not count shared tokens.
+        #: Number of tokens that each hit of the last page shares with the source, by id; empty if the scores do not
+        #: count them.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:
@@ -293,10 +291,7 @@ class PreparedQuery:
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """Plan for the engine, with FINGERPRINTs replaced by tokens or ids.
-
-        The first access runs the calibrated searches.
-        """
+        """Plan for the engine, with FINGERPRINTs replaced by tokens, or by ids from the calibrated searches."""
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
@@ -339,7 +334,7 @@ class PreparedQuery:
         measured = measure(self._sources, self.references[0], ids, counts)
         if self._calibrated is None:
             return measured
-        # Prefer the exact overlaps that the search has counted, because an estimate could be below the threshold.
+        # Prefer the exact overlaps of the search, because an estimate could be below the threshold.
         exact = self._calibrated.exact_estimates(self.references[0])
         return {
             document_id: replace(overlap, estimate=exact.get(document_id, overlap.estimate))
@@ -349,7 +344,7 @@ class PreparedQuery:
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
         """Yield the ids of hits whose texts contain words of the query, each with a snippet.
 
-        Hits without a stored text are left out. If the texts are too long in total, the last hits are also left out.
+        Hits without a stored text are left out, and the last hits if the texts are too long in total.
         """
         from whorl.search.highlighting import snippet, word_clauses
         from whorl.search.similar.compare_hit_texts import texts_of_page
@@ -400,9 +395,10 @@ class PreparedQuery:
 def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
-    A hit is skipped if an earlier hit is in the same cluster. The total is computed from the engine's counts of hits
-    per cluster. Raise ParameterError if no document has a cluster label; `whorl duplicates --write-ids` writes these
-    labels.
+    The total is computed from the engine's counts of hits per cluster.
+
+    Raises:
+        ParameterError: No document has a cluster label; `whorl duplicates --write-ids` writes these labels.
     """
     counts = engine.labels.counts(plan)
     if not counts and not any(engine.labels.read_all()):
@@ -440,8 +436,7 @@ def highlight_hits(
 ) -> Highlights:
     """Return fragments of hits with the query's words marked, but not the words of its filters.
 
-    Words of the query are marked in every field of `fields`, even if the query looks for them in another field. The
-    fields of a hit are in the order of `fields`.
+    The words are marked in every field of `fields`, even if the query looks for them in another field.
     """
     from whorl.search.highlighting import TEXTS_AT_ONCE, Highlights, Marker
 
@@ -494,8 +489,8 @@ def measure(
     """Return each document's overlap with a source, by id; omit documents without a fingerprint.
 
     Overlaps are estimated from sketches if both texts have them, otherwise from the less precise MinHash tokens. The
-    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id. The signature of a
-    document is not fetched if its number of shared tokens is known and it has a sketch.
+    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id, for which no signature
+    needs to be fetched if the document has a sketch.
     """
     try:
         source = sources.source(reference)
@@ -532,7 +527,7 @@ def _nonempty_signatures(engine: Engine, ids: Collection[str]) -> dict[str, Sign
 def engine_facets(
     prepared: PreparedQuery, requests: Sequence[Facet], without: Collection[int] = ()
 ) -> tuple[FacetResult, ...]:
-    """Return the engine's facets of a query's hits. Ignore the filters whose indices are in `without`."""
+    """Return the engine's facets of a query's hits, without the filters at the indices `without`."""
     plan = prepared._bind(prepared._without(without)) if without else prepared.bound
     return prepared.engine.facets(plan, requests) if requests else ()
 

@@ -49,7 +49,7 @@ class PreparedSimilar:
     def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
         """Return one page of hits; raise ParameterError if the page is out of range.
 
-        If `exact` is true, compare the whole texts of the hits on the page, instead of estimating shares from sketches.
+        With `exact`, compare the whole texts of the hits on the page, instead of estimating shares from sketches.
         """
         self._reader.require_page(start, rows)
         gaps = gap_warnings(self._engine, "sketches")

@@ -61,14 +61,15 @@ class RepeatSearch:
     def find_for_new(self, document: Document) -> NewDocumentRepeats | None:
         """Return the stored documents that a new document repeats, or None if it repeats none.
 
-        Raise DocumentError if `document` is not a `Document`.
+        Raises:
+            DocumentError: `document` is not a `Document`.
         """
         [document] = documents_only([document])
         repeated = self._find_repeated(document.text, {document.id})
         return NewDocumentRepeats(document.id, repeated) if repeated else None
 
     def find_for_stored(self, ids: Iterable[str]) -> Iterator[NewDocumentRepeats]:
-        """For each newly stored document that repeats earlier documents, yield its id and these documents.
+        """Yield the id of each newly stored document that repeats earlier ones, and these documents.
 
         `ids` are the distinct ids of the new documents, oldest first.
         """

@@ -13,14 +13,13 @@ from whorl.query.plan.nodes import BoundPlan, FuzzyWord, Words
 from whorl.query.plan.planner import MOST_EDITS, edit_distance, is_near
 from whorl.request_context import require_time
 
-#: Limits for suggestions: number of words to check, number of documents to read, and number of characters to read of
-#: each document.
+#: Limits for suggestions: words to check, documents to read, and characters to read of each document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a word to check, because too many words are similar to a shorter word; and minimum length of a word
+#: Minimum length of a word to check, because too many words are similar to a shorter one; and minimum length of a word
 #: that may differ by two edits from its replacement.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
-#: Matches a FINGERPRINT with its documents, or the name of a field.
+#: A FINGERPRINT with its documents, or the name of a field.
 _NO_TEXT = re.compile(
     r"""FINGERPRINT:\s*(?:"[^"]*|'[^']*|\([^()]*|[^\s()"'^]*)|(?<![\w.\-$\\])(?:\\.|[\w.\-$])+\s*:(?!//)"""
 )
@@ -29,12 +28,12 @@ _NO_TEXT = re.compile(
 def correct_spelling(engine: Engine, text: str) -> str | None:
     """Replace unknown words of a text by known words; return None if no word is replaced.
 
-    A word is known if the name or text of a document contains it. An unknown word is replaced by the nearest known word
-    within two edits (one edit for short words). If several known words are equally near, the most frequent one replaces
-    it. Operators, names of fields and FINGERPRINTs are not replaced.
+    A word is known if the name or text of a document contains it. It is replaced by the nearest known word within two
+    edits (one edit for short words); ties go to the most frequent one. Operators, names of fields and FINGERPRINTs are
+    not replaced.
     """
     profile = engine.scheme.profile
-    # Blank characters keep the positions of the other words.
+    # Blanks keep the positions of the other words.
     words, spans = tokens_and_spans(_NO_TEXT.sub(lambda match: " " * len(match[0]), text), profile)
     pieces, at = list[str](), 0
     for word, (start, end) in list(zip(words, spans.tolist(), strict=True))[:_MOST_WORDS]:

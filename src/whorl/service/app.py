@@ -101,7 +101,7 @@ def create_app(
     hosts: AllowedHosts | None = None,
     state: SharedState | None = None,
 ) -> FastAPI:
-    """Return the HTTP application of a store; the store must stay open as long as the application runs.
+    """Return the HTTP application of a store, which must stay open as long as the application runs.
 
     Every route under /api and /alfresco requires the credentials. By default, any host name is allowed, and the service
     has its own state.
@@ -133,8 +133,7 @@ def create_app(
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         generate_unique_id_function=operation_id,
-        # FastAPI's documentation pages load scripts from other sites. Such a script would have the rights of the page
-        # at /.
+        # FastAPI's documentation pages load scripts from other sites, with the rights of the page at /.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -153,12 +152,11 @@ def create_app(
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     for route in routes:
-        # Let routes for GET also answer HEAD: the server drops the body of such an answer.
+        # Let routes for GET also answer HEAD: the server drops the body.
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
             route.methods = {*(route.methods or ()), "HEAD"}
-    # Middleware runs in reverse order: the middleware added last handles a request first.
-    # Only requests to an embedded store take turns. Requests to a search server mostly wait for it, so they run in
-    # parallel.
+    # Middleware runs in reverse order: the middleware added last handles a request first. Only requests to an embedded
+    # store take turns, because requests to a search server mostly wait for it.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(AdmissionControl, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(BodyReader, settings=settings, memory=memory)
@@ -168,14 +166,13 @@ def create_app(
     app.add_middleware(RequestChecks, checks=[partial(check_host, hosts), *authentication, AllowedMethods(routes)])
     app.add_middleware(RequestLog, metrics=metrics, routes=routes)
     if settings.allowed_origins:
-        # Add this middleware after the checks, so that it runs before them. Then error responses also have CORS
-        # headers, and pages of the allowed origins can read them.
+        # Added after the checks, this runs before them, so pages of the allowed origins can read error responses, too.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            # Alfresco's clients send credentials. Only pages of the listed origins may do so.
+            # Alfresco's clients send credentials; only pages of the listed origins may do so.
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )
@@ -207,9 +204,9 @@ def operation_id(route: APIRoute) -> str:
 
 def describe(app: FastAPI, credentials: Credentials) -> _Json:
     with catch_warnings():
-        # Ignore FastAPI's warning that HEAD has the operation ID of GET: the description leaves out HEAD.
+        # FastAPI warns that HEAD has the operation ID of GET, but the description leaves out HEAD.
         simplefilter("ignore")
-        # The address of the server is relative, because a proxy may put a prefix before all paths.
+        # A proxy may put a prefix before all paths, so the address of the server is relative.
         description = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes, servers=[{"url": "."}]
         )

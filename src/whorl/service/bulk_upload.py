@@ -1,6 +1,6 @@
 """Stores uploaded JSON lines part by part, no faster than the store can write them.
 
-A part has at most a few thousand lines. While a part is stored, it occupies one of a limited number of slots. So a fast
+A part has at most a few thousand lines, and occupies one of a limited number of slots while it is stored. So a fast
 client must wait, a slow client blocks no slot, and an upload of any length needs memory for only one part.
 """
 
@@ -25,16 +25,15 @@ from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaph
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: A line of an upload: its number, counted from 1, and its bytes. The bytes are None if the line is too long.
+#: A line of an upload: its number, from 1, and its bytes; None if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
 #: Approximate maximum size of a part, in bytes and in lines. Each part ends with a commit.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000
-#: A line of at most this number of bytes cannot have too many values, so it is not checked. A longer line is checked in
-#: pieces of this size.
+#: Maximum size in bytes of a line that cannot have too many values. A longer line is checked in pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of errors to list, and of documents to list that repeat stored documents. The rest are only counted.
+#: Maximum number of errors to list, and of documents that repeat stored documents; the rest are only counted.
 MOST_LISTED = 1_000
 
 
@@ -66,8 +65,8 @@ class Report:
         refused: Number of lines without a valid document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, in the order of the lines.
         checked: Number of documents that were compared with stored documents.
-        repeats: The first documents that repeat stored documents, each with the stored documents that it repeats; None
-            if the client did not request them.
+        repeats: The first documents that repeat stored documents, with these documents; None if the client did not
+            request them.
     """
 
     JSON_FIELDS = (
@@ -119,10 +118,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the unfinished line, and start a new line.
-
-        An empty line is only yielded if a line feed has ended it (`is_ended`).
-        """
+        """Yield the unfinished line, but an empty one only if a line feed ends it (`is_ended`); start a new line."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -136,12 +132,13 @@ class LineSplitter:
 class Upload:
     """Stores the documents of one request in parts; if `is_stored` is false, only checks them for repeats.
 
-    If `replaces` is false, a document is refused if the store or an earlier line has another text with its id. `report`
-    has the result so far, also after an error.
-
     Args:
         semaphore: Gives each part a slot while it is stored.
         memory: Counts and limits the bytes of all request bodies in memory.
+        replaces: Whether a document may replace another text with its id, in the store or in an earlier line.
+
+    Attributes:
+        report: The result so far, also after an error.
     """
 
     store: Store
@@ -210,8 +207,8 @@ class Upload:
     def _without_replacements(self, documents: Iterable[tuple[int, Document]]) -> Iterator[tuple[int, Document]]:
         """Yield the documents that would not replace a different text; record the others as refused.
 
-        The engine checks this again when it stores a batch. But if it refuses one document, the whole batch is stored
-        document by document, which is slower.
+        The engine checks this again. But if it refuses one document of a batch, it stores the batch document by
+        document, which is slower.
         """
         documents = list(documents)
         stored = read_changed_texts(self.store.engine, [document for _, document in documents])
@@ -231,7 +228,7 @@ class Upload:
         def documents() -> Iterator[Document]:
             valid = self._documents(part)
             for number, document in valid if self.replaces else self._without_replacements(valid):
-                # A write must not be interrupted, so check between documents whether the client has disconnected.
+                # A write must not be interrupted, so check for a disconnect between documents.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")
                 numbers[document.id] = number
@@ -257,7 +254,7 @@ class Upload:
 
 
 def _require_few_values(line: bytes) -> None:
-    """Raise DocumentError if a line has too many keys and values: parsing it would block all threads."""
+    """Raise DocumentError if a line has too many keys and values, because parsing it would block all threads."""
     if len(line) <= _METERED_BYTES:
         return
     meter = JsonMeter("a document here", MOST_VALUES)

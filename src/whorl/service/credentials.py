@@ -18,7 +18,7 @@ from whorl.settings.settings import LOOPBACK
 
 #: Time in seconds after which an unused ticket expires, as in Alfresco.
 TICKET_SECONDS = 3600.0
-#: Maximum number of valid tickets. If it is reached, a new ticket replaces the least recently used one.
+#: Maximum number of valid tickets; further ones replace the least recently used.
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
@@ -27,7 +27,7 @@ _NOBODY = "guest"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Credentials that the service requires. If there are no keys and no user, the service is open.
+    """Credentials that the service requires; without keys and user, the service is open.
 
     Args:
         api_keys: Keys to accept as bearer tokens; never shown.
@@ -85,8 +85,7 @@ class Tickets:
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # The dict is in the order of last use, and its first ticket is the next to be dropped. So move this ticket
-            # to the end.
+            # The dict is in the order of last use, and its first ticket is the next to be dropped.
             self._tickets[ticket] = now, user
             return True
 
@@ -111,14 +110,11 @@ class Authenticator:
         self._users = [] if credentials.user is None else list(_spellings(":".join(credentials.user)))
 
     def admits(self, authorization: str, query: str) -> bool:
-        """Check the credentials of a request: its Authorization header, or a ticket in its query string.
-
-        A valid ticket is renewed.
-        """
+        """Check the credentials of a request: its Authorization header, or a ticket in its query. Renew a ticket."""
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
-        # The header was decoded as Latin-1, so encode the key in the same way.
+        # The header was decoded as Latin-1.
         if kind.lower() == "bearer" and self._keys:
             return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)

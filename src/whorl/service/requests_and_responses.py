@@ -45,11 +45,11 @@ API = "/api/v1"
 ALFRESCO = "/alfresco"
 SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
 TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
-#: Paths that Alfresco's clients call in addition to the search: people, nodes and discovery.
+#: Paths of Alfresco's people, nodes and discovery, which its clients call in addition to the search.
 PEOPLE = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/people"
 NODES = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/nodes"
 DISCOVERY = f"{ALFRESCO}/api/discovery"
-#: Path for uploads of any number of documents; the size of the whole body is not limited.
+#: Path for uploads of any number of documents; the whole body has no size limit.
 DOCUMENTS = f"{API}/documents"
 
 
@@ -73,12 +73,10 @@ def accesses_store(path: str) -> bool:
 
 
 def is_log_in(scope: Scope) -> bool:
-    """Check whether a request is a log-in, which needs no key."""
     return (scope["method"], scope["path"]) == ("POST", TICKETS)
 
 
 def is_upload(scope: Scope) -> bool:
-    """Check whether a request uploads documents."""
     return (scope["method"], scope["path"]) == ("POST", DOCUMENTS)
 
 
@@ -109,7 +107,7 @@ class Json(JSONResponse):
     """JSON response whose texts may contain any characters; lone surrogates are escaped."""
 
     def render(self, content: Any) -> bytes:
-        # Use orjson if possible; it refuses integers of more than 64 bits and lone surrogates.
+        # orjson refuses integers of more than 64 bits and lone surrogates.
         with suppress(orjson.JSONEncodeError):
             return orjson.dumps(content)
         try:
@@ -129,7 +127,7 @@ def response_type(result: Any) -> Any:
     made = typed_dict(result.__name__, keys)
     made.__doc__ = (inspect.getdoc(result) or "").partition("\n\n")[0]
     made.__module__ = result.__module__
-    # Only the description at /openapi.json needs the schema, so do not build it when the service starts.
+    # Only the description at /openapi.json needs the schema, so do not build it at the start.
     made.__pydantic_config__ = ConfigDict(defer_build=True)
     return made
 
@@ -138,7 +136,7 @@ def _json_type(annotation: Any) -> Any:
     return json_type(annotation, lambda result: (response_type(result), None))[0]
 
 
-#: HTTP status for each class of error. If an error belongs to several classes, the first class determines the status.
+#: HTTP status for each class of error; of several matching classes, the first counts.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
     (UnknownDocumentError, 404),
@@ -154,7 +152,7 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
 )
 DEFECT = "this is a defect of whorl; its log says more"
 _RETRY_SECONDS = "5"
-#: Maximum numbers of characters of an error message, and of a field name in the message.
+#: Maximum number of characters of an error message, and of a field name in it.
 _MESSAGE_CHARACTERS, _NAME_CHARACTERS = 2_000, 80
 _MOST_LISTED = 10
 
@@ -222,10 +220,10 @@ def status_of(error: WhorlError) -> int:
 
 
 def failure(path: str, status: int, message: str, details: _Members = None, headers: _Members = None) -> Json:
-    """Return the response to a failed request in the format of its path. Alfresco's format has no details."""
+    """Return the response to a failed request in the format of its path; Alfresco's format has no details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
-    # An engine's message may repeat the whole request, so shorten it.
+    # An engine's message may repeat the whole request.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if has_alfresco_format(path):
         return Json(_alfresco_failure(status, message), status, headers)
@@ -254,7 +252,6 @@ def _alfresco_failure(status: int, message: str) -> AlfrescoFailure:
             "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
             "stackTrace": _NO_TRACE,
             "descriptionURL": "https://api-explorer.alfresco.com",
-            # Use the id of the request, which is also in the log.
             "logId": trace().request_id or str(uuid.uuid4()),
         }
     }
@@ -301,7 +298,7 @@ def _known_parts(request: Request, errors: Sequence[Mapping[str, Any]]) -> str:
 def _describe_mistake(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         return f"the body is not JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
-    # The first element of the location is "body", "query" or "path", so leave it out.
+    # The first element is "body", "query" or "path".
     name = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part:.{_NAME_CHARACTERS}}" for part in error["loc"][1:]
     ).lstrip(".")

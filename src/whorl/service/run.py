@@ -40,18 +40,17 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: Parameter of glibc's `mallopt` for the maximum number of arenas, and its value. Python runs one thread at a time, so
-#: two arenas are enough.
+#: glibc's parameter for the maximum number of arenas, and its value: Python runs one thread at a time.
 _M_ARENA_MAX, _ARENAS = -8, 2
 #: Interval in seconds between two calls of `malloc_trim`. Each call blocks allocations for about 50 ms.
 _TRIM_SECONDS = 30.0
 
 
 def limit_arenas() -> None:
-    """Limit all threads to two arenas (memory pools) of glibc. Call this before opening a store, which starts threads.
+    """Limit all threads to two arenas (memory pools) of glibc; call this before opening a store, which starts threads.
 
     By default, glibc creates up to eight arenas per processor, and each keeps the memory that its threads have freed.
-    Once glibc has more than eight arenas, it ignores a new limit.
+    Once it has more than eight arenas, it ignores a new limit.
     """
     # Other C libraries have no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
@@ -59,7 +58,7 @@ def limit_arenas() -> None:
 
 
 def trim_memory() -> None:
-    """Return free memory pages to the system; glibc itself only returns memory at the end of an arena."""
+    """Return free memory pages to the system; glibc returns only those at the end of an arena."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -81,7 +80,7 @@ _KEEP_ALIVE_SECONDS = 75
 _STARTUP_FAILURE = 3
 #: Time in seconds without a response after which the supervisor replaces a worker process.
 _HUNG_SECONDS = 60
-#: Name of a file in the shared folder. The file contains the address of the process with the shared state.
+#: File in the shared folder with the address of the process that has the shared state.
 _ADDRESS = "address"
 
 
@@ -96,14 +95,14 @@ class Connection(HttpToolsProtocol):
     body) are dropped, because uvicorn would add them to the headers, which have been checked before.
     """
 
-    #: Number of bytes received since the parser last finished the headers, a piece of the body, or the request. It
-    #: becomes large only within headers or trailers.
+    #: Number of bytes received since the parser last finished the headers, a piece of the body, or the request; it is
+    #: large only within headers or trailers.
     _pending_bytes = 0
     _is_in_head = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # Without this option, a response waits 40 ms for the client's acknowledgement. asyncio sets it for most
-        # sockets, but not for the sockets that uvicorn binds for worker processes.
+        # Otherwise a response waits 40 ms for the client's acknowledgement. asyncio sets this option for most sockets,
+        # but not for the sockets that uvicorn binds for worker processes.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
 
@@ -140,7 +139,7 @@ class Connection(HttpToolsProtocol):
 class WorkerLoop(asyncio.SelectorEventLoop):
     """Event loop of a worker process, which listens at the service's address with a socket of its own.
 
-    Linux distributes connections over the sockets of all processes. If the processes shared one socket, the first to
+    Linux distributes connections over the sockets of all processes. If they shared one socket, the first process to
     wake up would accept all waiting connections, and a client with many connections would use only one process.
     """
 
@@ -148,10 +147,9 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         self, *args: Any, sock: socket.socket, **options: Any
     ) -> asyncio.Server:
         own = socket.socket(sock.family, sock.type)
-        # Allow binding to the address while connections of an earlier service are still closing.
+        # Connections of an earlier service may still be closing.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # uvicorn binds its socket without SO_REUSEPORT, to notice another server at the address. Set the option now, so
-        # that all workers can bind to it.
+        # uvicorn binds its socket without SO_REUSEPORT, to notice another server. Set the option now for all workers.
         for listener in (sock, own):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         address = sock.getsockname()
@@ -159,13 +157,13 @@ class WorkerLoop(asyncio.SelectorEventLoop):
             own.bind(address)
         except OSError as error:
             _log_bind_error(address, error)
-            # This exit code makes the supervisor end the service. Otherwise, it would start workers endlessly.
+            # With this exit code, the supervisor ends the service; otherwise, it would start workers endlessly.
             sys.exit(_STARTUP_FAILURE)
         return await super().create_server(*args, sock=own, **options)
 
 
 def serve(store: Store, settings: Settings) -> None:
-    """Serve until a signal arrives, then finish the accepted requests. If the port is 0, the system chooses one."""
+    """Serve until a signal arrives, then finish the accepted requests; for port 0, the system chooses one."""
     try:
         socket.getaddrinfo(settings.listen[0] or None, settings.listen[1])
     except (OSError, UnicodeError) as error:
@@ -180,9 +178,9 @@ def serve(store: Store, settings: Settings) -> None:
     )
     server = _AnnouncedServer(config) if is_terminal else uvicorn.Server(config)
     _warn_if_empty(store, settings)
-    # After a stop, uvicorn raises the received signal again. Handle SIGTERM like SIGINT, so that the exit code is 0.
+    # After a stop, uvicorn raises the received signal again. Handled like SIGINT, it gives the exit code 0.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # The system sends SIGHUP when the terminal is closed. Keep ignoring it under nohup.
+    # The system sends SIGHUP when the terminal is closed; nohup makes programs ignore it.
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     with suppress(KeyboardInterrupt):
@@ -192,7 +190,7 @@ def serve(store: Store, settings: Settings) -> None:
 
 
 def _warn_if_empty(store: Store, settings: Settings) -> None:
-    """Log a warning if a store on disk has no documents: a mistyped path gives a new, empty store."""
+    """Log a warning if a store on disk has no documents, because a mistyped path gives a new, empty store."""
     if store.engine.runs_in_process and not store.engine.count():
         logging.getLogger(LOGGER).warning("the store %s has no documents", Path(settings.store).absolute())
 
@@ -221,8 +219,7 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 def _claim(host: str, port: int) -> Iterator[None]:
     """Reserve an address, so that no other service with workers uses it.
 
-    The reservation lasts while this service starts, runs and restarts its workers. The workers' sockets alone would not
-    suffice: while no worker listens, another service could bind to the address.
+    The workers' sockets do not suffice: while no worker listens, another service could bind to the address.
 
     Raises:
         ParameterError: Another service has the address.
@@ -242,10 +239,7 @@ def _claim(host: str, port: int) -> Iterator[None]:
 
 
 def _require_free(host: str, port: int) -> None:
-    """End the process with a message if the address is not free.
-
-    uvicorn's own message for workers does not name the address.
-    """
+    """End the process with a message if the address is not free; uvicorn's message for workers does not name it."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -269,7 +263,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
     try:
         server = _StateManager().get_server()
     except OSError as error:
-        # The address of the server is a socket in the temporary folder, whose path has at most about 100 characters.
+        # The server's address is a socket in the temporary folder, whose path has at most about 100 characters.
         raise ParameterError(f"no socket in {tempfile.gettempdir()}: {error}; set TMPDIR to another folder") from error
     threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
     with _claim(*settings.listen), tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
@@ -281,7 +275,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
             factory=True,
             workers=settings.workers,
             timeout_worker_healthcheck=_HUNG_SECONDS,
-            # Use WorkerLoop only on Linux: other systems give all connections to the socket of one worker.
+            # Other systems give all connections to the socket of one worker.
             loop=f"{WorkerLoop.__module__}:{WorkerLoop.__name__}" if sys.platform == "linux" else "auto",
             **_server_options(settings, is_terminal=is_terminal),
         )
@@ -401,7 +395,6 @@ class _AnnouncedServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             _announce(self.config.host, self.servers[0].sockets[0].getsockname()[1])
-            # After the start, let uvicorn log only the shutdown.
             logging.getLogger("uvicorn.error").setLevel(logging.INFO)
 
 

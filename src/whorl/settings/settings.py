@@ -1,8 +1,8 @@
 """Declares all settings, and reads them from `WHORL_*` variables and `whorl.toml`.
 
-`Settings` declares each setting once, with its name in the file, value type, default and meaning. The name of the
-variable is derived from the name in the file. docs/settings.md lists the settings. Variables override the file. An
-empty variable counts as unset.
+`Settings` declares each setting once, with its name in the file, value type, default and meaning; docs/settings.md
+lists them. The name of the variable is derived from the name in the file. Variables override the file; an empty
+variable counts as unset.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LE
 if TYPE_CHECKING:
     from whorl.engine.server_engine import ServerAccess
 
-#: Smallest permitted value of `max_rows`, because a request may return 100 rows by default.
+#: Smallest permitted value of `max_rows`: by default, a request may return 100 rows.
 _LEAST_MAX_ROWS = 100
 #: Prefix of all environment variables, and the variable with the path of the settings file.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: These settings let others use the service, choose the programs that start, or decide which servers are trusted. They
-#: are accepted only in a file that the user has named; see `_require_harmless`.
+#: Settings that let others use the service, choose the programs that start, or decide which servers are trusted;
+#: accepted only in a file that the user has named (see `_require_harmless`).
 _EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
@@ -44,21 +44,20 @@ _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
 _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 #: Variables of whorl's own tests and benchmarks, which are not checked.
 _TEST_VARIABLES = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
-#: prometheus_client's variable for the folder that worker processes share. Their metrics are also in this folder.
+#: prometheus_client's variable for the folder with the metrics of all worker processes, and with their shared state.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: Matches the endings of variables that Kubernetes adds to every container for a service called whorl or whorl-….
+#: Endings of variables that Kubernetes adds to every container for a service called whorl or whorl-….
 _KUBERNETES_VARIABLES = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$"
 )
-#: Matches the values of Kubernetes' variables that end in _PORT. A mistyped setting may have the same ending, but has
-#: another value.
+#: Values of Kubernetes' variables that end in _PORT; a mistyped setting with this ending has another value.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
 _WHOLE = re.compile(r"[0-9]+(_[0-9]+)*")
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _DAY_SECONDS = 86_400
-#: Matches a host and a port; an IPv6 address is in brackets.
+#: A host and a port; an IPv6 address is in brackets.
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 
 
@@ -97,7 +96,7 @@ def texts(content: str) -> ValueType:
 def integer(least: int, most: int) -> ValueType:
     def read(given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
-            # Leading zeros would count towards the limit of 20 digits, so ignore them.
+            # Leading zeros would count towards the limit of 20 digits.
             given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
         if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
             raise ValueError
@@ -108,7 +107,7 @@ def integer(least: int, most: int) -> ValueType:
 
 def _seconds(given: object) -> float:
     seconds = float(given) if isinstance(given, str) else given
-    # Refuse true: it is not a number of seconds, although Python's bool is an int.
+    # Python's bool is an int.
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < _DAY_SECONDS:
         raise ValueError
     return float(seconds)
@@ -123,7 +122,7 @@ def _flag(given: object) -> bool:
 
 def _file(given: object) -> Path:
     path = Path(_text(given))
-    # Path.is_file raises an error if a name is too long, but isfile does not.
+    # Path.is_file raises an error if a name is too long.
     if not isfile(path):
         raise ValueError
     return path
@@ -204,7 +203,7 @@ SERVICE, REQUEST, TOGETHER = "The HTTP service", "Limits of one request", "Limit
 def setting(section: str, value_type: ValueType, default: object, meaning: str, **more: Any) -> Any:
     """Return a dataclass field of `Settings` that declares a setting; see `Setting`.
 
-    If a default depends on the environment, it is a function, and `shown` describes it.
+    A default that depends on the environment is a function, described by `shown`.
     """
     about = Setting(section, value_type, meaning, **{"shown": _format_default(default), **more})
     if callable(default):
@@ -440,7 +439,7 @@ class Settings:
         return replace(access, api_key=self.opensearch_api_key)
 
     def _access(self, auth: tuple[str, str] | None, ca: Path | None, *, verify: bool) -> ServerAccess:
-        # Stores on disk need no HTTP client, so import it here.
+        # Stores on disk need no HTTP client.
         from whorl.engine.server_engine import ServerAccess
 
         return ServerAccess(
@@ -560,7 +559,7 @@ def _require_known(environ: Mapping[str, str]) -> None:
 
 
 def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
-    """Return the path and the content of the settings file. If there is no file, the content is empty."""
+    """Return the path and the content of the settings file; without a file, the content is empty."""
     path = Path(named or "whorl.toml")
     if not named and not path.exists():
         return path, {}

@@ -18,7 +18,7 @@ from whorl.output.formatting import percent, plural, printable
 #: Number of characters to show at the beginning, and at the end, of a long passage.
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
-#: Zero-width joiners in Persian words and emoji. They are not printable, but harmless in a terminal.
+#: Zero-width joiners in Persian words and emoji, which are not printable, but harmless in a terminal.
 _JOINERS = re.compile("([\u200c\u200d])")
 
 
@@ -84,7 +84,7 @@ def _share(name: str, share: float, counts: str) -> Text:
 
 def shorten(text: str, start: int, end: int) -> str:
     """Return a range of a text on one line, with single blanks; a long range is shown without its middle."""
-    # A passage may be megabytes long, so split only as much as the output needs.
+    # A passage may be megabytes long.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:
         beginning = ending = _join_lines(text[start:end])

@@ -43,7 +43,7 @@ def page_table(page: Page) -> Table:
     if page.matches is not None:
         table.add_column("near-copies", justify="right")
     for hit in page.hits:
-        # rich would read brackets in strings as markup, so use Text for ids and names.
+        # rich would read brackets in strings as markup.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
         if page.source_tokens:
             overlap = min(1.0, (hit.shared_tokens or 0) / page.source_tokens)
@@ -60,8 +60,8 @@ def page_table(page: Page) -> Table:
 def similar_table(page: Similar, width: int) -> Table:
     """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
 
-    If common text (boilerplate) is defined, the shares without it are in brackets. A narrow table shows these on a
-    second line. It omits the bar first, then the name, so that ids and shares stay whole.
+    If common text (boilerplate) is defined, the shares without it are in brackets, or in a narrow table on a second
+    line. The bar is omitted first, then the name, so that ids and shares stay whole.
     """
     shares = [_shares(similar, " ") for similar in page.found]
     if _width_left(shares, width) < _LEAST_ID:
@@ -112,9 +112,9 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource], width: 
     """Return a table of the shown sources.
 
     Three columns have numbers of words that a source covers: all words, words that no earlier source covers, and words
-    that no other source covers. The other columns have the shares. If common text (boilerplate) is defined, the shares
-    without it follow in brackets. If `width` is too small for whole ids next to the numbers, the table omits the names;
-    if it is still too small, the numbers are below each id.
+    that no other source covers. The other columns have the shares, and those without common text (boilerplate), if it
+    is defined, in brackets. If `width` is too small for whole ids next to the numbers, names are omitted; if it is
+    still too small, the numbers are below each id.
     """
     rows = [_source_cells(attribution, source, " ") for source in shown]
     widths = _widths(_SOURCE_TITLES, rows)
@@ -123,7 +123,6 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource], width: 
     longest, longest_name = _widths(("source", "name"), [*zip(ids, names, strict=True)])
     if longest > room:
         return _sources_below_ids(attribution, shown, width)
-    # rich would read brackets in strings as markup, so use Text for ids and names.
     cells = [map(Text, ids)]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source")
@@ -181,7 +180,7 @@ def totals_line(attribution: Attribution) -> str:
 
 
 def closing_line(attribution: Attribution) -> str:
-    # `whorl similar` starts faster if this is imported here.
+    # Imported here, so that `whorl similar` starts faster.
     from whorl.output.sources import recall_line
 
     also = plural(attribution.also_count, "other document")

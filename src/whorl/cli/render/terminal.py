@@ -67,7 +67,7 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
 
 
 def print_notes(notes: Iterable[str | None]) -> None:
-    # Continue if standard error is closed.
+    # Standard error may be closed.
     with suppress(BrokenPipeError):
         for note in notes:
             if note is not None:
@@ -96,7 +96,7 @@ def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
 
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
-        # Standard output has the results, so do not redirect it.
+        # Standard output has the results.
         console=console(stderr=True), redirect_stdout=False, disable=not _is_watched(),
         transient=True, auto_refresh=not is_alone,
     )  # fmt: skip
@@ -133,7 +133,7 @@ def reading_bar(bytes_read: Callable[[], tuple[int, int]]) -> Iterator[Reporter]
     if not _is_watched():
         yield lambda step, done, total: None
         return
-    # This process may be forked, so use no refresh thread.
+    # This process may be forked, so no thread may refresh the bar.
     with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
         task = bar.add_task("reading", total=None, unit="documents")
         shown = -_SHOWN_EVERY

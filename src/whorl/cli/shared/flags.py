@@ -57,7 +57,7 @@ class PassagesCommand(SingleValueCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--passages" not in args:
             return super().parse_args(ctx, args)
-        # Import this module only here, because it loads numpy.
+        # This module loads numpy.
         from whorl.fingerprint.winnowing import PassageScheme
 
         following = [*args, ""][1:]
@@ -104,7 +104,7 @@ def _click_option(declared: OptionField) -> Callable[[Callable[..., None]], Call
     if declared.is_list:
         how |= {"multiple": True, "callback": partial(_require_length, declared.bounds.max_length)}
     elif declared.type is not bool and declared.default is not None:
-        # Keep percentages as text, so that they are parsed exactly.
+        # Percentages stay text, so that they are parsed exactly.
         default = str(declared.default) if declared.is_percent else declared.default
         how |= {"default": default, "show_default": True}
     return click.option(*flags, declared.name, **how)
@@ -119,11 +119,11 @@ def _require_length(
 
 
 def require_default(options: Any, names: Collection[str], reason: str) -> None:
-    """Raise ParameterError if the user has set one of the named options. The message has the flag and `reason`."""
+    """Raise ParameterError with the flag and `reason` if the user has set one of the named options."""
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
     for option in options_of(type(options)):
-        # The option has no effect here, so refuse it even with its default value.
+        # The option has no effect here, so it is refused even with its default value.
         is_given = context is not None and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
         if option.name in names and (is_given or option.name in changed):
             flag, value = option.flag.partition("/")[0], getattr(options, option.name)

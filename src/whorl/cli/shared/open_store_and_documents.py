@@ -17,7 +17,7 @@ from whorl.cli.shared.flags import STORE, operation_option, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.operations import Columns
 
-# Importing these modules takes longer than comparing two files, so they are imported when needed.
+# Importing these modules takes longer than comparing two files.
 if TYPE_CHECKING:
     from whorl.ingest.files import OnProblem
     from whorl.ingest.rows.row_format import File, RowColumns
@@ -56,10 +56,7 @@ class SearchScope(NamedTuple):
 
 
 def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--store`, `--in` and the options for columns to a command.
-
-    The command gets their values as its argument `scope`.
-    """
+    """Add `--store`, `--in` and the options for columns to a command, as its argument `scope`."""
 
     @STORE
     @_IN
@@ -126,10 +123,10 @@ def open_store_or_files(scope: SearchScope) -> Iterator[tuple[Store, int | None]
 def file_documents(
     store: Store, files: Iterable[File], on_problem: OnProblem, columns: RowColumns, on_table: Callable[[str], None]
 ) -> Iterator[Document]:
-    """Yield the documents in files. Ids are relative to the store's base folder, which must be set.
+    """Yield the documents in files; ids are relative to the store's base folder, which must be set.
 
-    Unless the user named the text column, a table is one document. `on_table` gets the name of each such table,
-    and of each JSON file that may have rows but is read as one document.
+    Unless the user named the text column, a table is one document. `on_table` gets the name of each such table, and of
+    each JSON file that may have rows but is read as one document.
     """
     from whorl.ingest.files import documents_in
     from whorl.search.document_references import file_id
@@ -138,7 +135,7 @@ def file_documents(
         if isinstance(file, Path):
             own_id = file_id(str(file), store.references.base_for(str(file)))
         else:
-            # Commands read `-` as standard input, so they could not find a document with the id `-`.
+            # Commands could not find a document with the id `-`, which they read as standard input.
             own_id = _INPUT_ID if str(file) == STANDARD_INPUT else file.as_posix()
         yield from documents_in(file, on_problem, columns, on_text_table=on_table, file_id=own_id)
 
@@ -165,7 +162,7 @@ def is_file(name: str) -> bool:
 
 
 def read_if_file(path: str) -> str | None:
-    """Return the text of a file; None if it is missing. Raise ParameterError if it is unreadable or not text."""
+    """Return the text of a file, None if it is missing; raise ParameterError if it is unreadable or not text."""
     if path == STANDARD_INPUT or not is_file(path):
         return None
     from whorl.ingest.files import source_text
@@ -178,8 +175,9 @@ def resolve_reference(
 ) -> ResolvedReference:
     """Find the document or text that a name on the command line refers to, and print a note about it.
 
-    If `is_file_expected` is true, no note is printed about a file that is not in the store. `finds_copy` and
-    `prefers_file` are passed on to `References.resolve`.
+    Args:
+        is_file_expected: Whether to print no note about a file that is not in the store.
+        finds_copy, prefers_file: See `References.resolve`.
 
     Raises:
         UnknownDocumentError: The name is neither a document nor a file.
@@ -202,7 +200,7 @@ def resolve_reference(
 
 
 def read_named_files(store: Store, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the files that a query names, and print the notes about all names. The keys are the names."""
+    """Return the texts of the files that a query names, by name, and print the notes about all names."""
     texts = {}
     for name in names:
         with suppress(UnknownDocumentError):

@@ -30,9 +30,7 @@ def require_writable(target: Path, input_files: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, input_files: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, or None if no report is requested.
-
-    The report must not replace an input file.
+    """Return the file for a report, which must not be an input file, or None if no report is requested.
 
     Raises:
         ParameterError: The file cannot be written, or the user wants both JSON and CSV.
@@ -56,17 +54,17 @@ def open_output(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[
     """
     if output is None:
         yield sys.stdout
-        # Flush now, so that errors are raised now, not at exit.
+        # Raise errors now, not at exit.
         sys.stdout.flush()
         return
-    # A device or a pipe must never be replaced, so write to it directly.
+    # A device or a pipe must never be replaced.
     is_file = output.is_file() or not output.exists()
     partial = _partial(output) if is_file else output
     try:
         with partial.open("wb") if is_binary else partial.open("w", encoding="utf-8", newline="\n") as out:
             yield out
         if is_file:
-            # Replace the target of a link, not the link.
+            # Keep a link, and replace its target.
             partial.replace(os.path.realpath(output))
     except OSError as error:
         raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
@@ -85,7 +83,6 @@ def is_same_file(target: Path, other: str) -> bool:
 
 
 def _partial(target: Path) -> Path:
-    # The process id in the name separates processes that write the same file; the last one to finish replaces the
-    # target.
+    # Each process that writes the same file has its own partial file; the last one to finish replaces the target.
     place = Path(os.path.realpath(target))
     return place.with_name(f"{place.name}.{os.getpid()}.part")

@@ -44,8 +44,8 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Types of the elements of binary columns. The columns in `_PACKED_COLUMNS` have packed hashes (see `pack_hashes`), and
-#: all other binary columns have 64-bit integers.
+#: Types of the elements of binary columns. Columns in `_PACKED_COLUMNS` have packed hashes (see `pack_hashes`), all
+#: others 64-bit integers.
 _ELEMENT_TYPES = {
     "is_new": "?", "identities": "u8", "worths": "f8", "runs": "u4", "digests": "u8", "levels": "u1", "flags": "u1",
     "document_counts": "u4",
@@ -53,7 +53,7 @@ _ELEMENT_TYPES = {
 _PACKED_COLUMNS = ("hashes", "tokens")
 #: Seed of the 32-bit murmur3 hash that Spark uses to partition rows.
 _SPARK_SEED = 42
-#: Number of steps that this worker process has run; see `_freeze_imports`.
+#: Numbers of the steps that this worker process runs; see `_freeze_imports`.
 _steps = count(1)
 
 
@@ -67,7 +67,7 @@ class Partitioning:
         return self.names.size
 
     def parts_of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-        """Return the part of each number. The numbers must be evenly distributed, like keys and hashes."""
+        """Return the part of each number; the numbers, such as keys and hashes, must be evenly distributed."""
         parts: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
         return parts
 
@@ -84,8 +84,8 @@ class Partitioning:
 class MaterialisedRows:
     """Data frames whose rows are computed once and stored until `release` is called.
 
-    The rows are stored in the session's checkpoint folder, which outlives executors. If the session has no checkpoint
-    folder, they are stored on the disks of the executors, and Spark recomputes the rows of a lost executor.
+    The rows are stored in the session's checkpoint folder, which outlives executors; without such a folder, on the
+    disks of the executors, and Spark recomputes the rows of a lost executor.
     """
 
     def __init__(self) -> None:
@@ -94,8 +94,8 @@ class MaterialisedRows:
     def materialise(self, frame: DataFrame) -> DataFrame:
         """Compute and store the rows of a frame; return a frame that only reads the stored rows.
 
-        The new frame does not include the plan that computed the rows. Spark prints the plan of each query with the
-        plans of all persisted rows, and nested plans would soon be too long for the driver.
+        The new frame does not include the plan that computed the rows. Spark prints nested plans with each query, and
+        they would soon be too long for the driver.
         """
         materialised = self.materialise_in_place(frame)
         if materialised is not frame:
@@ -136,8 +136,7 @@ def _freeze_imports() -> None:
     """Exclude the objects of imported modules from garbage collection, which PySpark runs after each task.
 
     A collection that visits all objects of the libraries takes longer than many tasks. Later steps import more modules,
-    so this function must freeze objects again. It does so only at steps 1, 2, 4, 8 and so on, because freezing also
-    keeps existing garbage forever.
+    so freeze again; but only at steps 1, 2, 4, 8 and so on, because freezing keeps existing garbage forever.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -162,10 +161,9 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
 
 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
-    """Pack many rows of integers into one row for each part.
+    """Pack many rows of integers into one row for each part, which the column `part_of` determines.
 
-    The column `part_of` determines the part. `columns` maps names to columns of `frame`; the result's columns have
-    these names with an s appended.
+    `columns` maps names to columns of `frame`; the result's columns have these names with an s appended.
     """
     step = partial(_add_parts, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
@@ -211,7 +209,9 @@ def make_binary_column(together: npt.NDArray[Any], starts: Numbers, ends: Number
 def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, bits: int = 64) -> list[npt.NDArray[Any]]:
     """Decode binary columns, each into one array for all rows.
 
-    `names` has the columns, separated by blanks. `bits` is the number of bits of a hash.
+    Args:
+        names: Columns, separated by blanks.
+        bits: Number of bits of a hash.
     """
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
@@ -259,19 +259,16 @@ def to_int64(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a block. Most rows hold documents; the other rows report problems of the input. A row with neither
-#: `unlisted` nor `unread` reports one bad row of the input by its id and problem. `unlisted` is the number of bad rows
-#: that are not reported; if it is 0, `problem_id` names a file that has rows without a text. `unread` is the number of
+#: Columns of a block. Most rows hold documents; the other rows report problems of the input. If `unlisted` and `unread`
+#: are null, the row reports one bad row of the input by its id and problem. `unlisted` is the number of bad rows that
+#: are not reported; if it is 0, `problem_id` names a file that has rows without a text. `unread` is the number of
 #: values that the retention policy cannot read; `problem_id` then has the first value.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long, unread long"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Distinct documents of one part (one for each text), with their keys and sketches, ascending by key.
-
-    An old document is compared only with new documents.
-    """
+    """Distinct documents of one part (one for each text), with their keys and sketches, ascending by key."""
 
     keys: Numbers
     sketches: Sketches
@@ -288,7 +285,7 @@ class Block:
     @classmethod
     def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         keys, sizes, counts, is_new, hashes = decode_columns(rows, "keys sizes counts is_new hashes", scheme.bits)
-        # Several workers may have read documents with equal texts. Keep a new document if one of them is new.
+        # Workers may have read documents with equal texts. Keep a new document if one of them is new.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
@@ -330,8 +327,8 @@ class BlockMembers:
         starts = run_starts(keys[order], identities[order])
         if starts.size == order.size:
             return whole
-        # Copies of a document with one id may have different names. From the copies of the last run, choose the
-        # alphabetically last name, because this choice does not depend on the order of the rows.
+        # Copies of a document with one id may have different names. The alphabetically last name in the last run does
+        # not depend on the order of the rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
         # If a document's text is unchanged, keep the number of the run that first read it.
@@ -352,7 +349,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     sketch_parts = parts.parts_of(block.keys)
     member_parts = parts.parts_of(np.where(has_sketch, members.keys, members.identities.view(np.int64)))
     chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
-    # Take the parts from the members: a part without sketches may have members that are too short for a sketch.
+    # Take the parts from the members: some parts have only members that are too short for a sketch.
     present = np.unique(member_parts)
     begins, ends = (np.searchsorted(sketch_parts[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(member_parts[order], present, side) for side in ("left", "right"))
@@ -379,7 +376,6 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
 
 
 def text_digests(texts: Iterable[str]) -> Hashes:
-    """Return a 64-bit BLAKE2b hash of each text."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, np.uint64)
 

@@ -1,14 +1,12 @@
-"""Groups pairs into clusters on Spark, and measures how much members share with the retained document.
+"""Groups pairs into clusters on Spark, and measures the shares of each member and the retained document.
 
-A cluster is one row. Each column of its members is a list, ordered by run and id. Spark handles few long rows faster
-than millions of short rows.
-
+A cluster is one row, with its members in lists, ordered by run and id. Spark handles few long rows faster than millions
+of short rows.
 Connected components: union-find first reduces the links of each partition to one per document. If the remaining links
-fit into one worker, it merges them. Otherwise, two steps alternate. Both steps find, for each node, the smallest node
-among itself and its neighbours. Large-star links the node's larger neighbours to this smallest node. Small-star links
-the node and its smaller neighbours to the smallest node. In the end, each component is a star around its smallest node.
-A chain of n nodes takes about log2(n) rounds.
-
+fit into one worker, it merges them. Otherwise, two steps alternate. Both find, for each node, the smallest node among
+itself and its neighbours. Large-star links the node's larger neighbours to this smallest node. Small-star links the
+node and its smaller neighbours to the smallest node. In the end, each component is a star around its smallest node. A
+chain of n nodes takes about log2(n) rounds.
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and beyond
 (SoCC 2014), the alternating algorithm.
 """
@@ -48,9 +46,9 @@ from whorl.duplicates.spark.compare_sketches import measure_overlaps
 from whorl.duplicates.spark.sketch_documents import LoadedDocuments
 from whorl.fingerprint.statistics.metric import SHARE_STEPS, SLACK
 
-#: Columns of a member of a cluster. Each copy of a document is a member. `key` identifies the member's text, `root` its
-#: cluster, and `run` the run that read it. `loss` is the member's loss according to the retention policy
-#: (`Keep.losses`); minus infinity if the member always stays.
+#: Columns of the members of clusters; each copy of a document is a member. `key` identifies the member's text, `root`
+#: its cluster, and `run` the run that read it. `loss` is the loss according to the retention policy (`Keep.losses`);
+#: minus infinity if the member always stays.
 CLUSTER_MEMBERS = "id string, name string, size long, key long, root long, loss double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
@@ -59,12 +57,10 @@ _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
 
 
 def cluster_members(members: DataFrame, parts: Partitioning) -> DataFrame:
-    """Group members into clusters, as input for `with_shares`.
+    """Group members with the same root into clusters, as input for `with_shares`.
 
-    Members with the same root form a cluster. Members with `stays`, such as reference documents, are never removed, so
-    a cluster of only such members is omitted. The column cluster has the name of each cluster, which is the id of its
-    first member. The column is_unknown is true if no member of the cluster has a rank according to the retention
-    policy.
+    A cluster of only members with `stays`, which are never removed, is omitted. The column cluster has the id of the
+    cluster's first member; is_unknown is true if no member has a rank according to the retention policy.
     """
     step = partial(_cluster_partition, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -101,7 +97,7 @@ def _zip_members(clusters: DataFrame) -> Column:
 
 
 def _cluster_partition(batches: Batches, parts: Partitioning) -> Batches:
-    """Yield one row for each cluster of a partition, with lists of its members, and choose the principal."""
+    """Yield one row for each cluster of a partition, with its principal and lists of its members."""
     rows = [batch for batch in batches if batch.num_rows]
     if not rows:
         return
@@ -113,7 +109,6 @@ def _cluster_partition(batches: Batches, parts: Partitioning) -> Batches:
     starts = run_starts(roots)
     counts = np.diff(starts, append=roots.size)
     groups = np.repeat(np.arange(starts.size), counts)
-    # If several members have the best rank, the first one wins.
     retained = np.lexsort((loss, groups))[starts]
     is_retained = np.zeros(roots.size, np.bool_)
     is_retained[retained] = True
@@ -143,7 +138,7 @@ def _to_compare(batches: Batches) -> Batches:
     for batch in batches:
         receivers, lengths = _from_lists(batch["key"])
         senders, parts = (np.repeat(to_int64(batch[name]), lengths) for name in ("first", "part"))
-        # Leave out pairs of equal documents, which share all shingles and need no comparison.
+        # Leave out pairs of equal documents, which need no comparison.
         differs = senders != receivers
         columns = {"senders": senders[differs], "receivers": receivers[differs]}
         yield rows_by_part(parts[differs].astype(np.int32), columns)
@@ -161,7 +156,6 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     size_kept = np.repeat(sizes[is_kept], lengths)
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
-    # A document is in one cluster only, so its key identifies the comparison.
     compared, *counts = decode_columns(shares, "keys shareds lows highs")
     order = np.argsort(compared)
     at = order[np.searchsorted(compared[order], keys[others])]
@@ -182,8 +176,7 @@ def _from_lists(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], N
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links (pairs of nodes) that one worker merges. A link takes 16 bytes, and several times more during
-#: the merge.
+#: Maximum number of links (pairs of nodes) that one worker merges. The merge takes several times 16 bytes for each.
 MOST_LINKS = 1 << 25
 #: Number of links of a partition that are merged at a time.
 _PORTION = 1 << 20

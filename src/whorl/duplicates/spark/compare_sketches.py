@@ -1,8 +1,8 @@
 """Compares the sketches of pairs on Spark: verifies candidates, and measures the overlap of documents.
 
-The comparison uses the same functions as the search on one machine. The two documents of a pair may be in different
-blocks, in two partitions. Then the block of one document sends the document's sketch to the block of the other. Each
-sketch is sent to a block only once, for all comparisons in this block.
+The functions that compare are those of the search on one machine. If the two documents of a pair are in different
+blocks, the block of one sends the document's sketch to the block of the other. Each sketch is sent to a block only
+once.
 """
 
 from __future__ import annotations
@@ -35,12 +35,10 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
 _SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
-#: Approximate maximum number of hashes in a row of sent sketches, and maximum number of bytes of sketches to compare at
-#: a time.
+#: Approximate maximum number of hashes in a row of sent sketches, and maximum bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: `verify_pairs` or `measure_pairs`. Its arguments are sketches, and two arrays with the indices of the sent documents
-#: and of their partners.
+#: `verify_pairs` or `measure_pairs`, for sketches and the indices of the sent documents and of their partners.
 _Compare = Callable[[Sketches, Numbers, Numbers], Pairs]
 
 
@@ -75,7 +73,7 @@ def _select_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, par
     for own, own_receivers in zip(np.split(indices, cuts), np.split(receivers, cuts), strict=True):
         part = int(parts.parts_of(own_receivers[:1])[0])
         distinct, sender_indices = np.unique(own, return_inverse=True)
-        # Divide the documents into portions of about `_HASHES_AT_ONCE` hashes, each a contiguous range of `distinct`.
+        # Divide the documents into contiguous portions of about `_HASHES_AT_ONCE` hashes.
         heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
         for portion in np.unique(heavy).tolist():
             chosen = np.flatnonzero(heavy == portion)
@@ -99,7 +97,7 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
     sender_indices, receivers = decode_columns(rows, "sender_indices receivers")
     (keys,) = decode_columns(rows, "keys")
-    # `sender_indices` are indices within one row, so add the number of documents in the earlier rows.
+    # `sender_indices` count within one row, so add the number of documents in the earlier rows.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["receivers"][0].as_buffer()) // 8 for row in rows]
     sender_indices = sender_indices + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)

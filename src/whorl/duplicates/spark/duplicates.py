@@ -44,9 +44,9 @@ from whorl.duplicates.spark.sketch_documents import STAYS, RunNumber, load_docum
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import SHARE_STEPS, SLACK
 
-#: Number of pivots to choose from a hash block (the documents that share one frequent hash). Pivots are compared with
-#: the whole block first. If at most `_PIVOTS` documents are then outside the block's largest component, these documents
-#: are also compared with the whole block.
+#: Number of pivots: documents of a hash block (the documents that share one frequent hash) to compare with the whole
+#: block first. If at most `_PIVOTS` documents are then outside the block's largest component, they are also compared
+#: with the whole block.
 _PIVOTS = 16
 
 
@@ -119,8 +119,6 @@ class SparkDuplicates:
     def release(self) -> None:
         """Delete the persisted rows from the disks of the executors."""
         self.loaded.cache.release()
-
-    # The following methods return and save the results.
 
     def pairs(self) -> DataFrame:
         """Return each pair once, including pairs of equal documents, in any order.
@@ -247,10 +245,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("hash_block")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Map each key to a new root.
-
-        Keys with the same root form a complete group, or belong to a kept document and its duplicates.
-        """
+        """Map each key to a root shared by a complete group, or by a kept document and its duplicates."""
         loss = f.col("loss") if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -268,7 +263,6 @@ class SparkDuplicates:
         )
         pairs = self._pairs.join(a, "a").join(b, "b")
         step = partial(_complete_groups, around_kept=self._is_kept)
-        # Repartition by root, so that each component is in one partition.
         return map_batches(pairs.repartition(len(self.loaded.parts), "root"), step, "key long, root long")
 
 
@@ -308,7 +302,7 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Ba
 def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     """Divide connected components into complete groups, or into stars around retained documents.
 
-    Documents are processed in the order of rank, run and id.
+    Documents are processed in the order of loss, run and id.
     """
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
@@ -324,7 +318,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     indices[order] = np.arange(order.size)
     a, b = np.split(indices[inverse], 2)
     numbers = [to_int64(pairs[name]) for name in arrow_schema(PAIRS).names[2:]]
-    # From here on, a document's number is its position in this order.
+    # Renumber the documents: from here on, a document's number is its position in this order.
     at = at[order]
     in_order = np.arange(at.size)
     own = Pairs(a, b, *numbers).renumber(in_order)

@@ -94,8 +94,7 @@ class SearchState:
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
             match = _STATE_FILES.fullmatch(name)
-            # Delete only files of earlier runs. Files with this run's number belong to concurrent runs, which will
-            # fail.
+            # Files with this run's number belong to concurrent runs, which will fail.
             if match and int(match[1]) < number:
                 self._folder.delete(name)
 
@@ -105,8 +104,8 @@ def drop_removed(
 ) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the stored pairs of removed documents.
 
-    If `spanning_only` is true, the stored pairs are only enough to connect each cluster, and a cluster that has lost a
-    member may no longer be connected. So all documents of such a cluster are marked as new, to be compared again.
+    If the stored pairs are only enough to connect each cluster (`spanning_only`), a cluster that has lost a member may
+    no longer be connected. So all documents of such a cluster are marked as new, to be compared again.
     """
     if documents.removed is None:
         return documents, pairs
@@ -122,7 +121,7 @@ def drop_removed(
 
 
 class _Folder:
-    """A folder in a Hadoop file system, used through Spark's Java API. Errors are raised as StoreError."""
+    """A folder in a Hadoop file system, used through Spark's Java API; its errors become StoreError."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
         context = session.sparkContext
@@ -158,7 +157,7 @@ class _Folder:
         """Rename a file; return False if the new name exists."""
         with self._convert_errors():
             target = self._paths(self._root, to)
-            # On some file systems, renaming replaces an existing file, so check for the new name first.
+            # Some file systems replace an existing file, so check for the new name first.
             return not self._files.exists(target) and bool(self._files.rename(self._paths(self._root, name), target))
 
     def delete(self, name: str) -> None:

@@ -44,7 +44,7 @@ def find_files() -> Iterator[tuple[Path, str]]:
 def pack(target: Path) -> int:
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for file, name in find_files():
-            # Add the file that a symbolic link points to, because the link would be broken on the executors.
+            # A symbolic link would be broken on the executors, so add the file that it points to.
             archive.add(file.resolve(), name, recursive=False)
     return target.stat().st_size
 

@@ -2,16 +2,15 @@
 
 The search runs in rounds. Each round uses more hashes of a document than the previous one, and compares the documents
 that the previous one has deferred. Each partition holds a block of documents, and owns a part of all hash values. A
-round first counts the documents that have each hash (the document frequency of the hash). Each block sends its counts
-to the part that owns the hash. The part adds up the counts of each hash, and returns the sum if several documents have
-the hash. The hashes that a round examines depend only on a document's sketch and the round
-(`whorl.duplicates.prefix_lengths`), so each step selects them again instead of storing the selection.
-
+round first counts the documents that have each hash: each block sends its counts to the part that owns the hash. The
+part adds them up, and returns the sum (the document frequency) if several documents have the hash. The hashes that a
+round examines depend only on a document's sketch and the round (`whorl.duplicates.prefix_lengths`), so each step
+selects them again instead of storing the selection.
 Then each block sends the hashes that pass the prefix filter. The part that owns a hash sorts its documents by size and
-key, and pairs each document with all smaller documents that are large enough. The sorted positions give the number of
-pairs. If a hash makes too many pairs, its documents are deferred to the next round, or returned as a hash block: the
-set of documents with one frequent hash. If hash blocks and deferred documents fit into one worker's memory, one worker
-compares them in all remaining rounds: a distributed step costs far more than a few thousand documents.
+key, and pairs each document with all smaller documents that are large enough. If a hash makes too many pairs, its
+documents are deferred to the next round, or returned as a hash block: the set of documents with one frequent hash. If
+hash blocks and deferred documents fit into one worker's memory, one worker compares them in all remaining rounds,
+because a distributed step costs far more than a few thousand documents.
 """
 
 from __future__ import annotations
@@ -67,23 +66,22 @@ _LEVEL_SHIFT = 58
 #: Maximum size of the table that excludes hashes that only one document has (see `HashLookup`).
 _MOST_TABLE_BITS = 22
 
-#: Columns of candidates. `senders` and `receivers` contain keys of documents. In a row of pairs (`kind` is _PAIRS), the
-#: document at each index of `senders` sends its sketch to the document at the same index of `receivers`. In a row of a
-#: hash block, `receivers` contains all documents of the block, and `senders` the new ones. A hash block is open if its
-#: documents have more hashes for the next round.
+#: Columns of candidates; `senders` and `receivers` contain keys of documents. In a row of pairs (`kind` is _PAIRS),
+#: each document of `senders` sends its sketch to the document at the same index of `receivers`. In a row of a hash
+#: block, `receivers` contains all documents of the block, and `senders` the new ones. The documents of an open hash
+#: block have more hashes for the next round.
 _CANDIDATES = "part int, kind long, senders binary, receivers binary, hash_block string"
 _KEYS = "part int, keys binary"
 _PAIRS, _HASH_BLOCK, _OPEN_HASH_BLOCK = 0, 1, 2
-#: A hash's number is shifted left by this number of bits, and then combined with a document's size into one integer.
+#: Shift that packs the number of a hash and a document's size into one integer.
 _SIZE_BITS = 32
 _AT_ONCE = 1 << 20
 
-#: Maximum number of hashes that one worker compares. A hash takes 8 bytes, and several times more during the search.
+#: Maximum number of hashes that one worker compares. The search takes several times 8 bytes for each.
 MOST_AT_ONCE = 1 << 25
 
-#: Function that verifies pairs to connect the documents of a round's hash blocks (columns of
-#: `RoundResult.hash_blocks`). It returns the blocks (column hash_block) that it could not finish; their documents take
-#: part in the next round.
+#: Function that verifies pairs to connect the documents of `RoundResult.hash_blocks`. It returns the blocks (column
+#: hash_block) that it could not finish; their documents take part in the next round.
 ConnectBlocks: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -114,8 +112,8 @@ def find_candidates(
 ) -> Iterator[RoundResult]:
     """Yield the candidate pairs, which may reach the threshold, round by round; a few pairs are repeated.
 
-    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. So if a hash has too many
-    pairs in the last round, its documents are yielded as a hash block instead of all their pairs.
+    With `options.spanning_only`, if a hash has too many pairs in the last round, its documents are yielded as a hash
+    block instead: the caller needs only enough pairs to connect each cluster.
 
     Args:
         connect: Called with the hash blocks of a round, if their documents have more hashes. It returns the blocks
@@ -142,8 +140,8 @@ def find_candidates(
         )
         in_bytes = sum(row["bytes"] for row in blocks.select(f.length("hashes").alias("bytes")).collect())
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # The worker's search finds the hash blocks again, so do not pass them on. If no rounds remain, the worker
-            # repeats the last round, because hash blocks are left over from it.
+            # The worker finds the hash blocks again, so do not pass them on. If no rounds remain, it repeats the last
+            # round for the hash blocks that are left over.
             local = replace(options, rounds=rounds_left[number + 1 :] or [current_round])
             step = partial(_pairs_of_blocks, scheme=scheme, options=local)
             yield RoundResult(pairs, None, map_batches(blocks.coalesce(1), step, PAIRS))
@@ -205,7 +203,7 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, current_round: Roun
         partial(_home_levels, scheme=scheme, current_round=current_round),
         "level int, size long",
     )
-    # Each partition yields few rows, so it is cheaper to collect the rows than to shuffle them.
+    # Each partition yields few rows, so collecting them is cheaper than a shuffle.
     smallest: dict[int, int] = {}
     for level, size in sorted((row["level"], row["size"]) for row in levels.collect()):
         smallest.setdefault(level, size)
@@ -242,7 +240,7 @@ class _PairFinder:
         starts = run_starts(levels, tokens)
         groups = np.repeat(np.arange(starts.size), np.diff(starts, append=order.size))
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
-        # A document may have a hash twice. Do not pair the document with itself.
+        # A document may have a hash twice; do not pair it with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         indexed, probed = np.flatnonzero(flags & IS_INDEXED), np.flatnonzero(flags & IS_PROBED)
         before = np.searchsorted(indexed, first)
@@ -274,8 +272,7 @@ class _PairFinder:
 
     def _with_pivots(self, hash_block: Numbers, new: Numbers) -> Batches:
         """Pair some new documents of a hash block (pivots) with all of its documents."""
-        # Choose pivots by their keys: then hash blocks with many documents in common choose the same pivots and make
-        # the same pairs.
+        # Choose pivots by key, so that hash blocks with many documents in common make the same pairs.
         pivots = new[np.argsort(new.view(np.uint64) * GOLDEN_FACTOR)[: self.pivots]]
         for pivot in pivots.tolist():
             yield self._pairs(np.full(hash_block.size, pivot, np.int64), hash_block)
@@ -314,7 +311,6 @@ class _LevelDocuments:
     is_larger: Bools
 
     def entries(self) -> _Entries:
-        """Return the hashes to examine."""
         counts = self.lengths.count_used_hashes(self.is_larger)
         tokens, owners = self.sketches.copy_hashes(self.indices, 0, counts)
         return _Entries(
@@ -329,10 +325,10 @@ class _LevelDocuments:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyCounter:
-    """The steps of one round that count frequencies and select prefixes. A step processes one block at a time.
+    """The steps of one round that count frequencies and select prefixes, each for one block at a time.
 
-    A document's home level is the level at which it may be the larger document of a pair. `smallest` maps each home
-    level to the size of its smallest document.
+    `smallest` maps each home level to the size of its smallest document. A document's home level is the level at which
+    it may be the larger document of a pair.
     """
 
     scheme: SketchScheme
@@ -341,7 +337,7 @@ class FrequencyCounter:
     smallest: Mapping[int, int]
 
     def counts(self, batches: Batches) -> Batches:
-        """Count, for each block and each hash, the documents of the block that have the hash."""
+        """Yield, for each block and each hash, the number of the block's documents that have the hash."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
@@ -350,7 +346,7 @@ class FrequencyCounter:
             yield from self._count_frequencies(source, self._levels(Block.from_rows(rows, self.scheme)))
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Yield the hashes in the prefixes of a block's documents as rows of RAREST, with one row for each part."""
+        """Yield the hashes in the prefixes of a block's documents, as one row of RAREST for each part."""
         if not frequencies.num_rows:
             return
         known_levels, known_tokens, counts = decode_columns(frequencies, "levels tokens frequencies", self.scheme.bits)
@@ -401,7 +397,7 @@ class FrequencyCounter:
     def _rows_by_hash(
         self, columns: list[tuple[npt.NDArray[Any], ...]], names: str, **same: int
     ) -> Iterator[pa.RecordBatch]:
-        """Concatenate columns of several levels; send the values of each hash to the part that owns the hash.
+        """Yield the columns of several levels as one row for each part, which the level and the hash determine.
 
         The first two columns are levels and hashes; `names` has the names of the other columns.
         """
@@ -409,7 +405,6 @@ class FrequencyCounter:
             levels, tokens, *others = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))
             rows = {"levels": levels, "tokens": pack_hashes(tokens, self.scheme.bits)}
             rows |= dict(zip(names.split(), others, strict=True))
-            # Level and hash, combined in one number, determine the part.
             yield rows_by_part(self.parts.parts_of(tokens + levels.astype(np.uint64) * GOLDEN_FACTOR), rows, **same)
 
 
@@ -431,8 +426,6 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     totals = np.add.reduceat(counts[order].astype(np.int64), starts)
-    # A hash can lead to a pair only if the index prefix of one document may contain it, and one document may be the
-    # larger document of a pair.
     can_pair = (totals > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(starts, append=order.size)
     is_shared = np.repeat(can_pair, lengths)

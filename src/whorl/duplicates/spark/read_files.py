@@ -1,7 +1,4 @@
-"""Reads documents for Spark from Parquet, JSON lines and text files.
-
-For `--filtered`, the module reads the same files again, without the rows to remove.
-"""
+"""Reads documents for Spark from Parquet, JSON lines and text files, and for `--filtered` the rows that remain."""
 
 from __future__ import annotations
 
@@ -26,19 +23,18 @@ from whorl.ingest.rows.row_format import RowColumns, column_paths, find_text, ha
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
-#: Input formats with their file name suffixes.
 INPUT_FORMATS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _COMPRESSED_SUFFIXES = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Suffixes of tables that only the local engine reads row by row.
 _TABLES = frozenset({".csv", ".tsv", ".tab", ".arrow", ".feather"})
-#: Column that locates bad rows: it has the position of a row without an id, or the file of a row without a text. A
-#: position quotes at most `_SHOWN` characters of a line or text.
+#: Column that locates bad rows: the position of a row without an id, or the file of a row without a text. A position
+#: quotes at most `_SHOWN` characters of a line or text.
 _PLACE, _SHOWN = "whorl_place", 60
 #: Columns of a document, and the column of its position. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content", _PLACE)
 _BROKEN = "whorl_broken_line"
-#: Replacement for the dots in names of columns, because Spark cannot send columns with dots to Python.
+#: Replacement for dots in names of columns, because Spark cannot send columns with dots to Python.
 _DOT = "\x1f"
 #: Prefix of local paths in Spark.
 _LOCAL = "^file:(//)?"
@@ -68,10 +64,12 @@ def read(
 ) -> DataFrame:
     """Read documents into the columns id, name, text and content; either text or content is null.
 
-    Paths are files and folders on any file system that Spark reads. The format is one of INPUT_FORMATS: Parquet, JSON
-    lines, or text and HTML files; a text file is one document, with its path as the id. If no format is given, the
-    suffix of each path decides. `excluded` files are left out. The ids of reference rows begin with their file's path,
-    so that they differ from other ids.
+    Args:
+        paths: Files and folders on any file system that Spark reads.
+        form: Format in INPUT_FORMATS: Parquet, JSON lines, or text and HTML files; if None, the suffix of each path
+            decides. A text file is one document, with its path as the id.
+        excluded: Files to leave out.
+        is_reference: Whether the ids of rows begin with their file's path, so that they differ from other ids.
 
     Raises:
         ParameterError: No paths are given; or `form` is None, and a folder of texts also has files of rows.
@@ -101,7 +99,7 @@ def read(
 
 
 def _with_one_type(frames: Sequence[DataFrame], path: str | None) -> Sequence[DataFrame]:
-    """Cast the column that the retention policy ranks by to a string if its types differ between frames."""
+    """Cast the column of the retention policy to a string if its types differ between frames."""
     name = (path or "").replace(".", _DOT)
     if len({frame.schema[name].dataType for frame in frames if name in frame.columns}) < 2:
         return frames
@@ -211,7 +209,7 @@ def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
 
 def _path() -> Column:
     """Return each row's file path, without URL encoding and without Spark's prefix for local files."""
-    # URL decoding would turn plus signs into blanks, so escape them first.
+    # URL decoding turns plus signs into blanks, so escape them first.
     address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
     return f.regexp_replace(f.url_decode(address), _LOCAL, "")
 
@@ -223,8 +221,8 @@ def _format_of(path: str) -> str:
 
 
 def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
-    """Raise ParameterError if the suffix of a file shows that it has rows: Spark would read the file as one text."""
-    # Ignore `.json`: folders of texts often also have JSON files with a single object, which have no rows.
+    """Raise ParameterError if the suffix of a file shows that it has rows, because Spark would read it as one text."""
+    # Ignore `.json`: in folders of texts, it is often a single object, which has no rows.
     ending = {suffix: suffix for suffixes in (*INPUT_FORMATS.values(), _TABLES) for suffix in suffixes}
     del ending[".json"]
     ending |= {suffix + packed: suffix for suffix in ending for packed in _COMPRESSED_SUFFIXES}
@@ -354,7 +352,7 @@ def _text_problem(session: SparkSession, path: str, form: str, column: str) -> s
 def _json_schema(paths: Sequence[str]) -> str:
     """Return a schema with two columns for each path: the path itself, and its beginning up to the first dot.
 
-    The path may be the name of a column. Otherwise it is a nested field, in the column that its beginning names.
+    The path may be the name of a column, or of a nested field in the column that its beginning names.
     """
     names = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
     return ", ".join(f"{_quote(name)} string" for name in names)
@@ -409,10 +407,9 @@ def read_without(
     *,
     excluded: frozenset[str] = frozenset(),
 ) -> tuple[DataFrame, str]:
-    """Return the rows of files, except rows with an id in `ids`, and their format: "parquet", or "text" for lines.
+    """Return the rows of files, except rows with an id in `ids`, and their format: "parquet", or "text" for JSON lines.
 
-    Lines of JSON are returned unchanged, as text. All paths have one format. The other arguments are the same as in
-    `read`.
+    Lines are returned unchanged. All paths have one format. The other arguments are the same as in `read`.
     """
     if "parquet" in {form or _format_of(path) for path in paths}:
         rows = session.read.option("mergeSchema", "true").parquet(*paths)
@@ -430,8 +427,8 @@ def read_without(
 def parts_of(*frames: DataFrame) -> Partitioning:
     """Return a partitioning for the rows of some frames.
 
-    The number of parts is the largest of three numbers: the number of partitions of all frames, Spark's default
-    parallelism, and the configured number of shuffle partitions.
+    The number of parts is the largest of the frames' number of partitions, Spark's default parallelism, and the
+    configured number of shuffle partitions.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
@@ -441,10 +438,9 @@ def parts_of(*frames: DataFrame) -> Partitioning:
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None], blank: set[str]) -> list[Document]:
-    """Convert rows of `read` to documents.
+    """Convert rows of `read` to documents; add the files of rows without a text to `blank`.
 
-    For each bad row, `note` is called with the row's id or position, and with the problem. The files of rows without a
-    text are added to `blank`.
+    For each bad row, `note` is called with the row's id or position, and with the problem.
     """
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]

@@ -29,7 +29,7 @@ _UNFINISHED = "_temporary"
 #: Suffix of the hidden file next to an output folder that a run locks while it writes the folder.
 _MARKER = ".whorl-unfinished"
 SETTINGS = {
-    # In local mode, the driver runs only briefly, and Java's second compiler would cost more time than it saves. Spark
+    # In local mode, the driver runs only briefly: Java's second compiler would cost more time than it saves. Spark
     # appends the user's own Java options.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # Divide oversized partitions, so that tasks take similar time.
@@ -89,7 +89,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
     if filtered is not None and not clusters:
         raise ParameterError("--filtered is what clusters leave; leave --pairs away")
-    # With complete clusters, a removed document is a duplicate of the retained one, not only of another duplicate.
+    # In a complete cluster, each removed document is a duplicate of the retained one, not only of another duplicate.
     complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
@@ -134,10 +134,9 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             known = read(own, operation.reference, operation.input, replace(columns, rank=None), is_reference=True)
             if known.where("length(trim(text)) > 0 or length(content) > 0").isEmpty():
                 raise ParameterError(f"--reference has no text: {', '.join(operation.reference)}")
-        # If a file is both an input file and a reference file, read it only as a reference file.
+        # A file that is both input and reference is read only as a reference file.
         excluded = frozenset() if known is None else frozenset(known.inputFiles())
         documents = read(own, paths, operation.input, columns, excluded=excluded)
-        # An empty folder has no files.
         if excluded and (own_files := documents.inputFiles()) and excluded.issuperset(own_files):
             raise ParameterError(ALL_IN_REFERENCE)
         search = SparkDuplicates(
@@ -154,8 +153,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             documents_to_remove = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = read_without(own, paths, operation.input, columns, documents_to_remove, excluded=excluded)
             remaining_rows = _write(*remaining, filtered)
-        # The output has the same format as without Spark: in JSON, a cluster is one line, and a pair has no names of
-        # documents.
+        # The output has the same format as without Spark: a cluster is one line of JSON, and a pair has no names.
         if clusters:
             rows = nest_members(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":
@@ -190,8 +188,8 @@ def _session() -> SparkSession:
 def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
     """Lock an output folder while Spark writes it, and delete the unfinished folder of a run that was killed.
 
-    The lock is used only if all of Spark is one process, and writes to a disk of this machine. Elsewhere it would not
-    show whether a job is still writing, so this function does nothing, and `_require_new` refuses an unfinished folder.
+    The lock shows whether a job is still writing only if Spark is one process and writes to a disk of this machine.
+    Elsewhere the function does nothing, and `_require_new` refuses an unfinished folder.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -210,7 +208,7 @@ def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
         opened = jvm.java.io.RandomAccessFile(str(marker), "rw")
         lock = opened.getChannel().tryLock()
     except (OSError, Py4JJavaError) as error:
-        # Either another run of this session has locked the folder, or it cannot be written or locked.
+        # Another run of this session has locked the folder, or it cannot be written or locked.
         if "OverlappingFileLock" not in str(error):
             yield
             return
@@ -230,10 +228,10 @@ def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
 def _require_new(session: SparkSession, target: str) -> None:
     """Raise ParameterError if an output folder exists.
 
-    Unfinished files are not deleted, because another job may still be writing them. It would not notice the loss, and
-    its output would be incomplete.
+    Unfinished files are not deleted: another job may still be writing them, and would not notice that its output is
+    incomplete.
     """
-    # Use Spark's Java API, because the folder may be on any of its file systems.
+    # The folder may be on any of Spark's file systems, so use its Java API.
     path = session.sparkContext._jvm.org.apache.hadoop.fs.Path(target)  # type: ignore[union-attr]
     files = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
     if not files.exists(path):

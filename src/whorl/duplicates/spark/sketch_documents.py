@@ -150,8 +150,8 @@ def load_documents(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` has the blocks of earlier runs, which may be divided into other parts. A new document replaces the earlier
-    document with its id.
+    `earlier` has the blocks of earlier runs, perhaps in other parts. A new document replaces the earlier one with its
+    id.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     rows = map_batches(frame, partial(_sketch_rows, sketching=sketching, parts=parts, run=run), BLOCKS)
@@ -164,7 +164,7 @@ def load_documents(
     identities = partition_by_part(map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES), parts)
     verdict = cache.materialise(map_batches(identities, partial(_resolve_ids, parts=parts), _VERDICT))
     names = ("documents", "too_short", "repeated", "lost", "again")
-    # Each part has one row with counts. Its other rows list documents to drop, and their counts are 0.
+    # Each part has one row with counts; its other rows list documents to drop, with counts of 0.
     counted = verdict.where("documents > 0").select(*names, "largest").collect()
     counts = {name: sum(row[name] for row in counted) for name in names}
     removed = None
@@ -235,7 +235,7 @@ def _block_rows_of(
     )
     offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
     starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
-    # Documents with equal texts share one sketch. The sketch is new if one of the documents is new.
+    # Documents with equal texts share one sketch, which is new if one of them is new.
     chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
@@ -260,10 +260,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """For each id, keep the largest document of the last run that read this id.
-
-    Yield counts, then the documents to drop, by part.
-    """
+    """For each id, keep the largest document of the last run that read it; yield counts, then the documents to drop."""
     rows = list(batches)
     largest = max((max(to_int64(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = decode_columns(rows, "identities sizes keys runs")
@@ -294,9 +291,9 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
 def _without_replaced(
     block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int
 ) -> Batches:
-    """Yield the block as one row, without the documents in `losers` and the sketches that no document uses now.
+    """Yield the block as one row, without the documents in `losers` and unused sketches, then its problems.
 
-    Then yield the block's rows of problems. Sketches of documents from run `since` or later are marked as new.
+    Sketches of documents from run `since` or later are marked as new.
     """
     members = BlockMembers.from_rows(block)
     columns = decode_columns(losers, "keys identities")
@@ -312,7 +309,6 @@ def _without_replaced(
 
 
 def _mark_as_new(block: pa.Table, rows: pa.Table) -> Batches:
-    """Yield a block with the listed documents marked as new."""
     (again,) = decode_columns(rows, "keys")
     marks = [
         keys and (np.isin(np.frombuffer(keys, np.int64), again) | np.frombuffer(is_new, np.bool_)).tobytes()

@@ -1,9 +1,8 @@
 """Loads the compiled loops once, and then forks Spark's Python workers.
 
-Spark starts this module instead of its own daemon if `spark.python.daemon.module` names it. Under Spark's own daemon,
-each worker would import numba and load the loops. Libraries that start threads on import, such as pyarrow and pandas,
-are imported only in the workers.
-
+Spark starts this module as its daemon if `spark.python.daemon.module` names it. Under Spark's own daemon, each worker
+would import numba and load the loops. Libraries that start threads on import, such as pyarrow and pandas, are imported
+only in the workers.
 If pip has installed PySpark in a folder next to its archive, the daemon imports it from the folder. Spark's `sys.path`
 begins with the archive and a jar, and each worker would take two seconds to read their lists of files.
 """

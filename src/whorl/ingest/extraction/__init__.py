@@ -1,8 +1,8 @@
 """Extracts text from PDF, Office files, e-mail and HTML, within limits (`FileLimits`).
 
-`file_formats` detects a file's format, and `detect_encoding` the encoding of plain text. `reader_pool` sends a file of
-another format to a child process (`worker`), which extracts the text with `extract_text`. So a hostile file can neither
-hang nor crash the calling process.
+`file_formats` detects a file's format, and `detect_encoding` the encoding of plain text. `reader_pool` sends other
+files to a child process (`worker`), which extracts the text with `extract_text`, so that a hostile file can neither
+hang nor crash the caller.
 """
 
 from __future__ import annotations

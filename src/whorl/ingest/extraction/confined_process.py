@@ -1,7 +1,7 @@
 """Starts child processes that read files or rows under limits, and connects them to their parent.
 
-A hostile file can neither hang nor crash the parent, which kills and replaces the child. The first half of this module
-is for the parent, the second half for the child.
+A hostile file can neither hang nor crash the parent, which kills and replaces the child. `connect_to_parent` and
+`limit_processor_time` run in the child, everything else in the parent.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ class ConfinedProcess:
             options["close_fds"] = False
         else:
             options["pass_fds"] = (handle,)
-        # -P keeps Python from importing modules in the folder of the files. The child runs in its own session, so that
-        # Ctrl-C reaches only the parent.
+        # With -P, Python imports no modules in the folder of the files. In its own session, the child gets no Ctrl-C.
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *map(str, (handle, *arguments))],
             stdin=subprocess.DEVNULL,
@@ -81,16 +80,16 @@ def time_limit(limits: FileLimits) -> tuple[float, str]:
 def connect_to_parent(memory_bytes: int | None = None) -> Connection:
     """Confine this process, and return its connection to the parent. The process ends when its parent ends.
 
-    If the system supports such limits, the process can write neither files nor core dumps, and its memory is limited.
+    Where the system supports it, the process can write neither files nor core dumps, and its memory is limited.
     """
     limits = {} if resource is None else {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
     if limits and memory_bytes is not None:
         limits[resource.RLIMIT_AS] = memory_bytes
     for limit, most in limits.items():
-        # `setrlimit` fails if the hard limit is lower, and on macOS, which allows no memory limits.
+        # This fails if the hard limit is lower, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (most, most))
-    # Check for the parent in a thread, so that this process ends even while it reads a file.
+    # In a thread, this ends the process even while it reads a file.
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     handle = int(sys.argv[1])
     if sys.platform == "win32":

@@ -11,7 +11,7 @@ from itertools import islice
 
 from whorl.errors import DocumentError
 
-#: Byte order marks. UTF-32 comes first, because its marks begin with the marks of UTF-16.
+#: Byte order marks; those of UTF-32 begin with those of UTF-16, so they come first.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -21,10 +21,9 @@ _MARKS = (
 )
 #: Number of bytes to examine for the encoding of a text without a byte order mark.
 EXAMINED_BYTES = 200_000
-#: Maximum number of lines to examine, and maximum number of ASCII bytes to examine in a line before a byte above 127.
+#: Maximum number of lines to examine, and of ASCII bytes in a line before a byte above 127.
 _EXAMINED_LINES, _CONTEXT_BYTES = 10_000, 1000
-#: Maximum length in bytes of a text that is examined whole. The ASCII words of such a short text help to detect its
-#: language, and so its encoding.
+#: Maximum length in bytes of a text that is examined whole, because its ASCII words help to detect its language.
 _SHORT_BYTES = 1000
 #: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
@@ -35,16 +34,16 @@ _OTHER_LETTERS = re.compile("[\u0370-\u06ff]+")
 _MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
 #: Maximum ratio of matches of `_MIXED_LETTERS` to matches of `_OTHER_LETTERS` in a correctly decoded text.
 _MOST_MIXED = 0.25
-#: Minimum number of bytes above 127 for considering encodings of DOS and older Macs: with fewer such bytes, the
-#: detection often confuses these encodings with usual ones.
+#: Minimum number of bytes above 127 for encodings of DOS and older Macs, which are otherwise often confused with
+#: others.
 _FEWEST_HIGH_BYTES = 3
 _HIGH_BYTE = re.compile(b"[\x80-\xff]")
-#: Number of bytes that are decoded at once to count their characters, so that the count takes little memory.
+#: Number of bytes to decode at once, to count their characters in little memory.
 _DECODED_AT_ONCE = 1 << 20
-#: Matches the declaration of a page's encoding. According to the HTML standard, it is in the first 1,024 bytes.
+#: The declaration of a page's encoding, which the HTML standard requires in the first 1,024 bytes.
 _DECLARATION = re.compile(rb"""<(?:meta\s[^>]*charset|\?xml\s[^>]*encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARING_BYTES = 1024
-#: Supersets of encodings. Many programs declare an encoding but write its superset, so browsers always read the
+#: Supersets of encodings: many programs declare an encoding but write its superset, so browsers always read the
 #: superset (https://encoding.spec.whatwg.org/#names-and-labels).
 _SUPERSETS = {
     "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874", "gb2312": "gb18030",
@@ -58,8 +57,8 @@ def decode(raw: bytes, declared: str | None = None) -> str:
     """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding.
 
     Args:
-        declared: Encoding that the headers of a mail or a web page name, or None. If it is unknown, or if more than
-            half of the characters outside ASCII are invalid in it, the encoding is detected.
+        declared: Encoding that the headers of a mail or a web page name, or None. It is ignored if it is unknown, or if
+            more than half of the characters outside ASCII are invalid in it.
     """
     marked = encoding_of_mark(raw)
     if marked is None and (named := _valid_declaration(raw, declared)):
@@ -69,7 +68,7 @@ def decode(raw: bytes, declared: str | None = None) -> str:
         raise DocumentError("this is not text in any recognisable encoding")
     text = raw.decode(encoding, errors="replace")
     broken = 0 if encoding.startswith("utf-8") else len(_BROKEN.findall(text))
-    # If many characters are null or broken, this is UTF-16, or a binary file that begins like a text.
+    # Many null or broken characters mean UTF-16, or a binary file that begins like a text.
     if text.count("\0") + broken > max(1, len(text) // 100):
         if marked is None and (wide := _utf_16_without_mark(raw)):
             return raw.decode(wide)
@@ -80,8 +79,8 @@ def decode(raw: bytes, declared: str | None = None) -> str:
 def is_mostly_utf_8(raw: bytes) -> bool:
     """Check whether at most half of the characters outside ASCII are invalid in UTF-8.
 
-    An incomplete last character is ignored. A text in UTF-8 may have a few other invalid characters: they were cut, or
-    copied from a file in another encoding.
+    An incomplete last character is ignored. A text in UTF-8 may have a few others that were cut, or copied from another
+    encoding.
     """
     return _is_mostly_valid(raw, "utf-8")
 
@@ -91,8 +90,7 @@ def _is_mostly_valid(raw: bytes, encoding: str) -> bool:
     with suppress(UnicodeDecodeError):
         raw.decode(encoding)
         return True
-    # Decode invalid bytes as lone surrogates, which `encode` then leaves out. U+FFFD would be ambiguous: it can also be
-    # in a valid text.
+    # Invalid bytes become lone surrogates, which `encode` then leaves out. U+FFFD could also be in a valid text.
     decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
     outside_ascii = invalid = 0
     for start in range(0, len(raw) or 1, _DECODED_AT_ONCE):
@@ -113,7 +111,7 @@ def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
         name = codecs.lookup(declared.lower().removeprefix("x-")).name
         "".encode(name)
         name = _SUPERSETS.get(name, name)
-        # In the code pages of Windows, the bytes of ISO 8859's control characters are quotation marks and dashes.
+        # Windows has quotation marks and dashes at the bytes of ISO 8859's control characters.
         is_windows = name.startswith("iso8859") and _CONTROLS.search(raw)
         return name if not is_windows and _is_mostly_valid(raw, name) else None
     except (LookupError, ValueError):
@@ -131,10 +129,9 @@ def _escaped_encoding(raw: bytes) -> str | None:
 
 
 def _utf_16_without_mark(raw: bytes) -> str | None:
-    """Return the encoding of a UTF-16 text without a byte order mark; None if the bytes are not such a text.
+    """Return the encoding of a UTF-16 text without a byte order mark; None for other bytes.
 
-    The upper bytes of Latin letters, blanks and line ends are null, so most null bytes are at odd positions
-    (little-endian) or at even positions (big-endian).
+    In Latin letters, blanks and line ends, the upper byte is null, and at an odd position if the text is little-endian.
     """
     encoding = "utf-16-le" if raw[1::2].count(0) > raw[::2].count(0) else "utf-16-be"
     try:
@@ -152,7 +149,7 @@ def probable_encoding(raw: bytes) -> str | None:
     declaration = _DECLARATION.search(raw, 0, _DECLARING_BYTES)
     if declaration and (declared := _valid_declaration(raw, declaration[1].decode())):
         return declared
-    # Import this only when needed: few texts need the detection, and the import takes long.
+    # Few texts need this import, which takes long.
     from chardet import EncodingEra, detect_all
 
     lines = islice(_lines_near_high_bytes(raw), _EXAMINED_LINES)
@@ -164,10 +161,10 @@ def probable_encoding(raw: bytes) -> str | None:
         if (encoding := guess["encoding"]) is None:
             return None
         text = sample.decode(encoding, errors="replace")
-        # Reject a guess that gives many words with letters of two scripts, such as a Latin word that ends in a Cyrillic
+        # Reject a guess that mixes letters of two scripts in many words, such as a Latin word with a Cyrillic last
         # letter.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
-            # Control characters show that this is Windows-1252, where their bytes are quotation marks and dashes.
+            # The bytes of these control characters are quotation marks and dashes in Windows-1252.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
     return None
 
@@ -175,12 +172,12 @@ def probable_encoding(raw: bytes) -> str | None:
 def _lines_near_high_bytes(raw: bytes) -> Iterator[bytes]:
     """Yield the lines that have bytes above 127, and the lines before and after each.
 
-    Only bytes above 127 reveal the encoding, and a long ASCII text would outweigh them. But a few ASCII words around
-    these bytes reveal the language.
+    Only bytes above 127 reveal the encoding, and a long ASCII text would outweigh them; a few ASCII words around them
+    reveal the language.
     """
     raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     at, is_after_high = 0, False
-    # Search for the bytes instead of splitting all lines, because a text may have millions of ASCII lines.
+    # A text may have millions of ASCII lines, so search for the bytes instead of splitting it.
     while high := _HIGH_BYTE.search(raw, at):
         begin = raw.rfind(b"\n", at, high.start()) + 1 or at
         if begin > at:

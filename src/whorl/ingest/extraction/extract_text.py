@@ -1,6 +1,6 @@
 """Extracts text from PDF, Office files, e-mail and HTML; runs only in the worker process.
 
-Each library is imported where it is used, so that reading one format does not load the libraries of others.
+Each library is imported where it is used, so that no format loads the libraries of others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class TextBuffer:
     """Collects the pieces of a text, up to a maximum number of characters.
 
-    `problems` has a message for each part of the file that cannot be read, if the other parts can.
+    `problems` has messages about the parts of a file that cannot be read, if others can.
     """
 
     def __init__(self, most: int) -> None:
@@ -47,11 +47,9 @@ class TextBuffer:
 
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a file.
+    """Append the text of a file in the format named `form`.
 
-    Args:
-        form: Name of the file's format.
-        most_unpacked: Maximum size of an unpacked archive in bytes.
+    `most_unpacked` is the maximum size of an unpacked archive in bytes.
     """
     if form == PDF.name:
         read_pdf(raw, text)
@@ -71,16 +69,13 @@ _BLOCKS = frozenset({
     "section", "select", "summary", "table", "td", "textarea", "tfoot", "th", "thead", "title", "tr", "ul"
 })  # fmt: skip
 _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
-#: Matches a named character reference. Names have at most 32 characters.
+#: A named character reference; names have at most 32 characters.
 _REFERENCE = re.compile("&[A-Za-z][A-Za-z0-9]{0,31};?")
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page, with block elements on separate lines.
-
-    Raise DocumentError if parsing fails.
-    """
-    # Only HTML needs this import, and it takes a tenth of a second.
+    """Return the visible text of a page, block elements on separate lines; raise DocumentError if parsing fails."""
+    # Only HTML needs this import, which takes a tenth of a second.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
     from bs4.exceptions import ParserRejectedMarkup
@@ -89,15 +84,14 @@ def html_text(markup: str) -> str:
     markup = _REFERENCE.sub(lambda reference: html.escape(html.unescape(reference[0])), markup)
     try:
         with warnings.catch_warnings():
-            # Ignore BeautifulSoup's warnings about pages that look like XML, an address or a file name.
+            # BeautifulSoup warns about pages that look like XML, an address or a file name.
             warnings.simplefilter("ignore", UserWarning)
-            # Attributes and positions are not read, so do not split or store them.
+            # Attributes and positions are not needed.
             soup = BeautifulSoup(markup, "html.parser", multi_valued_attributes=None, store_line_numbers=False)
     except (ParserRejectedMarkup, ValueError) as error:
-        # For example, a character reference of thousands of digits raises ValueError.
+        # For example, a character reference of thousands of digits.
         raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
-    # Begin a new line only before and after a block element. Join other adjacent strings directly, because they may be
-    # parts of one word (un<b>believ</b>able).
+    # Only block elements begin a new line; other adjacent strings may be parts of one word (un<b>believ</b>able).
     pieces: list[str] = []
     around: list[Tag] = []
     unseen = 0
@@ -113,7 +107,7 @@ def html_text(markup: str) -> str:
             unseen += node.name in _HIDDEN_TAGS
             if node.name in _BLOCKS and not unseen:
                 pieces.append("\n")
-        # Compare the exact type: comments and declarations are subclasses of NavigableString.
+        # Comments and declarations are subclasses of NavigableString.
         elif type(node) in (NavigableString, CData) and not unseen:
             pieces.append(str(node))
     return "".join(pieces)
@@ -123,8 +117,8 @@ def html_text(markup: str) -> str:
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
-#: Matches a wrapped paragraph in a message with `format=flowed; delsp=yes`: the sender's program has inserted a blank
-#: before each line end. Does not match quoted lines, nor the line of two hyphens and a blank that begins a signature.
+#: A wrapped paragraph in a message with `format=flowed; delsp=yes`, where the sender's program has inserted a blank
+#: before each line end; not quoted lines, nor the line of two hyphens and a blank that begins a signature.
 _FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
 _SOFT_BREAK = re.compile(r" \n ?")
 #: Types of text that mail programs show unchanged.
@@ -136,7 +130,8 @@ _ADDRESS = re.compile(r"\b(?:https?|mailto):\S+", re.IGNORECASE)
 def read_mail(raw: bytes, text: TextBuffer) -> None:
     """Append an e-mail's subject and the texts that a mail program shows.
 
-    DocumentError is raised for other files, and if no text can be read.
+    Raises:
+        DocumentError: The file is not an e-mail, or no text can be read.
     """
     from email import message_from_bytes
     from email.policy import default
@@ -164,7 +159,7 @@ def _subject_and_texts(message: MIMEPart) -> Iterator[str]:
 def _shown_texts(part: MIMEPart) -> Iterator[str]:
     """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative.
 
-    If the part is a message that was forwarded inline, yield its subject and its texts.
+    A message that was forwarded inline also gives its subject.
     """
     kind = part.get_content_type()
     if part.is_attachment():
@@ -173,12 +168,12 @@ def _shown_texts(part: MIMEPart) -> Iterator[str]:
         # The headers name no boundary, or the body does not contain it, so the body is one text.
         yield _content(part)
     elif kind == "multipart/alternative":
-        # The plain text can be empty, or a note that the message is in HTML, so take the longest alternative. `max`
-        # takes the first one of equal length, so begin with the plain text.
+        # The plain text can be empty, or a note that the message is in HTML, so take the longest alternative; `max`
+        # takes the first of equal ones, the plain text.
         alternatives = sorted(part.iter_parts(), key=lambda own: own.get_content_type() != "text/plain")
         yield max(map("\n\n".join, map(_shown_texts, alternatives)), key=_count_letters, default="")
     elif kind == "multipart/related":
-        # The text is the part named by `start`, or else the first part. The other parts are its pictures and styles.
+        # The text is the part named by `start`, or the first one; the others are its pictures and styles.
         parts, start = list(part.iter_parts()), part.get_param("start")
         named = [own for own in parts if start and own["Content-ID"] == start]
         yield from chain.from_iterable(map(_shown_texts, (named or parts)[:1]))
@@ -205,7 +200,7 @@ def _text_of_leaf(part: MIMEPart, kind: str) -> str:
 
 
 def _count_letters(text: str) -> int:
-    """Count letters and digits outside web addresses. The plain text shows addresses of links; the HTML hides them."""
+    """Count letters and digits outside web addresses, which the plain text shows and the HTML hides."""
     return sum(map(len, _WORD.findall(_ADDRESS.sub("", text))))
 
 
@@ -222,7 +217,8 @@ def _content(part: MIMEPart) -> str:
     return text.replace("\r\n", "\n")
 
 
-#: PDFium's marker for the hyphen of a word that is split at a line end, and the line end. Removing both joins the word.
+#: PDFium's marker for the hyphen of a word that is split at a line end, with the line end; removing both joins the
+#: word.
 _HYPHEN_MARK = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
@@ -255,11 +251,11 @@ def read_pdf(raw: bytes, text: TextBuffer) -> None:
 
 
 _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
-#: Elements whose text is not visible: deleted or moved text, and fallbacks for drawings.
+#: Elements with invisible text: deleted or moved text, and fallbacks for drawings.
 _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
 #: Text to append at the end of an element, such as a line feed after a paragraph.
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
-#: Suffixes of relationship types. They identify the parts of a DOCX outside its main text, in reading order.
+#: Suffixes of relationship types for the parts of a DOCX outside its main text, in reading order.
 _SIDE_PARTS = ("/header", "/footer", "/footnotes", "/endnotes")
 _MAIN_PART, _ATTACHED = "/officeDocument", "/package"
 #: Maximum depth of embedded files; deeper files are skipped.
@@ -267,10 +263,13 @@ _MOST_DEPTH = 3
 
 
 def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a DOCX, PPTX or XLSX; raise MemoryError if its XML exceeds the memory limit.
+    """Append the text of a DOCX, PPTX or XLSX.
 
-    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files. Raise DocumentError
-    if the archive is larger, or if the file is not an archive.
+    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files.
+
+    Raises:
+        DocumentError: The archive is larger, or the file is not an archive.
+        MemoryError: The XML exceeds the memory limit.
     """
     from lxml.etree import ErrorTypes, XMLSyntaxError
 
@@ -300,7 +299,7 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
 def _unpacked_size(raw: bytes, most: int) -> int:
     """Return the unpacked size in bytes that an archive declares; raise DocumentError if it is above `most`.
 
-    The declared size can be trusted: Python's `zipfile` never unpacks more bytes.
+    Python's `zipfile` never unpacks more bytes than declared.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
@@ -317,12 +316,12 @@ def _unpacked_size(raw: bytes, most: int) -> int:
 
 def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
     """Append paragraphs and tables in order, then headers, footers and notes; return the embedded files."""
-    # Walk the XML, because docx.Document leaves out tracked insertions, content controls, text boxes and notes.
+    # docx.Document leaves out tracked insertions, content controls, text boxes and notes, so walk the XML.
     from docx.opc.package import OpcPackage
     from docx.opc.part import XmlPart
     from docx.oxml.parser import parse_xml
 
-    # `main_document_part` fails for a "Strict Open XML Document", because its relationships have other types.
+    # In a "Strict Open XML Document", relationships have types for which `main_document_part` fails.
     relations = OpcPackage.open(file).rels.values()
     main = next((relation.target_part for relation in relations if relation.reltype.endswith(_MAIN_PART)), None)
     if main is None:
@@ -351,7 +350,7 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
         text.add(f"{sheet.title}\n")
-        # A sheet may falsely claim 17 billion cells, so ignore its declared dimensions.
+        # A sheet may falsely claim 17 billion cells.
         sheet.reset_dimensions()
         for row in sheet.iter_rows(values_only=True):
             if cells := [str(value) for value in row if value is not None]:

@@ -33,12 +33,11 @@ XLSX = FileFormat("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "open
 HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
 #: A web page that a browser saves in one file (`.mht`) is an e-mail with the page as its text.
 MAIL = FileFormat("e-mail", frozenset({".eml", ".mht", ".mhtml"}))
-#: All formats. A request to the worker contains the name of the file's format.
 FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
-#: Matches the start of an EPUB or OpenDocument archive: its first file is called `mimetype`, and contains the type.
+#: The start of an EPUB or OpenDocument archive: its first file is called `mimetype`, and contains the type.
 _OTHER_ARCHIVE = re.compile(rb"mimetypeapplication/(epub|vnd\.oasis\.opendocument)")
 _OTHER_ARCHIVES = {b"epub": "EPUB", b"vnd.oasis.opendocument": "OpenDocument"}
 _ZIP_HEADER = 200
@@ -47,9 +46,10 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
-    """Return the format of a file, None for plain text; raise DocumentError if the format is known but not supported.
+    """Return the format of a file, or None for plain text; if the content is ambiguous, the file name decides.
 
-    If the content is ambiguous, the file name decides.
+    Raises:
+        DocumentError: The format is known but not supported.
     """
     by_name = next((form for form in FORMATS if file.suffix.lower() in form.suffixes), None)
     if raw.startswith(_OLE):
@@ -59,7 +59,7 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     if _PDF.match(raw):
         return PDF
     if raw.startswith(_ZIP):
-        # An archive stores file names uncompressed, so this search works even if the archive has no valid index.
+        # An archive stores file names uncompressed, so they are found even without a valid index.
         held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
         if held is None:
             if other := _OTHER_ARCHIVE.search(raw, 0, _ZIP_HEADER):

@@ -17,8 +17,7 @@ from whorl.ingest.extraction.confined_process import ConfinedProcess, time_limit
 from whorl.ingest.extraction.file_formats import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: A file that takes longer than this time, in seconds, is slow. While other files wait, slow files must not occupy all
-#: processes.
+#: Time in seconds after which a file is slow. While other files wait, slow files must not occupy all processes.
 SLOW_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 #: Maximum length of the JSON in a worker's response, in bytes.
@@ -32,20 +31,19 @@ class BusyError(DocumentError):
 
 
 class ReaderPool:
-    """Extracts text in worker processes, which start when needed.
+    """Extracts text in worker processes, which start when needed, and end when this object is closed or deleted.
 
-    The processes end when this object is closed or deleted. At most `workers` processes read files at the same time;
-    other files wait. A file that takes longer than `SLOW_SECONDS` is slow. If `workers` is above 1, slow files may
-    occupy all processes except one. If one more file becomes slow while others wait, the pool ends the worker of this
-    file, and `text` raises BusyError.
+    At most `workers` processes read files at the same time; other files wait. If `workers` is above 1, slow files
+    (`SLOW_SECONDS`) may occupy all processes except one. If one more file becomes slow while others wait, its worker is
+    ended, and `text` raises BusyError.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
         self.limits = FileLimits() if limits is None else limits
         self._idle: deque[_ReaderProcess] = deque()
-        #: Semaphores that limit the number of files read at the same time, and the number of slow files among them.
+        #: Limit the number of files read at the same time, and the number of slow files among them.
         self._slots, self.slow = threading.BoundedSemaphore(workers), threading.BoundedSemaphore(max(workers - 1, 1))
-        #: Number of files that wait for a process, and the lock for changing this number.
+        #: Number of files that wait for a process, with its lock.
         self.waiting, self._lock = 0, threading.Lock()
         self.close = weakref.finalize(self, _end, self._idle)
 
@@ -91,7 +89,7 @@ class ReaderPool:
     def _text(self, raw: bytes, form: FileFormat) -> str:
         with contextlib.suppress(IndexError, _BrokenWorkerError):
             return self._read_in(self._idle.pop(), raw, form)
-        # An earlier file may have broken the worker, so retry in a new process.
+        # An earlier file may have broken the worker; retry in a new one.
         try:
             return self._read_in(_ReaderProcess(self.limits), raw, form)
         except _BrokenWorkerError as error:
@@ -101,7 +99,7 @@ class ReaderPool:
         try:
             text, problem = worker.ask(raw, form, _Watchdog(self, *time_limit(self.limits)))
         except BaseException:
-            # End the worker, because it has not finished: the file took too long, or the caller was interrupted.
+            # The worker has not finished: the file took too long, or the caller was interrupted.
             worker.end()
             raise
         self._idle.append(worker)
@@ -168,7 +166,9 @@ class _ReaderProcess(ConfinedProcess):
     def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> tuple[str, str]:
         """Return the text of a file, and the reason if the file or a part of it has none.
 
-        Kill the process if the file takes too long (DocumentError), or if the client has disconnected (StoppedError).
+        Raises:
+            DocumentError: The file took too long, and the process was killed.
+            StoppedError: The client has disconnected, and the process was killed.
         """
         try:
             with watchdog.guard(self.process.kill):
@@ -182,7 +182,8 @@ class _ReaderProcess(ConfinedProcess):
     def _exchange(self, raw: bytes, form: FileFormat) -> tuple[str, str]:
         """Send a file and return the response.
 
-        Raise EOFError or OSError if the process has ended, and other errors for an invalid response.
+        Raises:
+            EOFError, OSError: The process has ended. Other errors mean an invalid response.
         """
         self.connection.send_bytes(form.name.encode())
         self.connection.send_bytes(raw)

@@ -1,8 +1,8 @@
 """Worker process that extracts text, started by `reader_pool`. Its arguments are the limits for a file.
 
 A request is two messages: the name of the format, and the bytes of the file. A response is two messages: JSON with the
-problem, and the text in UTF-8. The messages are not pickled: a hostile file might take over this process, and
-its pickles could then run code in the parent.
+problem, and the text in UTF-8. The messages are not pickled: a hostile file might take over this process, and its
+pickles could then run code in the parent.
 """
 
 from __future__ import annotations
@@ -32,10 +32,7 @@ def main() -> None:
 
 
 def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[str, str, bool]:
-    """Return the text of a file, an error message, and whether the memory limit was exceeded.
-
-    If parts of the file cannot be read, return the text of the others and a message.
-    """
+    """Return the text of a file (or its readable parts), an error message, and whether memory was too small."""
     text = TextBuffer(characters)
     try:
         append_text(raw, name, memory_bytes, text)
@@ -49,7 +46,7 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
     except RecursionError:
         problem = f"this {name} is nested too deep to be read"
     except Exception as error:
-        # Leave out the messages of these errors, which are about a library's code.
+        # The messages of these errors are about a library's code.
         first_line = "" if isinstance(error, AttributeError | TypeError) else str(error).partition("\n")[0]
         problem = f"this {name} is damaged, or it is none: {first_line or type(error).__name__:.200}"
     return "", problem, False

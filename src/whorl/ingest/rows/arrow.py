@@ -31,28 +31,26 @@ from whorl.ingest.rows.row_format import (
 
 _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
-#: Arrow's string types, mapped to the binary types that store the same bytes.
+#: Arrow's string types, with the binary types that store the same bytes.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _ROW_GROUP_BYTES = 64_000_000
-#: Keep unused values in a dictionary of up to this size, in bytes: programs may rely on the positions of its values.
+#: Maximum size in bytes of a dictionary whose unused values stay: programs may rely on the positions of its values.
 _SMALL_DICTIONARY_BYTES = 1 << 16
 _BUFFER = 1 << 20
-#: Number of bytes before the first message of an Arrow file, and the names of Arrow's codecs, keyed by number.
+#: Number of bytes before the first message of an Arrow file, and the names of Arrow's codecs by number.
 _FILE_HEAD_BYTES, _CODECS = 8, {0: "lz4", 1: "zstd"}
-#: Bytes to count for a row in addition to its values, because many nulls or repeated values take almost no space in a
-#: file.
+#: Bytes to count for a row in addition to its values: in a file, many nulls or repeated values take almost no space.
 _ROW_BYTES = 256
-#: Memory of one value of a list or record after conversion to a Python object, in bytes.
+#: Memory in bytes of one value of a list or record after conversion to a Python object.
 _VALUE_BYTES = 40
-#: A file with more rows than this must have at least one byte per row. Fewer rows are harmless: indexing them takes
-#: only minutes.
+#: Maximum number of rows of a file with fewer bytes than rows. Indexing these rows takes only minutes.
 _MOST_SMALL_ROWS = 250_000
 
 
-#: A group of consecutive rows: number of rows before it in the file, and the rows. The rows are an Arrow stream,
-#: because a stream is sent to another process faster than objects. But if a column is neither a primitive type nor
-#: plain text or bytes, the rows are objects, because its values can take more memory than the stream: for example, a
-#: dictionary-encoded column stores a repeated value once.
+#: A group of consecutive rows: number of rows before it in the file, and the rows. They are an Arrow stream, which is
+#: sent to another process faster than objects. But if a column is neither a primitive type nor plain text or bytes,
+#: they are objects, because the values can take more memory than the stream: for example, a dictionary-encoded column
+#: stores a repeated value once.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
@@ -87,10 +85,7 @@ class _ColumnarFormat(RowFormat):
 
 
 class ParquetFormat(_ColumnarFormat):
-    """Format of Parquet files.
-
-    The files are read page by page, so that the memory does not depend on the size of row groups.
-    """
+    """Format of Parquet files, which are read page by page: the memory does not depend on the size of row groups."""
 
     name = "Parquet"
 
@@ -107,7 +102,7 @@ class ParquetFormat(_ColumnarFormat):
         file = self._open(opened)
         wanted = _select(columns, file.schema_arrow)
         groups = None if span is None else range(span.begin, span.end)
-        # Use no threads: for such small batches, they would double the processor time.
+        # For such small batches, threads would double the processor time.
         return file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
@@ -121,7 +116,7 @@ class ParquetFormat(_ColumnarFormat):
                     for batch in _retain_rows(batches, columns, decide, added, schema):
                         group.add(batch)
                 finally:
-                    # If a batch cannot be read, write the rows before it.
+                    # If a batch cannot be read, the rows before it are still written.
                     group.write()
 
     @staticmethod
@@ -139,7 +134,7 @@ def _codecs(metadata: pq.FileMetaData, schema: pa.Schema) -> str | dict[str, str
     group = metadata.row_group(0)
     own = {column.path_in_schema: column.compression for column in map(group.column, range(group.num_columns))}
     ((most, _),) = Counter(own.values()).most_common(1)
-    # pyarrow may use other names for the fields within lists than the program that wrote the file.
+    # Fields within lists may have other names in pyarrow than in the program that wrote the file.
     by_name = {path.partition(".")[0]: codec for path, codec in own.items()}
     out = io.BytesIO()
     pq.write_table(schema.empty_table(), out)
@@ -152,8 +147,8 @@ def _codecs(metadata: pq.FileMetaData, schema: pa.Schema) -> str | dict[str, str
 class _RowGroup:
     """Collects batches, and writes them as row groups of about `_ROW_GROUP_BYTES`.
 
-    When pyarrow reads a dictionary-encoded column, each batch has the whole dictionary. So this class stores equal
-    dictionaries only once, and counts their size only once.
+    When pyarrow reads a dictionary-encoded column, each batch has the whole dictionary, so equal dictionaries are
+    stored and counted only once.
     """
 
     def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
@@ -167,7 +162,7 @@ class _RowGroup:
         columns = batch.columns
         known = self._dictionaries
         new = [at for at in self._encoded if at not in known or not known[at].equals(columns[at].dictionary)]
-        # A row group merges the different dictionaries of a column. This changes the order of the values, and adds
+        # A row group merges the different dictionaries of a column, which changes the order of the values and adds
         # values. So begin a new row group if the order has a meaning, or if short indices may overflow.
         kinds = [columns[at].type for at in new if at in known]
         if any(kind.ordered or kind.index_type.bit_width < 32 for kind in kinds):
@@ -210,10 +205,7 @@ def _without_unused(column: pa.DictionaryArray) -> pa.DictionaryArray:
 
 
 class ArrowFormat(_ColumnarFormat):
-    """Format of Arrow files and streams, such as Hugging Face's data sets on disk.
-
-    A stream has no index at its end.
-    """
+    """Format of Arrow files and streams (without an index at the end), such as Hugging Face's data sets on disk."""
 
     name = "Arrow"
 
@@ -289,7 +281,7 @@ def _codec_of(message: bytes) -> str | None:
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function that returns the size of a file, or the number of bytes read so far from an unpacked stream."""
+    """Return a function for the size of a file, or for the number of bytes read so far from an unpacked stream."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()
@@ -363,10 +355,7 @@ def _select(columns: RowColumns, schema: pa.Schema) -> list[str]:
 
 
 def _example(kind: pa.DataType) -> object:
-    """Return an example value of a type, with example values in all nested fields.
-
-    The example is 0 for numbers, truth values and times, and None for other types that have no nested fields.
-    """
+    """Return an example value of a type with all nested fields: 0 for numbers, booleans and times, else None."""
     if pa.types.is_struct(kind):
         return {field.name: _example(field.type) for field in kind}
     if _is_list(kind):
@@ -417,7 +406,7 @@ def _retain_rows(
         more = [decision for decision in decisions if decision is not None]
         try:
             remaining = pa.RecordBatch.from_arrays([_filter(column, mask) for column in batch.columns], names=names)
-            # Several columns may have the same name, so find the columns by their positions.
+            # Several columns may have the same name, so find them by position.
             own = [at for at, name in enumerate(names) if name not in added or name == columns.text]
             arrays = [
                 remaining.column(own[at])
@@ -432,12 +421,11 @@ def _retain_rows(
 
 
 def _filter(column: pa.Array, mask: pa.BooleanArray) -> pa.Array:
-    """Return the values of a column for which `mask` is true."""
     try:
         return column.filter(mask)
     except pa.ArrowNotImplementedError:
-        # Arrow cannot filter some types, such as `string_view`. Build the new column from Python objects, not from
-        # slices of the old one: each slice would keep all bytes of the old column.
+        # Arrow cannot filter some types, such as `string_view`. Build the new column from Python objects: slices would
+        # keep all bytes of the old column.
         return pa.array(
             [value for value, is_kept in zip(column.to_pylist(), mask.to_pylist(), strict=True) if is_kept], column.type
         )
@@ -446,7 +434,7 @@ def _filter(column: pa.Array, mask: pa.BooleanArray) -> pa.Array:
 def _change_column(
     batch: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
 ) -> pa.Array:
-    """Return the values of an added or changed column. A row without a new text keeps its old text."""
+    """Return the values of an added or changed column; a row without a new text keeps its old text."""
     before = batch.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
     changed = (values.get(field.name, own) for values, own in zip(more, before, strict=False))
     if convert := _CONVERSIONS.get(field.type):
@@ -455,11 +443,10 @@ def _change_column(
 
 
 def _add_columns(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
-    """Add columns to a schema.
+    """Add columns to a schema; a new text column takes the position of the old one.
 
-    A new text column takes the position of the old one. If other columns are added, drop Hugging Face's list of columns
-    from the metadata, because `datasets` would refuse it. If a column is replaced, drop all metadata, because they may
-    describe the old column.
+    If other columns are added, drop Hugging Face's list of columns from the metadata, because `datasets` would refuse
+    it. If a column is replaced, drop all metadata, because they may describe the old column.
     """
     new_columns = {name: kind for name, kind in added.items() if name != columns.text}
     if not new_columns:
@@ -478,7 +465,7 @@ def _convert_errors(name: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        # A damaged file may declare a length that it does not have. pyarrow allocates memory for the declared length.
+        # A damaged file may declare a length that it does not have, and pyarrow allocates memory for it.
         raise UnreadRowsError(
             f"this {name} cannot be read, or not completely: it asks for more memory than a file may take (setting "
             "file_memory_bytes)"
@@ -486,7 +473,7 @@ def _convert_errors(name: str) -> Iterator[None]:
     except DocumentError:
         raise
     except Exception as error:
-        # Catch all exceptions, because pyarrow raises its own errors and Python's errors.
+        # pyarrow raises its own errors and Python's errors.
         raise UnreadRowsError(f"this {name} cannot be read, or not completely: {_first_line(error)}") from error
 
 

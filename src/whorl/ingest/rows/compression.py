@@ -26,16 +26,16 @@ from whorl.ingest.rows.row_format import (
     UnreadRowsError,
 )
 
-#: Patterns of the first bytes of compressed files, and the modules that read these files.
+#: Patterns of the first bytes of compressed files, with the modules that read them.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
-#: Number of compressed bytes that Zstandard unpacks at a time. It is small, because a file of blanks unpacks to
-#: 30,000 times its size.
+#: Number of compressed bytes that Zstandard unpacks at a time; small, because blanks unpack to 30,000 times their size.
 _PACKED_AT_ONCE = 1 << 12
-#: The limits apply only to a file that unpacks to more than `_HARMLESS` bytes and to more than `_MOST_TIMES` times its
+#: The limits apply only to a file that unpacks to more than `_HARMLESS` bytes and more than `_MOST_TIMES` times its
 #: size. Even uniform text unpacks to only about 100 times its size.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
-#: Bytes to count for a row in addition to its characters: a search for duplicates keeps an id and some numbers per row.
+#: Bytes to count for a row in addition to its characters, because a search for duplicates keeps an id and some numbers
+#: per row.
 _ROW_BYTES = 512
 
 
@@ -100,7 +100,7 @@ class UnpackedStream(ReadableStream):
             part: bytes | memoryview = self._stream.read1(size)
         except EOFError as error:
             raise OSError(str(error)) from error
-        # Count the bytes only when the caller reads them, so that the time limit includes the caller's work.
+        # Count the bytes only when the caller reads them, so that the time limit includes its work.
         self._expansion.add(len(part))
         return part
 
@@ -112,10 +112,10 @@ class _Zstandard:
     """Zstandard stream that detects a truncated last frame, unlike the library's own stream."""
 
     def __init__(self, packed: IO[bytes]) -> None:
-        # `zstd --long` makes large windows, so allow them.
+        # `zstd --long` makes large windows.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
-        #: Unpacked bytes that were not read yet. Slicing bytes would copy them, so this is a memoryview.
+        #: Unpacked bytes that were not read yet; a memoryview, because slicing bytes would copy them.
         self._ahead = memoryview(b"")
         self._is_within = False
 

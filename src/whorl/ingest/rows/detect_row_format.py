@@ -28,7 +28,7 @@ from whorl.ingest.rows.text_rows import (
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
-#: First bytes of formats that whorl does not support, and the names of the formats in error messages.
+#: First bytes of unsupported formats, with their names for error messages.
 _NOT_READ = (
     (b"ORC", "ORC"),
     (b"Obj\x01", "Avro"),
@@ -36,8 +36,7 @@ _NOT_READ = (
     (b"SQLite format 3", "a database of SQLite"),
     (b"PARE", "encrypted Parquet"),
 )
-#: Bytes that do not occur in texts. They distinguish a file in a format such as ORC from a text that begins with the
-#: same letters, such as "ORCHESTRA".
+#: Bytes that do not occur in texts, to distinguish a file in a format such as ORC from a text such as "ORCHESTRA".
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a]")
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
 _COLUMNAR = (_PARQUET, _ARROW, _ARROW_STREAM)
@@ -55,9 +54,14 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    Raise UnreadRowsError if the format is known but not supported. The position in the file must be 0, and is 0 again
-    after the call. If `as_text` is true, these files are also single documents: tables (CSV or TSV), JSON arrays of
-    values other than objects, and `.json` files whose lines lack the text column.
+    The position in the file is 0 before and after the call.
+
+    Args:
+        as_text: Whether these files are also single documents: tables (CSV or TSV), JSON arrays of values other than
+            objects, and `.json` files whose lines lack the text column.
+
+    Raises:
+        UnreadRowsError: The format is known but not supported.
     """
     if _is_confined(_head(opened)):
         return ConfinedFormat(opened, file, columns, extract)
@@ -78,12 +82,12 @@ def detect(
 
 
 def is_columnar(opened: IO[bytes]) -> bool:
-    """Check whether a file is Parquet or Arrow, where each column has one type. The position is 0 after the call."""
+    """Check whether a file is Parquet or Arrow, where each column has one type; rewind the file."""
     return _head(opened).startswith(_COLUMNAR)
 
 
 def _head(opened: IO[bytes]) -> bytes:
-    """Return the first bytes of a file. The position is 0 after the call."""
+    """Return the first bytes of a file, and rewind it."""
     opened.seek(0)
     head = opened.read(_HEAD)
     opened.seek(0)
@@ -98,8 +102,7 @@ def _is_confined(head: bytes) -> bool:
 def has_rows(content: bytes, file: PurePath) -> bool:
     """Check by content and name whether a file holds documents as rows.
 
-    A CSV or TSV file counts as a single document (see `as_text` of `format_of`), but every compressed file counts as
-    rows.
+    A CSV or TSV file counts as a single document (see `as_text` of `format_of`), but every compressed file as rows.
     """
     if _is_confined(content[:_HEAD]):
         return True
@@ -124,13 +127,13 @@ def _detect_in_packed(
     `file` is the name without the suffix of the compression, such as `.gz`.
     """
     with open_compressed(opened, module) as stream, limit_memory():
-        # The file may be truncated soon after its first line, so read no further.
+        # The file may be truncated soon after its first line.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = _head(start)
     if head.startswith(_WARC) and module == "gzip":
         return _warc(extract, is_packed=True)
     inner = None
-    # Refuse Parquet and Arrow files: they are read from their end, which is impossible in a compressed file.
+    # Parquet and Arrow files are read from their end, which is impossible in a compressed file.
     if not head.startswith((_PARQUET, _ARROW)):
         inner = _plain(start, head, file, columns, extract, as_text=False)
     if inner is None:

@@ -21,16 +21,17 @@ from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
 
-#: Interval between two checks whether the request has ended, in seconds.
+#: Interval in seconds between two checks whether the request has ended.
 _POLL_SECONDS = 0.2
 
 
 class ReadRequest(NamedTuple):
     """Message to the worker process: call a method of the `RowFormat` of a file.
 
-    `method` is the name of the method, or "detect" to get the format's `takes_columns`. `arguments` are its arguments
-    without files and functions. The worker opens the file by `path`; if this is "", it requests the content from its
-    parent.
+    Args:
+        method: Name of the method, or "detect" to get the format's `takes_columns`.
+        arguments: Arguments of the method without files and functions.
+        path: Path by which the worker opens the file; "" to request the content from the parent.
     """
 
     method: str
@@ -73,7 +74,7 @@ class ConfinedFormat(RowFormat):
     ) -> Iterator[Any]:
         """Call a method of the format in a worker, and yield its results.
 
-        Before each result, seek `opened` to the position that the worker has reached.
+        Before each result, `opened` is at the position that the worker has reached.
         """
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
@@ -101,7 +102,7 @@ class ConfinedFormat(RowFormat):
             if is_idle:
                 _workers(os.getpid()).append(worker)
             else:
-                # Do not use the worker again: it has failed, or has not finished this request.
+                # The worker has failed, or has not finished this request.
                 worker.end()
 
 
@@ -111,7 +112,7 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # The error affects only the record of one page, so send it to the worker instead of raising it here.
+        # The error affects only the record of one page, so send it to the worker.
         return error
 
 
@@ -130,7 +131,7 @@ class _RowWorker(ConfinedProcess):
         super().__init__("whorl.ingest.rows.reader_process")
 
     def send(self, message: object) -> None:
-        # If the worker has died, `receive` raises an error with the reason, so ignore errors here.
+        # If the worker has died, `receive` raises an error with the reason.
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
@@ -165,7 +166,7 @@ def _idle_worker() -> _RowWorker:
 
 @cache
 def _workers(process: int) -> deque[_RowWorker]:
-    """Return the idle workers of the process with this id. Forked processes must not share connections."""
+    """Return the idle workers of the process with this id; forked processes must not share connections."""
     workers = deque[_RowWorker]()
     atexit.register(_end, workers, process)
     return workers

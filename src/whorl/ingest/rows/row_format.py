@@ -18,9 +18,8 @@ from whorl.errors import DocumentError
 
 T = TypeVar("T")
 
-#: Maximum number of rows that are processed together, as a group.
 ROWS_AT_ONCE = 512
-#: Maximum size of a row in bytes, because an endless row would fill the memory.
+#: Maximum size of a row in bytes; an endless row would fill the memory.
 MOST_BYTES = 100_000_000
 #: Approximate maximum memory of a group of rows, in bytes.
 GROUP_BYTES = 8_000_000
@@ -64,7 +63,7 @@ class Row(NamedTuple):
 class FileSpan(NamedTuple):
     """A part of a file that can be read independently: from `begin` to `end` (exclusive).
 
-    Both are positions in bytes, or in row groups if the format has them. `before` is the number of rows or lines before
+    Both are positions in bytes, or in row groups if the format has them; `before` is the number of rows or lines before
     the part.
     """
 
@@ -73,11 +72,10 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Function that returns the text of a page from its bytes. If the bytes are ambiguous, the file name decides the
-#: format.
+#: Function that returns the text of a page from its bytes; if they are ambiguous, the file name decides the format.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
-#: Names and types of columns to add to rows. A column of type `int` contains ids of rows; if the rows' own ids are not
-#: integers, Parquet and Arrow files get the ids as text.
+#: Names and types of columns to add to rows. A column of type `int` contains ids of rows; if these are not integers,
+#: Parquet and Arrow files get them as text.
 Added: TypeAlias = Mapping[str, type[str] | type[int] | type[bool] | type[float]]
 #: Function that returns the values of the added columns for each row of a group, or None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
@@ -111,7 +109,8 @@ class RowFormat(Protocol):
     def spans(self, opened: IO[bytes], columns: RowColumns) -> Iterator[FileSpan | None]:
         """Yield the parts of a file that several processes can read; a single None if it cannot be divided.
 
-        Raise UnreadRowsError if the file lacks a column.
+        Raises:
+            UnreadRowsError: The file lacks a column.
         """
         yield None
 
@@ -121,8 +120,7 @@ class RowFormat(Protocol):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         """Write the rows that `decide` keeps, in the same format and with all of their columns.
 
-        If a column that `decide` adds exists already, the new values replace the old values. A text column keeps its
-        position.
+        If a column that `decide` adds exists already, its values are replaced. A text column keeps its position.
         """
 
 
@@ -152,7 +150,7 @@ _MOST_PATH = 1_000
 
 
 class UnreadRowsError(DocumentError):
-    """A file with many rows cannot be read to its end. The number of lost rows is unknown."""
+    """A file with many rows cannot be read to its end; the number of lost rows is unknown."""
 
 
 class UncopiedRowsError(UnreadRowsError):
@@ -196,10 +194,7 @@ class RowColumns:
 
     @classmethod
     def from_names(cls, text: str | None, id: str | None, *, properties: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
-        """Return the columns, given the user's names of the text column and the id column.
-
-        A name is None if the user has not given it.
-        """
+        """Return the columns, given the user's names of the text column and the id column, or None."""
         return cls(text or "text", id, properties=properties, is_text_named=text is not None)
 
     @property
@@ -210,8 +205,11 @@ class RowColumns:
     def select(self, names: Sequence[str], example: Mapping[str, object] | None = None) -> list[str]:
         """Select the columns of a file to read; `example` is a row with all nested fields of the file, or None.
 
-        Raise UnreadRowsError if a required column is missing, the text column has no texts, or several selected columns
-        have the same name. If several columns have no name, none of these is selected.
+        If several columns have no name, none of them is selected.
+
+        Raises:
+            UnreadRowsError: A required column is missing, the text column has no texts, or several selected columns
+                have the same name.
         """
         row = example or dict.fromkeys(names)
         try:
@@ -227,7 +225,7 @@ class RowColumns:
         paths = names if self.properties is None else (self.text, self.id_column, self.name, *self.properties)
         wanted = {path if path in names else path.partition(".")[0] for path in paths}
         counts = Counter(name for name in names if name in wanted)
-        # Allow repeated empty headings: they are common, and their cells are usually empty.
+        # Repeated empty headings are common, and their cells usually empty.
         if repeated := [name for name, count in counts.items() if name and count > 1]:
             raise UnreadRowsError(f"several columns are called {repeated[0]!r}; rename all but one")
         return [name for name, count in counts.items() if count == 1]
@@ -277,7 +275,7 @@ class RowColumns:
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
         """Return the document of a row; raise DocumentError if the row has no text, or a value that cannot be stored.
 
-        If the row has no id, the id of the document is the file and the row number.
+        Without an id in the row, the id of the document is the file and the row number.
         """
         from whorl.model import Document
 
@@ -294,7 +292,7 @@ class RowColumns:
             properties = _flatten({key: value for key, value in row.items() if key not in own})
             properties = {path: values for path, values in properties.items() if path in row or path not in own}
         else:
-            # The retention policy may need the name column, so also read it as a property.
+            # The retention policy may need the name column, so it is also a property.
             properties = self._property_values(row)
             name = name if isinstance(name, str) else None
         return Document(
@@ -307,7 +305,8 @@ class RowColumns:
     def _property_values(self, row: Mapping[str, object]) -> dict[str, object]:
         """Return the values of the columns in `properties`, which are compared but never stored.
 
-        Raise NestedColumnError if a value is an object or a list of objects or lists.
+        Raises:
+            NestedColumnError: A value is an object or a list of objects or lists.
         """
         values = {path: _to_plain(find_value(row, path)) for path in self.properties or ()}
         for path, value in values.items():
@@ -319,7 +318,7 @@ class RowColumns:
 def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> Iterator[Row]:
     """Return the rows of a file; raise UnreadRowsError if the file has rows, but none with a text in the text column.
 
-    In JSON, some rows may lack the text column. So search for the first row that has it, and then start again.
+    In JSON, some rows may lack the text column, so search for the first row that has it, and then start again.
     """
     rows = form.rows(opened, columns)
     first = next(rows, None)
@@ -339,18 +338,18 @@ def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> I
 def row_id(value: object) -> object:
     """Return the id of a row, as text if it is a whole number, a decimal number, a date or a UUID.
 
-    Return None if the row has no id (an empty cell, or NaN), and other values unchanged.
+    An empty cell or NaN is no id (None). Other values are returned unchanged.
     """
     if value == "" or value != value:
         return None
-    # If some ids are missing, pandas writes the other ids as floats, even if they are whole numbers.
+    # If some ids are missing, pandas writes whole numbers as floats.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     is_scalar = isinstance(value, int | decimal.Decimal | datetime.date | uuid.UUID) and not isinstance(value, bool)
     return str(value) if is_scalar else value
 
 
-#: Marks a missing column. None is a missing value in an existing column.
+#: Marks a missing column; None is a missing value in an existing column.
 _ABSENT = object()
 
 

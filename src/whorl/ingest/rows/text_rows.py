@@ -48,7 +48,7 @@ _LARGE = 2.0**63
 _SPAN = 1 << 22
 #: Maximum number of bytes of blank lines between two lines with content.
 _MOST_BLANK = 1_000_000
-#: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. The memory for larger JSON is estimated as
+#: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. Larger JSON is estimated to take
 #: `_BYTES_A_CHARACTER` bytes for each character and `_BYTES_A_VALUE` bytes for each value.
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
@@ -61,7 +61,7 @@ class JsonLinesFormat(RowFormat):
         opened.seek(0)
         begin = before = 0
         while block := opened.read(_SPAN):
-            # `block.count` takes three times as long, because it stops at every line end.
+            # `block.count` stops at every line end, and takes three times as long.
             lines = int(np.count_nonzero(np.frombuffer(block, np.uint8) == _LINE_END))
             end = begin + len(block)
             while not block.endswith(b"\n") and (block := opened.readline(MOST_BYTES)):
@@ -83,7 +83,7 @@ class JsonLinesFormat(RowFormat):
 
 
 class JsonArrayFormat(RowFormat):
-    """Format of files with one JSON array of objects; a file is read as a whole."""
+    """Format of files with one JSON array of objects, each read as a whole."""
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for row, _ in _array(opened)[1]:
@@ -120,11 +120,10 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
 
 
 def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed: bool) -> bool:
-    """Check whether the beginning of a file looks like JSON lines.
+    """Check whether the beginning of a file looks like JSON lines; rewind the file.
 
-    The first two lines must be JSON objects, or the first line must be a row with a text column. With `is_text_needed`,
-    at least one of the two lines must be a row with a text column. Ignore blank lines. The position in the file is 0
-    after the call.
+    The first two lines with content must be JSON objects, or the first one a row with a text column. With
+    `is_text_needed`, at least one of the two must be a row with a text column.
     """
     opened.seek(0)
     lines: list[bytes] = []
@@ -140,10 +139,7 @@ def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed:
 
 
 def require_no_nested_rows(opened: IO[bytes], columns: RowColumns) -> None:
-    """Raise UnreadRowsError if a JSON object on several lines is a row, or has a member with rows.
-
-    The position in the file is 0 after the call.
-    """
+    """Raise UnreadRowsError if a JSON object on several lines is a row, or has a member with rows; rewind the file."""
     opened.seek(0)
     raw = opened.read(MOST_BYTES + 1)
     opened.seek(0)
@@ -165,7 +161,7 @@ def require_no_nested_rows(opened: IO[bytes], columns: RowColumns) -> None:
 def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
     """Check whether the first line of a file names the required columns of a table.
 
-    If `columns` has no text column, the line must name at least two columns.
+    Without a text column in `columns`, the line must name at least two columns.
     """
     try:
         with _cells(opened) as cells:
@@ -221,7 +217,7 @@ def _skip_blanks(text: str, at: int) -> int:
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the lines with content, each with its number. A line that is too long is replaced by an error."""
+    """Yield the lines with content, each with its number; a line that is too long is replaced by an error."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
     if span:
@@ -275,7 +271,7 @@ def _row(number: int, line: bytes | DocumentError) -> Row:
 def _json(line: bytes) -> object:
     try:
         value = orjson.loads(line)
-        # Check for large numbers, because orjson converts integers of more than 64 bits to floats.
+        # orjson converts integers of more than 64 bits to floats.
         if not _has_large_number(value):
             return value
     except (orjson.JSONDecodeError, RecursionError):
@@ -297,7 +293,7 @@ def _has_large_number(value: object) -> bool:
 def _parse_with_python(line: bytes) -> object:
     """Parse a line with Python's parser, which is slower, but accepts lone surrogates, NaN and large integers."""
     try:
-        # json.loads would detect the encoding of bytes each time, so decode first.
+        # json.loads would detect the encoding of bytes each time.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n").decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" starting at")
@@ -319,7 +315,7 @@ def _object(value: object) -> dict[str, object]:
 def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, object]) -> bytes:
     """Return the JSON of an object with added or changed members; `source` is its JSON, and `values` are its members.
 
-    Copy the source of the other members: parsing and writing them would change numbers such as 1.10 or 1e400.
+    Other members are copied, because parsing and writing would change numbers such as 1.10 or 1e400.
     """
     changed = {name: value for name, value in added.items() if name in values}
     if changed:
@@ -334,7 +330,7 @@ def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, ob
 def _replace_members(text: str, changed: Mapping[str, object]) -> bytes:
     """Return the JSON of an object with new values of some members.
 
-    If several members have the same name, only the last of them changes.
+    If several members have the same name, the last one changes.
     """
     decoder, spans = json.JSONDecoder(), dict[str, tuple[int, int]]()
     at = _skip_blanks(text, _skip_blanks(text, 0) + 1)
@@ -363,14 +359,14 @@ def _line(values: object) -> bytes:
         return json.dumps(values).encode()
 
 
-#: Characters that may separate columns. A table without any of them has a single column.
+#: Characters that may separate columns; a table without any of them has a single column.
 _SEPARATORS = ",\t;|"
 _LINE_ENDS = "\r\n"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
 #: First line that names the separator, as Excel reads and writes it.
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
-#: Match invalid bytes of UTF-8 (decoded as lone surrogates), and valid characters outside ASCII.
+#: Invalid bytes of UTF-8 (decoded as lone surrogates), and valid characters outside ASCII.
 _INVALID, _VALID = re.compile("[\udc80-\udcff]"), re.compile("[^\0-\x7f\udc80-\udcff]")
 
 
@@ -386,8 +382,7 @@ class TableFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         with _cells(opened) as cells:
             text = io.TextIOWrapper(out, cells.encoding, newline="")
-            # Let the writer end its lines with \r\n: it reliably quotes a cell that contains \r or \n only if this
-            # character also occurs in its own line end.
+            # With lines that end in \r\n, the writer quotes every cell that contains \r or \n.
             lines = io.StringIO(newline="")
             writer = csv.writer(lines, delimiter=cells.separator, lineterminator="\r\n")
 
@@ -398,7 +393,6 @@ class TableFormat(RowFormat):
                 lines.truncate()
                 return written
 
-            # A new text column takes the position of the old one.
             new_names = [name for name in added if name != columns.text]
             own = [at for at, name in enumerate(cells.names) if name not in new_names]
             has_all = len(own) == len(cells.names)
@@ -410,8 +404,8 @@ class TableFormat(RowFormat):
                     return styled
                 if not has_all or more.keys() - {*new_names}:
                     return line([*(more.get(cells.names[at], values[at]) for at in own), *new]) + cells.line_end
-                # Copy the source of unchanged cells: if the table has no quoting, the writer would change cells that
-                # contain quotation marks.
+                # If the table has no quoting, the writer would change cells that contain quotation marks, so copy
+                # unchanged cells.
                 return source.rstrip(_LINE_ENDS) + cells.separator + line(new) + cells.line_end if new else source
 
             text.write(cells.separator_line)
@@ -427,7 +421,7 @@ class TableFormat(RowFormat):
 
 
 class _Lines:
-    """Iterates over the lines of a table. The length limit applies to a whole row, which may have several lines."""
+    """Iterates over the lines of a table; the length limit applies to a whole row, which may have several lines."""
 
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
         self._text, self._most, self._left = text, most, most
@@ -436,7 +430,7 @@ class _Lines:
         self.of_row: list[str] = []
 
     def heading(self) -> str:
-        """Return the first line, which the first call of `next()` then returns again."""
+        """Return the first line, which the first `next()` then returns again."""
         self._first = self._text.readline(_HEADING)
         if len(self._first) == _HEADING and not self._first.endswith(("\n", "\r")):
             raise UnreadRowsError(f"the first line, which names the columns, has more than {_HEADING:,} characters")
@@ -479,7 +473,7 @@ class _TableRows:
             heading = self._lines.heading()
         self.encoding, self.separator = encoding, named[1] if named else max(_SEPARATORS, key=heading.count)
         self.line_end = "\r\n" if heading.endswith("\r\n") else "\n"
-        # Use the strict mode: otherwise, an unclosed quote would turn the remaining file into one cell.
+        # Otherwise an unclosed quote would turn the remaining file into one cell.
         self._rows = csv.reader(self._lines, delimiter=self.separator, strict=True)
         try:
             self.names = next(self._rows, [])
@@ -499,7 +493,7 @@ class _TableRows:
             except csv.Error as error:
                 cells, problem = [], DocumentError(f"this is not a row of the table: {error}")
             except UnreadRowsError:
-                # After an UnreadRowsError, which is also a DocumentError, the table cannot be read further.
+                # The table cannot be read further. UnreadRowsError is also a DocumentError.
                 raise
             except DocumentError as error:
                 yield Row(number, "line", error), [], ""
@@ -530,7 +524,7 @@ class _TableRows:
     def replace_in_source(self, source: str, values: Sequence[object], changed: Mapping[str, object]) -> str | None:
         """Replace some values in the source of a row, and keep the quotation marks of its cells.
 
-        Return None if the new source would be read differently. The row then needs other quotation marks.
+        Return None if the new source would be read differently, so that the row needs other quotation marks.
         """
         body = source.rstrip(_LINE_ENDS)
         raw_cells = _split_source(body, self.separator)
@@ -548,12 +542,12 @@ class _TableRows:
     def _is_read_as(self, row: str, expected: list[str]) -> bool:
         """Check whether a row without its line end is read as the expected cells, regardless of the rows after it."""
         lines = [*io.StringIO(f"{row}\n", newline="")]
-        # Add a second row: if a quotation mark is not closed, the reader continues with it, and the check fails.
+        # If a quotation mark is not closed, the reader continues with the second row, and the check fails.
         reader = csv.reader([*lines, f"{self.separator}\n"], delimiter=self.separator, strict=True)
         try:
             return next(reader) == expected and reader.line_num == len(lines)
         except csv.Error:
-            # `_unquoted_rows` can still read the row if it is one line of tab-separated cells without quoting.
+            # `_unquoted_rows` can still read one line of tab-separated cells without quoting.
             is_line = len(lines) == 1 == reader.line_num and self.separator == "\t" and len(expected) > 1
             return is_line and row.split("\t") == expected
 
@@ -561,7 +555,7 @@ class _TableRows:
         """Return the lines of the current row as one row each; an empty list if they are not separate rows.
 
         Tables separated by tabs often have no quoting. Then a cell may begin with a quotation mark, and the parser
-        joins all rows up to the next mark. The lines are separate rows if each line has a cell for every column.
+        joins all rows up to the next mark. The lines are separate rows if each has a cell for every column.
         """
         lines, count = self._lines.of_row, len(self.names)
         if self.separator != "\t" or count < 2 or not any('"' in line for line in lines):
@@ -588,7 +582,7 @@ def _split_source(row: str, separator: str) -> list[str]:
         at = found.end() + 1
         if at > len(row):
             return cells
-    # If a quoted value is not closed, or characters follow it directly, its quotation marks are ordinary characters.
+    # A quoted value that is not closed, or directly followed by characters, has ordinary quotation marks.
     return row.split(separator)
 
 
@@ -607,7 +601,7 @@ class _PushedBack(ReadableStream):
 def _cells(opened: IO[bytes]) -> Iterator[_TableRows]:
     first = opened.read(EXAMINED_BYTES)
     encoding = encoding_of_mark(first) or (not is_mostly_utf_8(first) and probable_encoding(first)) or "utf-8"
-    # Decode invalid bytes as lone surrogates, so that `_require_valid` refuses only the rows that contain them.
+    # Invalid bytes become lone surrogates, so that `_require_valid` refuses only the rows that contain them.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
     )

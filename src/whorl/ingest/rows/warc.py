@@ -33,7 +33,7 @@ from whorl.ingest.rows.row_format import (
     portions,
 )
 
-#: Maximum number of records of an archive to process together. It is small, because pages are larger than rows.
+#: Maximum number of records of an archive to process together; small, because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
 #: Maximum number of bytes of a header, or of the blank lines between two records.
@@ -47,7 +47,7 @@ _RAW_DEFLATE = -15
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, _RAW_DEFLATE)}
 _CHUNK_HEADER = re.compile(rb"[0-9a-fA-F]+[^\n]*\r\n")
 _GZIP = b"\x1f\x8b"
-#: Number of bytes of a packed body that are unpacked at once.
+#: Number of bytes of a packed body to unpack at once.
 _PACKED_AT_ONCE = 1 << 13
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
@@ -108,7 +108,7 @@ class WarcFormat(RowFormat):
             kind = media_type.partition(";")[0].strip().lower()
             if kind not in _SUFFIXES and record.rec_type != "conversion":
                 return None
-            # Pages in UTF-8 are often sent with the default charset of the server.
+            # Servers often send pages in UTF-8 with their default charset.
             if (charset := _charset(media_type)) and not is_mostly_utf_8(content):
                 content = decode(content, charset).encode()
             text = self._extract(content, PurePath(f"page{_SUFFIXES.get(kind, '.txt')}"))
@@ -176,7 +176,7 @@ def _charset(media_type: str) -> str | None:
 
 
 def _join_chunks(body: bytes) -> bytes:
-    """Join the chunks of a response. If the header claims chunks, but the body has none, return the body unchanged."""
+    """Join the chunks of a response; if the body has none, although the header claims them, return it unchanged."""
     try:
         return _all_of(ChunkedDataReader(io.BytesIO(body), raise_exceptions=True))
     except ChunkedDataException:
@@ -186,7 +186,7 @@ def _join_chunks(body: bytes) -> bytes:
 
 
 def _unpack_body(body: bytes, packing: str) -> bytes:
-    """Decode the body of a response. If its header claims a wrong encoding, return the body unchanged."""
+    """Decode the body of a response; if its header claims a wrong encoding, return it unchanged."""
     if packing in ("", "identity"):
         return body
     if packing not in _WINDOWS:
@@ -204,7 +204,7 @@ def _unpack(body: bytes, window: int) -> bytes:
     unpacked, start, is_next = bytearray(), 0, bool(body)
     while is_next:
         unpacker = zlib.decompressobj(window)
-        # An unpacker copies the bytes after its member, so read few bytes at once: there may be many small members.
+        # An unpacker copies the bytes after its member, and there may be many small members, so read few bytes at once.
         while not unpacker.eof and (piece := body[start : start + _PACKED_AT_ONCE]):
             unpacked += unpacker.decompress(piece, MOST_BYTES + 1 - len(unpacked))
             if len(unpacked) > MOST_BYTES:
@@ -212,7 +212,7 @@ def _unpack(body: bytes, window: int) -> bytes:
             start += len(piece) - len(unpacker.unused_data)
         if not unpacker.eof:
             if window == _RAW_DEFLATE:
-                # Raw deflate has no header, so bytes in another format can look like the beginning of a stream.
+                # Raw deflate has no header, so another format can look like the beginning of a stream.
                 raise zlib.error
             raise DocumentError("this response is cut: its compressed page has no end")
         is_next = body.startswith(_GZIP, start)
@@ -236,5 +236,5 @@ def _convert_errors() -> Iterator[None]:
     except (UnreadRowsError, MemoryError):
         raise
     except Exception as error:
-        # Catch all exceptions: if header fields are missing or malformed, warcio raises Python's own errors.
+        # If header fields are missing or malformed, warcio raises Python's own errors.
         raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error

@@ -1,8 +1,7 @@
 """Reads the texts of candidate sources and compares them with the searched text.
 
-Passage hashes and the sketch of a candidate give an upper bound of the words that it shares. A candidate whose upper
-bound is too low is not read. Texts are compared quickly, by hashes of runs of words; only likely sources are compared
-word by word.
+A candidate is read only if its passage hashes and its sketch leave enough words that it may share. Texts are compared
+by hashes of runs of words; only likely sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ from whorl.search.attribution.cover import (
 from whorl.search.boilerplate import Comparer
 
 MOST_CHARACTERS = 50_000_000
-#: Maximum total number of characters of the texts that stay in memory for the comparison word by word. Other texts are
+#: Maximum number of characters of all texts that stay in memory for the comparison word by word; other texts are
 #: fetched again for it.
 _MOST_KEPT = 5_000_000
 #: Number of texts, and of sketches, to fetch in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
-#: Maximum number of shingles looked up in sketches between two checks of the deadline.
+#: Maximum number of shingles to look up in sketches between two checks of the deadline.
 _SHINGLES_AT_ONCE = 1 << 20
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """One or several documents that share the same words with the searched text, as far as the search knows.
+    """Documents that share the same words with the searched text, as far as the search knows.
 
     Args:
         ids: Ids of the documents, ascending; only one if its text was read.
@@ -121,20 +120,19 @@ class CandidateReader:
         self.is_counted, self._ignore_common = is_counted, ignore_common
         self._counted_before = cumulate_counted(is_counted)
         self._least_words = min_words
-        # If the store has only the hashes of passages, the matched ranges lack words at the ends of the real passages,
-        # and sometimes within them. So accept shorter ranges.
+        # If the store has only passage hashes, known ranges lack words at the ends of passages, and sometimes within
+        # them. So accept shorter ranges.
         if not engine.keeps_texts and (passages := engine.passage_scheme):
             self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
         runs = self._hash_runs(self.of_text)
-        #: Starts of the runs of `run` words in the text, sorted by the hashes of the runs. `_runs` has these hashes.
+        #: Starts of the runs of `run` words in the text, sorted by the hashes in `_runs`.
         self._run_places = np.argsort(runs, kind="stable")
         self._runs = runs[self._run_places]
 
     @cached_property
     def _shingles(self) -> npt.NDArray[np.uint64]:
-        """Hashes of the text's shingles, in order."""
         return hashes_of_words(self.of_text.words, self.engine.scheme)
 
     @property
@@ -147,12 +145,11 @@ class CandidateReader:
         return ranges[count_words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """Narrow the ranges of words that candidates may share: remove the words that their sketches rule out.
+        """Remove from the words that candidates may share (`possible`) the words that their sketches rule out.
 
-        Only ranges with uncovered words are examined. `is_open` marks the uncovered words: no document that was read so
-        far shares them.
+        `is_open` marks the words that no document read so far shares; ranges without such words are not examined.
         """
-        # Narrow each candidate only once: uncovered words only become fewer, so narrowing again would hardly help.
+        # Narrow each candidate once: later, fewer words are open, so narrowing again would hardly help.
         new = (own for own in candidates if not own.is_narrowed and not own.has_broken_words)
         for portion in chunks(new, lambda own: int(np.diff(own.possible).sum()), _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
             require_time()
@@ -189,8 +186,8 @@ class CandidateReader:
     def read_and_cover(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
         """Read the texts of candidates and set the words that they share; yield each candidate that was read.
 
-        Likely sources (`are_likely`) are compared word by word, until the texts in memory reach their limit. In other
-        texts, the shared words (`cover`) are found by hashes of runs of words.
+        Likely sources are compared word by word, until the texts in memory reach their limit; other texts by hashes of
+        runs.
         """
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._fetch_texts(batch, len(candidates))
@@ -226,7 +223,7 @@ class CandidateReader:
     def _fetch_texts(self, candidates: Sequence[Candidate], total: int) -> dict[str, str]:
         """Fetch the texts of candidates, up to the limits on documents and characters; return them by id.
 
-        Clear the cover of candidates without a text, and of candidates that are not read because of the limits.
+        The cover of a candidate without a text, or beyond the limits, is cleared.
         """
         require_time()
         left, new = self.left, [candidate for candidate in candidates if not candidate.is_read]
@@ -247,7 +244,7 @@ class CandidateReader:
         return texts
 
     def _cover_by_hashes(self, words: TextWords) -> Numbers:
-        """Return the ranges of the text that a document also has, found by comparing hashes of runs of `run` words."""
+        """Return the ranges of the text that a document also has, found by hashes of runs of `run` words."""
         runs = sort_distinct([self._hash_runs(words)])
         positions, is_shared = find_sorted(self._runs, runs)
         first = positions[is_shared]
@@ -257,7 +254,6 @@ class CandidateReader:
         return self.select_passages(self._without_edges(cover) if self._ignore_common else cover)
 
     def _hash_runs(self, words: TextWords) -> npt.NDArray[np.uint64]:
-        """Return the hash of each run of `run` words of a text."""
         if len(words.words) < self.run:
             return np.empty(0, np.uint64)
         return hashes_of_runs(word_hashes([join(words.words)]), self.run)
@@ -265,8 +261,7 @@ class CandidateReader:
     def _without_edges(self, cover: Numbers) -> Numbers:
         """Cut the words between each end of a range and the nearest boilerplate, if they are at most `edge` words.
 
-        The detector may miss up to `edge` words at each end of boilerplate, so these words are treated as boilerplate.
-        The comparison word by word does the same.
+        The detector may miss up to `edge` words at each end of boilerplate. The comparison word by word does the same.
         """
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():
@@ -281,7 +276,7 @@ class CandidateReader:
     def _compare(self, candidate: Candidate, words: TextWords) -> None:
         comparison = self._comparer.compare(words, self.run)
         candidate.comparison = comparison
-        # Words do not overlap, so the character position of a passage identifies its first word.
+        # Words do not overlap, so the start of a passage identifies its first word.
         numbers = comparison.passages.numbers
         starts = np.searchsorted(self.of_text.spans[:, 0], numbers[:, 0])
         ranges = np.stack((starts, starts + numbers[:, 4]), axis=1)
@@ -299,13 +294,15 @@ class CandidateReader:
 def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Sequence[Sketch]) -> npt.NDArray[np.bool_]:
     """Return a mask of the shingles that the sketch of a document rules out.
 
-    `shingles` has hashes of shingles, grouped by document. `owners` has the index of each shingle's document in
-    `sketches`; an int64 array of the same shape. All sketches have the same scheme.
+    Args:
+        shingles: Hashes of shingles, grouped by document.
+        owners: Index in `sketches` of each shingle's document; int64 array like `shingles`.
+        sketches: Sketches of one scheme.
     """
     scheme = sketches[0].scheme
     numbers = shingles >> np.uint64(64 - scheme.bits)
     is_missing = numbers < np.array([scheme.bound(sketch.level) for sketch in sketches], np.uint64)[owners]
-    # Put the document's index into the upper bits of its hashes, so that the concatenated hashes are sorted.
+    # The upper bits have the document's index, so the concatenated hashes are sorted.
     upper = np.arange(len(sketches), dtype=np.uint64) << np.uint64(scheme.bits)
     hashes = np.concatenate([sketch.hashes + own for sketch, own in zip(sketches, upper, strict=True)])
     wanted = numbers[is_missing] + upper[owners[is_missing]]

@@ -2,18 +2,16 @@
 
 If the store keeps passage hashes, `find_passage_candidates` finds every document with a passage of `run_words` words or
 more. `find_candidates` then searches for the other words of the text, window by window.
-
 A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
 `WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows
-overlap by a quarter, and the required part is at most a quarter of a window. So if a passage is at least as long as
-this part, at least one window contains enough of the passage.
-
+overlap by a quarter, and the required part is at most a quarter of a window. So a passage of at least this length has
+enough words in at least one window.
 The index holds only some hashes of each document: its passage hashes, chosen by winnowing. The search looks up the hash
-of every run of `hashed_words` words of the text. A document with one of these hashes contains the words of the run,
-which gives a lower bound of the words that it shares with the text. The hashes also give an upper bound, because each
-shared run of `run_words` words contains at least one of them. All documents with a rare hash become candidates. A hash
-in more than `CROWDED_ABOVE` documents is called crowded. It usually belongs to common text, so only the documents that
-share the most hashes with that part of the text become candidates.
+of every run of `hashed_words` words of the text. The hashes of a document give a lower bound of the words that it
+shares with the text, and an upper bound, because each shared run of `run_words` words contains at least one of them.
+All documents with a rare hash become candidates. A hash in more than `CROWDED_ABOVE` documents is called crowded. It
+usually belongs to common text, so only the documents that share the most hashes with that part of the text become
+candidates.
 """
 
 from __future__ import annotations
@@ -46,8 +44,8 @@ from whorl.search.similar.sketch_plan import SketchPlan, smallest_promised_share
 
 #: Number of shingles in a window, and maximum number of windows of a text; long texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
-#: Minimum number of shingles that a candidate must share. Sketches of long documents cannot find smaller overlaps with
-#: a guaranteed recall.
+#: Minimum number of shingles that a candidate must share. For smaller overlaps, sketches of long documents cannot
+#: guarantee a recall.
 LEAST_SHARED = 20
 #: Smallest and largest fraction of a window's shingles that a candidate must share. Within these limits, most look-ups
 #: reach the promised recall.
@@ -58,10 +56,7 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text, the most promising first.
-
-    The best hits of all parts of the text come first, then the second best hits, and so on.
-    """
+    """Documents that may have a passage of a text: the best hits of all parts, then the second best, and so on."""
 
     ids: tuple[str, ...]
     promise: Promise
@@ -69,10 +64,9 @@ class Candidates:
 
 
 def cut_windows(shingles: int) -> list[tuple[int, int]]:
-    """Return the windows of a text as half-open ranges of its shingles.
+    """Return the windows of a text, which have equal sizes, as half-open ranges of its shingles.
 
-    All windows have the same size. Each begins three quarters of a window after the previous one, except for the last
-    window, which ends with the text.
+    Each window begins three quarters of a window after the previous one, but the last window ends with the text.
 
     >>> cut_windows(300), cut_windows(0)
     ([(0, 256), (44, 300)], [])
@@ -85,10 +79,9 @@ def cut_windows(shingles: int) -> list[tuple[int, int]]:
 
 
 def least_shared(window: int, min_words: int, shingle_size: int) -> int:
-    """Return the minimum number of shingles of a window that a candidate must share.
+    """Return the number of a window's shingles that a candidate must share: at least 1, at most a quarter.
 
-    The number is at least 1, and at most a quarter of the window. `window` is the number of shingles of the window,
-    `min_words` the minimum length of a passage in words.
+    `window` is the window's number of shingles, `min_words` the minimum length of a passage in words.
     """
     wanted = max(LEAST_SHARED, min_words - shingle_size + 1, math.ceil(_LEAST_PART * window))
     return min(wanted, math.ceil(_MOST_PART * window))
@@ -106,9 +99,11 @@ def find_candidates(
 ) -> Candidates:
     """Find the documents that may have a passage from the given parts of a text.
 
-    `searched` has these parts as ranges of words; int64 array of shape (parts, 2). They are searched as one text.
-    `recall` in (0, 1] is the wanted probability that a document with a passage of `min_words` words or more is found.
-    The promise of the result states how long a passage must be to be found with this probability.
+    Args:
+        searched: The parts, as ranges of words; int64 array of shape (parts, 2). They are searched as one text.
+        recall: Wanted probability, in (0, 1], that a document with a passage of `min_words` words or more is found. The
+            result's promise states how long a passage must be to be found with this probability.
+        left_out: Documents that are never candidates.
     """
     if not searched.size and of_text.words:
         return Candidates((), Promise(recall, None), ())
@@ -136,8 +131,7 @@ def find_candidates(
         search = make_search(QuerySources(engine, {_WINDOW: part}), _WINDOW, criteria)
         plan = candidate_plan(search, others)
         if isinstance(plan.root, Nothing):
-            # Skip a window without tokens to look up: all documents are too short, or its text alone, without the words
-            # around it, is split into too few words.
+            # The window has no token to look up: all documents are too short, or its text alone has too few words.
             continue
         while (batch := search.batch(plan, 0, frozenset())) is None:
             plan = candidate_plan(search, others)
@@ -153,8 +147,8 @@ def find_candidates(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
             "most in common were. A query that excludes unwanted documents makes room for others"
         )
-    # Neighbouring windows overlap by a quarter of a window, so a passage of up to this length lies completely in one
-    # window. A longer passage may be cut. So if a candidate must share more shingles, promise no length.
+    # Neighbouring windows overlap by a quarter, so a passage of up to this length lies completely in one window. A
+    # longer passage may be cut, so if a candidate must share more shingles, promise no length.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
     ids = tuple(sorted(ranks, key=ranks.__getitem__))
@@ -162,10 +156,7 @@ def find_candidates(
 
 
 def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the smallest number of shared shingles that gives the promised recall for documents of every size.
-
-    Return infinity if the plan does not reach this recall with any number.
-    """
+    """Return the smallest number of shared shingles with the promised recall at every size; else infinity."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     shares = [smallest_promised_share(plan, branch) for branch in plan.branches if not branch.promised]
@@ -183,9 +174,11 @@ CANDIDATES_PER_CROWDED_PART, _MOST_LOOK_UPS = 50, 200
 class PassageCandidates:
     """Candidates found by passage hashes, in groups of documents with the same hashes of the text.
 
-    `crowded_hashes` is the number of hashes of the text that more than `CROWDED_ABOVE` documents have. Only some of
-    these documents are candidates. `crowded_ranges` are the ranges of the text's words where the remaining documents
-    with these hashes may share runs of `run_words` words or more.
+    Args:
+        crowded_hashes: Number of the text's hashes that more than `CROWDED_ABOVE` documents have. Only some of these
+            documents are candidates.
+        crowded_ranges: Ranges of the text's words where other documents with these hashes may share runs of `run_words`
+            words or more.
     """
 
     groups: tuple[Candidate, ...]
@@ -208,11 +201,11 @@ def find_passage_candidates(
     *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > CROWDED_ABOVE]
-    # A broken word cuts a run of `run_words` words in two, and the longer part has at least half of the words. If
-    # passages may be that short, this part is enough, and broken words need no attention.
+    # A broken word cuts a run of `run_words` words in two, one with at least half of the words. If passages may be that
+    # short, broken words need no attention.
     if broken and min_words > scheme.run_words // 2:
-        # BROKEN_WORDS marks documents with broken words. Treat it like a crowded hash, which is looked up only in
-        # documents that other hashes have found.
+        # BROKEN_WORDS marks documents with broken words. Like a crowded hash, it is looked up only in documents that
+        # other hashes have found.
         known[BROKEN_WORDS] = max(broken, CROWDED_ABOVE + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
@@ -224,8 +217,8 @@ def find_passage_candidates(
             best |= dict.fromkeys(_find_best(engine, scheme, crowded_part, left_out))
             done += 1
         matches = engine.find_documents_with_passages(known, most=CROWDED_ABOVE, among=tuple(best), left_out=left_out)
-        # The documents with the most hashes of a crowded part may still lack some of these hashes. So repeat the
-        # look-up for the hashes that no returned document has.
+        # Some of these hashes may be in none of the documents with the most hashes of a crowded part; look them up
+        # again.
         is_kept = dict(zip(known, np.bincount(matches.hash_indices, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]
         if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:
@@ -240,8 +233,7 @@ def find_passage_candidates(
     is_crowded = np.isin(in_order, np.array(crowded, np.uint64))
     crowded_ranges = ranges_of(mask_ranges(possible_words[is_crowded], len(of_text.words)))
     if min_words < scheme.run_words:
-        # A passage of fewer than `run_words` words extends less than a window beyond its first and its last hash. So
-        # add `window` - 1 words on both sides of each hash.
+        # A passage of fewer than `run_words` words extends less than a window beyond its first and its last hash.
         places, edge = np.arange(in_order.size), scheme.window - 1
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))
@@ -267,13 +259,14 @@ def _group_matches(
 ) -> tuple[Candidate, ...]:
     """Group documents that have the same hashes of the text, as most near-copies do.
 
-    A group's `cover` has the words that the hashes prove to be shared. Its `possible` has the words that may be in a
-    shared passage of the required length; if passages may have fewer than `run_words` words, these include the words
-    around each hash.
+    The `cover` of a group has the words that the hashes prove to be shared. Its `possible` has the words that may be in
+    a shared passage; if passages may have fewer than `run_words` words, also words around each hash.
 
-    `numbers` has the distinct passage hashes of the text, which `matches` refers to by index. `in_order` has the hash
-    at each position of the text, and `possible_words` the range of words that a document with this hash may share. A
-    passage hash covers `hashed_words` words.
+    Args:
+        numbers: Distinct passage hashes of the text, which `matches` refers to by index.
+        in_order: Hash at each position of the text.
+        possible_words: For each position, the range of words that a document with its hash may share.
+        hashed_words: Number of words that a passage hash covers.
     """
     if not matches.ids:
         return ()
@@ -287,14 +280,13 @@ def _group_matches(
     is_first[firsts] = True
     is_first = is_first[owners]
     owners, wanted = group_of[owners[is_first]], np.array(numbers, np.uint64)[kept[is_first]]
-    # A hash may occur at several positions of the text.
     by_number = np.argsort(in_order, kind="stable")
     ordered = in_order[by_number]
     begins = np.searchsorted(ordered, wanted)
     counts = np.searchsorted(ordered, wanted, side="right") - begins
     starts, owners = by_number[indices_of_ranges(begins, counts)], np.repeat(owners, counts)
-    # Pack group and position into one number: sorting numbers is much faster than sorting pairs. `//` is much faster
-    # than `divmod`.
+    # Pack group and position into one number: sorting numbers is much faster than sorting pairs, and `//` than
+    # `divmod`.
     places = np.sort(owners * in_order.size + starts)
     owners = places // in_order.size
     starts = places - owners * in_order.size

@@ -1,7 +1,7 @@
 """Chooses a small set of documents that together cover a text (greedy set cover).
 
-The greedy cover is at most 1 + ln(n) times as large as the smallest cover of the same n words (the classical bound of
-greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smallest is NP-hard.
+The greedy cover is at most 1 + ln(n) times as large as the smallest cover of the same n words (Johnson 1974, Lovász
+1975, Chvátal 1979); finding the smallest is NP-hard.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def merge_ranges(starts: Numbers, ends: Numbers) -> Numbers:
 def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:
     """Merge the overlapping and adjacent ranges of each document (their owner); return an array for each document.
 
-    Documents are numbered from 0 to `many` - 1. `owners` has the document of each range, ascending; `starts` and `ends`
-    ascend for each document.
+    Args:
+        owners: Document of each range, from 0 to `many` - 1; ascending.
+        starts, ends: Ranges, ascending for each document.
 
     >>> a, b = ranges_by_owner(np.array([0, 0, 1]), np.array([1, 2, 5]), np.array([3, 6, 9]), 2)
     >>> a.tolist(), b.tolist()
@@ -70,22 +71,20 @@ def cumulate_counted(is_counted: npt.NDArray[np.bool_]) -> Numbers:
 
 
 def count_words_in(ranges: Numbers, before: Numbers) -> Numbers:
-    """Return the number of counted words in each range.
-
-    `ranges` is an int64 array of shape (n, 2), half-open; `before` is a result of `cumulate_counted`.
-    """
+    """Return the number of counted words in each half-open range; `before` is a result of `cumulate_counted`."""
     counts: Numbers = before[ranges[:, 1]] - before[ranges[:, 0]]
     return counts
 
 
 def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Yield the greedy cover of a text: the document that adds most counted words first.
+    """Yield the greedy cover of a text: the index of a document in `covers`, and the number of words that it adds.
 
-    `covers` has the ranges that each document covers, as `merge_ranges` returns them. `is_counted` is a mask of the
-    words to cover. The function yields indices in `covers`, each with the number of counted words that the document
-    adds to those of earlier documents, at least 1. Together they cover every counted word that any document covers.
+    The document that adds most words comes first; ties go to the document that covers more of the text, then to the
+    first one. Each document adds at least one word. Together they cover every counted word that any document covers.
 
-    Ties go to the document that covers more of the text, then to the first document.
+    Args:
+        covers: Ranges that each document covers, as `merge_ranges` returns them.
+        is_counted: Mask of the words to cover.
 
     >>> [*greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))]
     [(1, 6), (0, 3)]
@@ -93,8 +92,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     ranges, owners, is_open = concatenate_ranges(covers), array_of_each_range(covers), is_counted.copy()
     counts = count_words_in(ranges, cumulate_counted(is_open)), ranges[:, 1] - ranges[:, 0]
     gains, totals = (np.bincount(owners, weights, len(covers)).astype(np.int64).tolist() for weights in counts)
-    # The best document is on top. The number of words that a document adds can only fall, so count it again only for
-    # the document on top.
+    # The best document is on top. What a document adds can only become less, so count it again only for the document on
+    # top.
     heap = [(-gain, -total, at) for at, (gain, total) in enumerate(zip(gains, totals, strict=True)) if gain]
     heapify(heap)
     while heap:

@@ -1,7 +1,6 @@
 """Finds the parts of a text that a search for sources can skip: quotations and lists of references.
 
-These parts are recognised by their notation, so quotations without quotation marks are not found. The members of
-`Exclusion` state the rules.
+They are recognised by their notation, so quotations without quotation marks are not found.
 """
 
 from __future__ import annotations
@@ -103,10 +102,7 @@ def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def unify_marks(text: str) -> str:
-    """Replace straight marks in Hebrew abbreviations by gershayim (U+05F4), and full-width marks by straight marks.
-
-    The length of the text stays the same.
-    """
+    """Replace the marks of Hebrew abbreviations by gershayim (U+05F4), and full-width by straight marks."""
     return _GERSHAYIM.sub("\u05f4", text).replace("＂", '"')
 
 
@@ -117,11 +113,11 @@ def is_inch_or_ditto(text: str, at: int) -> bool:
 
 
 def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the quotations in a paragraph as ranges of characters that include the marks.
+    """Yield the quotations in a paragraph, with their marks, as ranges of characters.
 
-    Ignore an opening mark without a closing mark, unless the next paragraph repeats it.
+    An opening mark without a closing mark is ignored, unless the next paragraph repeats it.
     """
-    # Cache the next position of each closing mark, so that the run time is linear in the length of the text.
+    # Cache the next position of each closing mark, for linear run time.
     places: dict[str, int] = {}
     at = start
     for opening in timely(_OPENING.finditer(text, start, end)):
@@ -143,10 +139,10 @@ def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int
 
 
 def _find_mixed_mark(text: str, at: int, end: int, *, is_needed: bool) -> int:
-    """Return the position of the next mark if it closes the mark at `at` in another notation; `end` otherwise.
+    """Return the position of the next mark if it closes the mark at `at` in another notation, else `end`.
 
-    After a digit, the next mark may be the sign of inches. Then it closes the quotation only if the paragraph has no
-    other mark that could close it (`is_needed`).
+    After a digit, the next mark may be the sign of inches. Then it closes the quotation only if no other mark in the
+    paragraph could close it (`is_needed`).
     """
     found = _NEXT_MARK.search(text, at + 1, end)
     if not found or found[0] not in _MIXED_MARKS[text[at]] or not _CLOSING_MARK.match(text, found.start()):

@@ -1,10 +1,10 @@
 """Finds the sources of a text: looks up candidates, compares them, and chooses a few that cover the text.
 
-Passage hashes give two sets of the text's words for each candidate: words that it certainly shares (known), and words
-that it may share (possible). A greedy cover of the known words chooses documents to read. A word is uncovered if no
-document that was read shares it. More candidates are read as long as they may share an uncovered word. Then the
-uncovered words are looked up by sketches, window by window, unless the index of words shows that no document has a
-passage there. Only likely sources are compared word by word.
+Passage hashes give the words that each candidate certainly shares (known) and may share (possible). A greedy cover of
+the known words chooses documents to read. A word is uncovered if no document that was read shares it. More candidates
+are read as long as they may share an uncovered word. Then the uncovered words are looked up by sketches, window by
+window, unless the index of words shows that no document has a passage there. Only likely sources are compared word by
+word.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 READ_AT_ONCE = 4
 #: Compiled loops save as much time in one search for sources as in this number of similarity searches.
 LOOPS_GAIN = 10
-#: Maximum number of phrases to look up in the index of words. If a text has more phrases, searching windows of the text
-#: is faster.
+#: Maximum number of phrases to look up in the index of words; for more phrases, searching windows of the text is
+#: faster.
 MOST_PHRASES = 100
 #: Number of candidates to read before phrases are looked up.
 READ_FIRST = 3
-#: Up to this number of candidates, reading their sketches is faster than reading one text.
+#: Maximum number of candidates whose sketches are read faster than one text.
 FEW_SKETCHES = 20
 #: Number of sketches that can be read in the time of one phrase look-up.
 SKETCHES_PER_PHRASE = 20
 
-#: Invisible characters that cut words, such as a zero-width space, and an invisible character that the tokenizer
-#: ignores. Each cutting character is replaced by the ignored one, so that positions in the text stay the same.
+#: Invisible characters that cut words, such as a zero-width space. Each is replaced by a character that the tokenizer
+#: ignores (`_NOT_CUTTING`), so that positions in the text stay the same.
 _CUTTERS = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u115f\u1160\u180e\u200b\u2065\u3164\uffa0\ufff0-\ufffb"
     "\U000e0000\U000e0002-\U000e001f\U000e0080-\U000e00ff\U000e01f0-\U000e0fff]"
@@ -120,8 +120,8 @@ def find_sources(
         left_out = None if excluded is None else excluded.root
         attribution = _cover_text(engine, text, options, own_id, left_out)
         if _CUTTERS.search(text):
-            # Invisible characters in words may hide copied text, so also search without them. Documents may have the
-            # same characters, so keep the better result.
+            # Invisible characters may hide copied text, so also search without them. Documents may have the same
+            # characters, so keep the better result.
             whole = _cover_text(engine, _CUTTERS.sub(_NOT_CUTTING, text), options, own_id, left_out)
             if whole.coverage > attribution.coverage:
                 attribution = replace(whole, content=text, warnings=(_cut_words_warning(text), *whole.warnings))
@@ -158,13 +158,13 @@ def _cover_text(
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     scheme = engine.passage_scheme
     if not engine.keeps_texts and (scheme is None or scheme.bits < PROOF_BITS):
-        # The store has no texts, and its hashes are too short to prove a match, so raise the engine's error.
+        # The hashes are too short to prove a match, so raise the engine's error for a store without texts.
         engine.texts(())
     if scheme is not None:
         certain = find_passage_candidates(engine, scheme, of_text, min_words, left_out=left_out)
         warnings += certain.warnings
-        # True if every passage hash alone proves a passage: it covers at least `min_words` words, and all words of the
-        # text are counted.
+        # Whether every passage hash alone proves a passage: it covers at least `min_words` words, and all words of the
+        # text count.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded_hashes
         for group in certain.groups:
@@ -174,7 +174,7 @@ def _cover_text(
         if not engine.keeps_texts:
             warnings.append(_hashes_only_warning(scheme))
         chooser.read_until_complete()
-        # Search windows only for passages that hashes can miss: short passages, and passages with crowded hashes.
+        # Search windows only for passages that hashes can miss: short ones, and those with crowded hashes.
         is_searched = chooser.mask_uncovered() & engine.keeps_texts
         if min_words >= certain_words:
             is_searched &= mask_ranges(certain.crowded_ranges, is_searched.size)
@@ -187,13 +187,13 @@ def _cover_text(
     if found := [own for own in hits.ids if own != own_id and (matching is None or own in matching)]:
         chooser.add(found, unknown)
         if certain_words is None:
-            # Without passage hashes, the shared words are unknown, so read all candidates.
+            # Without passage hashes, the shared words are unknown.
             for _ in reader.read_and_cover(chooser.candidates):
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    # All documents of a candidate share its words. So if it has several documents, count its words twice, because they
-    # are not in one document only.
+    # All documents of a candidate share its words. If it has several, count its words twice: no document alone has
+    # them.
     doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
     is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
@@ -217,8 +217,7 @@ def _cover_text(
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.count(chooser.select_promising(chooser.mask_uncovered(), chooser.candidates)),
-        # Windows inside known passages are not searched. So promise to find only passages of `certain_words` words or
-        # more there.
+        # Windows inside known passages are not searched, so promise no passages below `certain_words` there.
         promise=Promise(recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded),
         warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
         common=None if detector is None else _make_common(detector, comparer.is_common, covers, ignore_common),
@@ -237,14 +236,14 @@ class _SourceChooser:
         #: Number of words that a passage hash covers if each hash alone proves a passage; otherwise 0.
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
-        #: these words only if its `may_share` is true.
+        #: them only if its `may_share` is true.
         self._is_looked_up = np.zeros_like(self._is_counted)
 
     def add_groups(self, groups: Iterable[Candidate], proven_words: int) -> None:
         """Add groups of documents with the same passage hashes of the text.
 
-        `proven_words` is the number of words that a passage hash covers if each hash alone proves a passage. Otherwise
-        it is 0, and ranges of a group's `cover` that are too short for a passage are removed.
+        `proven_words` is the number of words that a passage hash covers if each hash alone proves a passage; otherwise
+        0, and ranges of a group's `cover` that are too short for a passage are removed.
         """
         self._proven_words = proven_words
         for group in groups:
@@ -252,22 +251,20 @@ class _SourceChooser:
                 group.cover = self._reader.select_passages(group.cover)
             self.candidates.append(group)
             if not self._engine.keeps_texts:
-                # Only the first document of a group can become a source, so put the others into a second candidate.
+                # Only the first document of a group can become a source.
                 for candidate in (group, *self._split_candidate(group, [group.ids[1:]])):
                     candidate.possible, candidate.is_read = NO_RANGES, True
 
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may contain the words in `possible`, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
-        # These documents share no passage hash. The phrases that `_look_up_uncovered` looks up could miss them, so set
-        # `may_share` here.
+        # These documents share no passage hash, so the look-up of phrases could miss them; set `may_share` here.
         self.candidates += [Candidate([own], NO_RANGES, possible, may_share=True) for own in ids if own not in known]
 
     def find_documents_in_gaps(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
-        """Look up gaps in the index of words; return the ids of documents with a passage in a gap.
+        """Look up gaps (ranges of uncovered words) in the index of words; return the ids of new documents found.
 
-        Gaps are ranges of uncovered words. Documents that are already candidates are left out. Return None if the
-        engine cannot look up phrases, or the gaps have too many phrases.
+        Return None if the engine cannot look up phrases, or the gaps have too many phrases.
         """
         if not gaps.size:
             return set()
@@ -279,8 +276,8 @@ class _SourceChooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # A document that shares a passage also has one of the phrases. Most phrases occur in no document, so look up
-        # only the runs around the known phrases.
+        # A document with a passage has one of the phrases. Most phrases are unknown, so look up only the runs around
+        # known ones.
         reached = {
             first
             for start in starts
@@ -293,7 +290,6 @@ class _SourceChooser:
         return set(matching or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
 
     def _phrases_at(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
-        """Return the text's phrases of `length` words that begin at `starts`."""
         words = self._text_words
         return {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
 
@@ -308,7 +304,7 @@ class _SourceChooser:
         return [(read[place], new_words) for place, new_words in cover]
 
     def list_others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
-        """Return the ids of documents that share passages with the text but are not chosen, and their total number.
+        """Return the ids of documents that share passages but are not chosen, and their total number.
 
         At most `MOST_ALSO` ids are returned, the largest overlap first.
         """
@@ -323,7 +319,7 @@ class _SourceChooser:
         return [document_id for _, document_id in nsmallest(MOST_ALSO, others)], len(others)
 
     def mask_uncovered(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the counted words that no read document shares; bool array of shape (words,)."""
+        """Return a mask of the counted words that no read document shares."""
         covers = [candidate.cover for candidate in self.candidates if candidate.is_read]
         return self._is_counted & ~mask_ranges(concatenate_ranges(covers), self._is_counted.size)
 
@@ -335,7 +331,7 @@ class _SourceChooser:
     def _read_known(self) -> bool:
         """Read candidates that are known to share uncovered words; return whether any was read.
 
-        A candidate is postponed if documents read just before it contain more than half of its new words.
+        A candidate is postponed if the documents read just before it contain more than half of its new words.
         """
         is_open, is_any = self.mask_uncovered(), False
         unread = [candidate for candidate in self.candidates if not candidate.is_read]
@@ -346,7 +342,6 @@ class _SourceChooser:
                 if 2 * np.count_nonzero(is_open[word_indices(unread[place].cover)]) >= new_words
             ]
             for candidate in wanted if self._reader.left else ():
-                # Only one document of a candidate is read.
                 self._split_candidate(candidate, [candidate.ids[1:]])
             for candidate in self._reader.read_and_cover(wanted, are_likely=True):
                 is_any = True
@@ -354,10 +349,7 @@ class _SourceChooser:
         return is_any
 
     def compare_sources(self) -> list[tuple[Candidate, int]]:
-        """Choose sources and compare them with the text word by word; choose again if this changes the shared words.
-
-        Return the last result of `choose_sources`.
-        """
+        """Choose sources, compare them with the text word by word, and repeat until the shared words are stable."""
         while self._engine.keeps_texts and self._reader.compare(
             [candidate for candidate, _ in self.choose_sources() if candidate.comparison is None]
         ):
@@ -376,21 +368,19 @@ class _SourceChooser:
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _look_up_uncovered(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Look up the uncovered words in the index of words, to learn which candidates may share them.
+        """Look up the uncovered words (`is_open`) in the index of words, if the store has one, and set `may_share`.
 
-        Do nothing if the store has no such index. `is_open` marks the uncovered words. Set `may_share` of the
-        candidates. If only some documents of a candidate may share the words, move these documents to a new candidate.
-        Return the given and the new candidates.
+        If only some documents of a candidate may share the words, they move to a new candidate. Return the given and
+        the new candidates.
         """
-        # Leave out candidates without passage hashes: the index of words or a search in windows has already found them.
+        # Candidates without passage hashes were already found by the index of words or by a search in windows.
         unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(concatenate_ranges(own.possible for own in unknown), is_open.size)
-        # Usually, no gap has all words of a shared passage hash, because a candidate with this hash has been read.
-        # After a limit on reading has been reached, this is not certain.
+        # Usually, a candidate with a passage hash in a gap has been read. Not so after a limit on reading.
         proven = self._proven_words if self._reader.left else 0
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):
-            # Look up nothing: for few candidates, reading their sketches is faster.
+            # For few candidates, reading their sketches is faster.
             return promising
         matching = self._engine.find_documents_with_phrases(self._phrases_at(starts, length))
         if matching is None:
@@ -424,7 +414,7 @@ class _SourceChooser:
             self._reader.narrow(promising, is_open)
         while (promising := self.select_promising(is_open, promising)) and self._reader.left:
             if len(promising) > FEW_SKETCHES:
-                # Sketches of long documents are samples and rule out few candidates, so look up phrases first.
+                # Sketches of long documents rule out few candidates, so look up phrases first.
                 promising = self._select_with_runs(promising, is_open)
             cover = greedy_cover([candidate.possible for candidate in promising], is_open)
             for candidate in self._reader.read_and_cover([promising[place] for place, _ in cover]):
@@ -432,10 +422,9 @@ class _SourceChooser:
         return self._reader.read > read_before
 
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
-        """Choose the candidate that may share most uncovered words, and read its first document.
+        """Read the first document of the candidate that may share most uncovered words; return whether it shares any.
 
-        In `is_open`, clear the words that the document shares; return whether any of them was open. Add a new candidate
-        with the other documents of the chosen candidate to `promising`.
+        Its words are cleared in `is_open`, and the candidate's other documents become a new candidate in `promising`.
         """
         if not self._reader.left:
             return False
@@ -449,10 +438,9 @@ class _SourceChooser:
     def _select_with_runs(
         self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most_phrases: int | None = None
     ) -> list[Candidate]:
-        """Return the candidates that have a passage with an uncovered word, according to the index of words.
+        """Return the candidates that have an uncovered word in a passage, by the index of words; clear the others.
 
-        Rule out the other candidates. If this needs a look-up of more than `most_phrases` phrases, look up nothing, and
-        return all candidates.
+        If this needs a look-up of more than `most_phrases` phrases, return all candidates.
         """
         is_possible = mask_ranges(concatenate_ranges([candidate.possible for candidate in promising]), is_open.size)
         starts = find_runs(is_open, is_possible, self._reader.run)
@@ -473,7 +461,6 @@ class _SourceChooser:
         return others
 
     def _count_words(self, ranges: Sequence[Numbers], is_marked: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of marked words in each candidate's ranges."""
         words = count_words_in(concatenate_ranges(ranges), cumulate_counted(is_marked))
         return np.bincount(array_of_each_range(ranges), words, len(ranges)).astype(np.int64)
 
@@ -487,11 +474,9 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
         proven: Number of words that a passage hash covers, if no gap has all words of a hash; otherwise 0.
     """
     if proven:
-        # A phrase consists of the first word of a gap and the words before it, or of the last word and the words after
-        # it.
+        # A phrase begins or ends with a word of the gap, and has the words before or after it.
         return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
-    # A run that crosses the border of a gap has at least half of its words on one side, and at least one word on the
-    # other.
+    # A run that crosses the border of a gap has at least half of its words on one side, and one word on the other.
     half, step = run // 2, run - run // 2
     starts = {int(border) - before for border in gaps.ravel() for before in (half, 1)}
     for start, end in gaps[gaps[:, 1] - gaps[:, 0] >= run].tolist():

@@ -16,9 +16,7 @@ Level = Literal["low", "medium", "high"]
 
 @dataclass(frozen=True, slots=True)
 class HashedPassage:
-    """A passage found by its hashes only, so its position in the document is unknown.
-
-    Both ends of the passage may lack some words.
+    """A passage found by its hashes only, so its position in the document is unknown; both ends may lack some words.
 
     Args:
         a: Position in the text: a half-open range of characters.
@@ -63,12 +61,12 @@ class Common:
     """Boilerplate in a text, and the number of the text's other words that the sources contain.
 
     Args:
-        limit: A passage in more than this number of documents is boilerplate; None if boilerplate is defined only by
-            given texts.
-        words: Number of the text's words that are known to be boilerplate. This is a lower bound, because up to twelve
-            words at either end of boilerplate may go unrecognised.
+        limit: A passage in more than this number of documents is boilerplate; None if only given texts define
+            boilerplate.
+        words: Number of the text's words that are known to be boilerplate; a lower bound, because up to twelve words at
+            either end of boilerplate may go unrecognised.
         covered_words: Number of words that are in a passage of a source and are not boilerplate.
-        is_ignored: Whether boilerplate is ignored; the word counts of the sources then leave it out.
+        is_ignored: Whether the word counts of the sources leave out boilerplate.
     """
 
     limit: int | None
@@ -83,8 +81,8 @@ class Promise:
 
     Args:
         recall: The requested chance, a fraction in (0, 1].
-        words: Minimum length in words of a passage that makes a document of any size a candidate with at least the
-            requested chance. None if this chance is promised for no length.
+        words: Minimum length in words of a passage that makes a document of any size a candidate with this chance; None
+            if this is promised for no length.
         certain_words: Minimum length in words of a passage that certainly makes a document a candidate, except where
             many documents have the same hash (`crowded`). None if the store keeps no passage hashes.
         crowded: Number of passage hashes of the text that too many documents have; only some of these documents become

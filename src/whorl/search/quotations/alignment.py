@@ -42,11 +42,11 @@ class Alignment:
 
 
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
-    """Return the best alignment of a quotation with a run of a document's words.
+    """Return the run of a document's words with the smallest edit distance to a quotation.
 
-    The best alignment has the smallest edit distance. Ties go to the alignment with the most words in common, then to
-    the first position. So if the quotation drops "not" before its last word, the result shows this omission, not an
-    added last word. The time is proportional to the product of both lengths.
+    Ties go to the alignment with the most words in common, then to the first position. So if the quotation drops "not"
+    before its last word, the result shows this omission, not an added last word. The time is proportional to the
+    product of both lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
@@ -55,17 +55,16 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     numbers: dict[str, int] = {}
     wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int64)
     words = np.array([numbers.get(word, -1) for word in document], np.int64)
-    # The number of common words is the quotation's length, minus the distance, plus the number of omitted words. So if
-    # two alignments have the same distance, more omissions mean more common words. That is why an omission costs one
-    # less than any other edit. The distance still decides first: even all these reductions together are smaller than
-    # the cost of an edit.
+    # The number of common words is the quotation's length, minus the distance, plus the number of omitted words. So of
+    # two alignments with the same distance, the one with more omissions has more common words, and an omission costs
+    # one less than any other edit. All these reductions together are smaller than the cost of an edit.
     edit_cost = wanted.size + 1
     row, omitted = np.zeros(words.size + 1, np.int64), np.arange(words.size + 1) * (edit_cost - 1)
     for number in wanted:
         require_time()
         row = _next_row(row, words != number, edit_cost, omitted)
     end, distance = int(row.argmin()), -(-int(row.min()) // edit_cost)
-    # The run is longer than the quotation by at most the distance, so it cannot start before `first`.
+    # The run is longer than the quotation by at most the distance.
     first = max(0, end - wanted.size - distance)
     rows = [np.zeros(end - first + 1, np.int64)]
     for number in wanted:
@@ -78,14 +77,16 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
 def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omitted: _Numbers) -> _Numbers:
     """Return the next row of costs, for one more word of the quotation.
 
-    For each possible end of the run in the document, `row` has the smallest cost for the words of the quotation so far;
-    int64 array of shape (words + 1,). `differs` marks the words of the document that differ from the next word of the
-    quotation. `edit_cost` is the cost of an added or replaced word, and `omitted` has the costs of 0, 1, 2 … omitted
-    words.
+    Args:
+        row: Smallest cost of the quotation's words so far, for each possible end of the run in the document; int64
+            array of shape (words + 1,).
+        differs: Mask of the document's words that differ from the next word of the quotation.
+        edit_cost: Cost of an added or replaced word.
+        omitted: Costs of 0, 1, 2 … omitted words.
     """
     following = row + edit_cost
     np.minimum(following[1:], row[:-1] + differs * edit_cost, out=following[1:])
-    # The run may end later in the document; then each additional word is an omission.
+    # Each further word of the document in the run is an omission.
     following -= omitted
     return np.minimum.accumulate(following, out=following) + omitted
 
@@ -93,10 +94,7 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omi
 def _trace_path(
     rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers, edit_cost: int
 ) -> tuple[list[Edit], int]:
-    """Return the edits on the cheapest path through the rows of costs, and the start of the run.
-
-    The run is the range of the document's words that is aligned with the quotation.
-    """
+    """Return the edits on the cheapest path through the rows of costs, and the start of the run in the document."""
     at, to = len(rows) - 1, rows[-1].size - 1
     steps: list[tuple[bool, tuple[int, int], tuple[int, int]]] = []
     while at:

@@ -19,11 +19,11 @@ from itertools import accumulate, product
 from whorl.fingerprint.words.tokenizer import TYPOGRAPHIC_APOSTROPHES
 from whorl.request_context import require_time, timely
 
-#: Replacement for an ignored character, so that the positions of all other characters stay the same.
+#: Stands for an ignored character, so that the positions of all other characters stay the same.
 _LEFT_OUT = "\0"
-#: Replacement for a combining mark while patterns are applied. It is a letter, so that the patterns see one word.
+#: Stands for a combining mark while patterns are applied; a letter, so that the patterns see one word.
 _MARK = "\ua7f7"
-#: Typographic characters, and the keyboard characters that replace them.
+#: Typographic characters, with the keyboard characters that replace them.
 _EQUIVALENTS = {
     **dict.fromkeys(TYPOGRAPHIC_APOSTROPHES, "'"),
     **dict.fromkeys("\u00ad‐‑‒–", "-"),
@@ -44,8 +44,8 @@ _CHARACTER = rf"\u1025\0*\u102e|[{_NO_BLANKS}](?:\0*[\u0300-\u036f\u3099\u309a])
 _UNSPACED = re.compile(_CHARACTER)
 _WORD = re.compile(rf"{_CHARACTER}|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
-# The patterns below first match the character to replace, and only then check the character before it. This is faster,
-# because `re` can jump from one such character to the next.
+# Each pattern first matches the character to replace, and only then checks the character before it: `re` can then jump
+# from one such character to the next.
 
 #: A letter in square brackets, changed by the author who quotes: `[T]he`.
 _CHANGED_LETTER = re.compile(rf"\[(?<!\w\[)({_LETTER}{_MARK}*)\](?={_LETTER})")
@@ -59,23 +59,22 @@ _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 _LONE_MARK = re.compile(r"\*| _|_ | [+>] ")
 _WORDS_WITH_MARKS = re.compile(r"(?<= )[^\s*_+>]*[*_+>]\S*(?= )")
 _MARKS_OF_EMPHASIS = ("", "*", "**", "***", "_", "__")
-#: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
-#: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
+#: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). Elsewhere, a number
+#: in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
 _FOOTNOTE_MARK = re.compile(
     r"[\[¹²³⁰⁴-⁹](?:(?<=[\w\0][.!?].)(?:(?<=\[)\d{1,3}(?:,? \d{1,3}|[,-]\d{1,3}){0,9}\]|(?<!\[)[¹²³⁰⁴-⁹]{0,2})"
     r"(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹]{1,3})*"
     r"(?=\0*\s+[^\W\d_a-z]|[\s\0]*\Z)"
     rf"|(?:(?<=\w[.,;:!?]\[)|(?<={_LETTER}{{2}}\[))\^[\w-]{{1,40}}\](?:\[\^[\w-]{{1,40}}\])*(?=[\s.,;:!?)]|\Z))"
 )
-#: A footnote mark after a comma or semicolon: numbers or a letter in brackets, or raised digits: `end,[1, 2] it`,
-#: `end,² it`.
+#: A footnote mark after a comma or semicolon: `end,[1, 2] it`, `end,² it`, or a letter in brackets.
 _FOOTNOTE_AFTER_COMMA = re.compile(
     r"[\[¹²³⁰⁴-⁹](?:(?<=\w[,;]\[)(?:\d{1,3}(?:,? \d{1,3}|[,-]\d{1,3}){0,9}|[a-z])\]|(?<=\w[,;][¹²³⁰⁴-⁹])[¹²³⁰⁴-⁹]{0,2})"
     rf"(?:\[\d{{1,3}}\]){{0,9}}(?=\0*\s+{_LETTER}|[\s\0]*\Z)"
 )
 _LONGEST_WORD = 60
-#: An ordinary word or a year, with the comma or semicolon, before a mark of `_FOOTNOTE_AFTER_COMMA`. In
-#: `f(ab,[3] and c)`, the word does not match, so the number stays in the text.
+#: An ordinary word or a year, with its comma or semicolon, before a mark of `_FOOTNOTE_AFTER_COMMA`; not the argument
+#: in `f(ab,[3] and c)`.
 _PLAIN_WORD = re.compile(rf"(?:\A|[\s\"'])(?:[\w'-]*{_LETTER}{{2}}[\w'-]*|\d{{4}})[,;]\Z")
 #: Wikipedia's marks for editors (`[citation needed]`, `[who?]`) and for notes (`[note 1]`).
 _EDITOR_MARK = re.compile(
@@ -86,7 +85,7 @@ _EDITOR_MARK = re.compile(
 #: A number in brackets without a blank before it: the mark of a footnote, or an index.
 _NUMBER = re.compile(r"\[(?<=[^\s(\[]\[)(\d{1,3})\]")
 _NUMBERS_AFTER_WORD = re.compile(rf"\[(?<={_LETTER}{{2}}\[)\d{{1,3}}\](?:\[\d{{1,3}}\])*(?=[.,;:!?]?(?:[\s\"'”’)]|\Z))")
-#: Numbers in brackets are read as footnote marks only if the text has at least this number of different footnotes.
+#: Minimum number of different footnotes for numbers in brackets to be read as footnote marks.
 _FEWEST_FOOTNOTES = 3
 #: A link in Markdown with its label and target, but not a call such as `names[i](x)`.
 _LINK_TARGET = re.compile(
@@ -124,7 +123,6 @@ _LOOSE = re.compile(
 
 
 def is_unspaced(word: str) -> bool:
-    """Check whether a canonical word is a character of a script without blanks between words."""
     return _UNSPACED.match(word) is not None
 
 
@@ -153,10 +151,7 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces, cut before blanks, or between characters of scripts without blanks.
-
-    The text is not cut after a hyphen, which may join two words.
-    """
+    """Yield a text in pieces, cut before a blank without a hyphen before it, or in scripts without blanks."""
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)
@@ -167,7 +162,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _blank_line_marks(text: str) -> str:
     """Replace the marks of quoted lines, lists and line breaks by blanks; the length of the text stays the same."""
-    # Add a line break before the first line, so that all lines follow one: `re` can then jump from break to break.
+    # All lines then follow a line break, so `re` can jump from break to break.
     text = f"\n{_HARD_BREAK.sub(_blanks, text)}"
     text = _QUOTED_LINES.sub(lambda lines: _QUOTE_MARKS.sub(_blanks, lines[0]), text)
     pieces, at, last = [], 1, 0
@@ -187,7 +182,7 @@ def _blanks(found: re.Match[str]) -> str:
 
 
 def _replace_ignored(text: str, *, keeps_marks: bool) -> str:
-    """Replace the ignored characters by blanks or `_LEFT_OUT`."""
+    """Replace the ignored characters by blanks or `_LEFT_OUT`; the length stays the same."""
     replaced = text.translate(_CHARACTERS)
     replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
     replaced = _LINK_TARGET.sub(lambda found: found[1] + _LEFT_OUT * len(found[2]), replaced)
@@ -196,16 +191,13 @@ def _replace_ignored(text: str, *, keeps_marks: bool) -> str:
     replaced = _FOOTNOTE_AFTER_COMMA.sub(_without_mark, replaced)
     for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
-    # A minus sign before a number becomes a hyphen, so that both compare equal. Do this last, because a hyphen can be
-    # loose punctuation.
+    # A minus sign before a number becomes a hyphen last, because a hyphen can be loose punctuation.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
-    # All replacements keep the length of the text, so combining marks can be copied back from the same positions of the
-    # original text.
+    # The positions are those of the original text, so copy its combining marks.
     return replaced if text.isascii() else re.sub(_MARK, lambda found: text[found.start()], replaced)
 
 
 def _fold_words(replaced: str) -> list[str]:
-    """Return the canonical words of a text after `_replace_ignored` has replaced the ignored characters."""
     folded = replaced.replace(_LEFT_OUT, "")
     if not folded.isascii():
         folded = _UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", folded))
@@ -226,10 +218,7 @@ def _without_emphasis(text: str, found: re.Match[str]) -> str:
 
 
 class CanonicalText:
-    """A text in canonical form.
-
-    `words` has the canonical words. `joined` has them in one string, each with a blank before and after it.
-    """
+    """A text in canonical form: `words` has its words, `joined` the words in one string, with blanks around each."""
 
     def __init__(self, text: str, *, keeps_marks: bool = False) -> None:
         self.text = text
@@ -244,7 +233,7 @@ class CanonicalText:
         require_time()
         if start >= len(self.words):
             return None
-        # Most texts do not contain the words, so search the joined text first.
+        # Most texts do not contain the words, and searching the joined text is faster.
         at = self.joined.find(f" {' '.join(words)} ", self._starts[start] - 1 if start else 0)
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 
@@ -279,10 +268,9 @@ class CanonicalText:
 
     @cached_property
     def longest_unmarked_run(self) -> str:
-        """The longest run of words without emphasis or line marks, in the form of `joined`.
+        """The longest run of words without emphasis or line marks; the text's first and last word are left out.
 
-        The run excludes the first and the last word of this text. A document that contains this text with all of its
-        marks also contains the run.
+        A document that contains this text with all of its marks also contains the run.
         """
         inner = " ".join(("", *self.as_typed.words[1:-1], ""))
         return max(_WORDS_WITH_MARKS.split(inner), key=len, default=" ")
@@ -291,8 +279,8 @@ class CanonicalText:
     def is_footnoted(self) -> bool:
         """Whether the numbers in brackets are footnote marks, not indices.
 
-        Three conditions must hold: the numbers count from 1 without gaps to at least `_FEWEST_FOOTNOTES`, at least one
-        number follows the end of a sentence, and no word has two different numbers.
+        They count from 1 without gaps to at least `_FEWEST_FOOTNOTES`, at least one follows the end of a sentence, and
+        no word has two different numbers.
         """
         last, is_at_end, numbers = 0, False, dict[str, str]()
         for found in timely(_NUMBER.finditer(self.text)):

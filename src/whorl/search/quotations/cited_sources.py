@@ -1,4 +1,4 @@
-"""Reads the sources that a text cites for a quotation, and finds the documents that these citations mean.
+"""Reads the sources that a text cites for a quotation, and finds the documents that they mean.
 
 A source can name one document (`lease.txt, p. 3`) or several (`lease.txt; minutes.txt`). First the whole source is
 looked up as a name, then each part between commas and semicolons, then the words of a part that look like names of
@@ -25,12 +25,12 @@ LINK = re.compile(
     r"\[(\[[^\[\]\n]{1,300}\]|[^\]\n]{1,300})\]"
     r"\((?:<([^<>\n]{1,500})>|([^()<>\s][^()\s]{0,499}))(?:[ \t]{1,9}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?\)"
 )
-#: An address, without a label.
+#: An address without a label.
 ADDRESS = re.compile(
     r"<((?:https?|ftp|file|s3|gs|hf)://[^\s<>]{1,500})>|((?:https?|ftp|file|s3|gs|hf)://[^\s<>\"“”]{1,500})"
 )
 _DECORATION = ' \t*_`<>()[]"“”.,;:'
-#: The path of a file. Blanks are not allowed in its folders, because text with blanks before a slash is usually prose.
+#: The path of a file. Its folders have no blanks, because text with blanks before a slash is usually prose.
 _FILE_NAME = re.compile(
     r"(?:[^\s,;]*[/\\])?[^/\\]+\.(?:csv|docx?|eml|epub|html?|json|jsonl|log|md|mbox|msg|ndjson|od[pst]|parquet|pdf|pptx?|rst|rtf|tex|tsv|txt|"
     r"xhtml|xlsx?|xml)",
@@ -38,8 +38,7 @@ _FILE_NAME = re.compile(
 )
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
-#: Maximum number of parts of a source to read. If the store has no document of a part's name, a note says so only if
-#: the part has at most `_MOST_WORDS` words.
+#: Maximum number of parts of a source to read, and of words in a part for a note that no document has its name.
 _MOST_PARTS, _MOST_WORDS = 10, 4
 
 
@@ -66,7 +65,7 @@ def read_source(text: str, *, is_certain: bool = True) -> NamedSource:
     names += [text.strip(), unquote(text.strip()), _without_decoration(text)]
     pieces = [*filter(None, map(_without_decoration, re.split("[,;]", text)))][:_MOST_PARTS]
     if not all(map(str.isdecimal, pieces)):
-        # Numbers next to names are years or pages, not ids of documents.
+        # Numbers next to names are years or pages, not ids.
         pieces = [piece for piece in pieces if not piece.isdecimal()]
     parts = [
         (piece, *map(_without_decoration, (word for word in piece.split() if "/" in word or "." in word.strip("."))))

@@ -1,8 +1,8 @@
 """Finds the quotations in a text, and the sources that the text names for each quotation.
 
-A text can name the source of a quotation in a footnote (`[^1]`, `[1, 2]`, `¹`), in a numbered list of sources, in
-brackets or a link after the quotation, or in the HTML attribute `cite`. A block quote can also name its source after a
-dash, in its last line or in the line after it.
+The source of a quotation can be in a footnote (`[^1]`, `[1, 2]`, `¹`), in a numbered list of sources, in brackets or a
+link after the quotation, or in the HTML attribute `cite`. A block quote can also name its source after a dash, in its
+last line or in the line after it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ from whorl.search.quotations.results import GivenQuotation, Quotation
 #: Maximum number of quotations in one request, and of characters in a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK_START = r"^[ \t]*(?:(?:\d{1,9}[.)]|[-*+])[ \t]+)?(?:>[ \t]?)+"
-#: A block quote. In Markdown, a following line without a quote mark belongs to the quotation, but in mail it is usually
-#: the reply. So this line continues the block only if it begins with a small letter, and the line before it does not
-#: end a sentence.
+#: A block quote. In Markdown, a line without a quote mark continues it, but in mail it is usually the reply. So it
+#: continues the block only if it begins with a small letter, and the line before it does not end a sentence.
 _BLOCK = re.compile(
     rf"(?:{_BLOCK_START}.*(?:\n|\Z)(?:(?<=[^\s.!?…:;>”\"]\n)[ \t]*[^\W\d_A-Z].*(?:\n|\Z))*)+", re.MULTILINE
 )
@@ -44,8 +43,8 @@ _BLOCK_MARK = re.compile(_BLOCK_START, re.MULTILINE)
 _SOURCE_WORD = (
     r"[*_]{0,3}(?:Sources?|Quellen?|Fuente|Fonte|Bron|Källa|Kilde|Źródło|Источник|来源|出典)[ \t]?[:：][*_]{0,3}"
 )
-#: Match a line that begins with a dash or with "Source:", and names the source of a block quote: the last line of the
-#: block (`_SOURCE_LINE`), or the line after it (`_SOURCE_LINE_AFTER`), where a single hyphen is not a dash.
+#: A line that begins with a dash or "Source:" and names the source of a block quote: the last line of the block, or the
+#: line after it, where a single hyphen is not a dash.
 _SOURCE_LINE = re.compile(rf"[ \t]*(?:—|―|–|--+|-|{_SOURCE_WORD})[ \t]*(\S.*)", re.IGNORECASE)
 _SOURCE_LINE_AFTER = re.compile(rf"\n?[ \t]*(?:—|―|–|--+|{_SOURCE_WORD})[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _SINGLE_MARKS = re.compile(
@@ -53,7 +52,7 @@ _SINGLE_MARKS = re.compile(
 )
 #: Quotation marks of LaTeX.
 _LATEX_MARKS = re.compile(r"(?<!`)``(?!`)((?:[^`\n]|\n(?![^\S\n]*\n))+?)''")
-#: Quotations between marks that are typed as commas or apostrophes: `,,words''`, `,,words"` and `''words''`.
+#: Quotations between marks typed as commas or apostrophes: `,,words''`, `,,words"` and `''words''`.
 _TYPED_MARKS = re.compile(
     r"(?<![^\s(\[]),,(?=[^\W_])((?:[^,\n]|,(?!,)|\n(?![^\S\n]*\n))+?)(?:(?<!\s)''(?![\w'])|(?<=[\w.!?])[\"“”](?!\w))"
     r"|(?<![^\s(\[])''(?=[^\W_])((?:[^'\n]|'(?!')|\n(?![^\S\n]*\n))+?)(?<!\s)''(?![\w'])"
@@ -98,8 +97,8 @@ _SOURCES = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LISTED_SOURCE = re.compile(rf"\s*?^{_BULLET}(\d{{1,4}})[.):][ \t]+(\S.*)$", re.MULTILINE)
-#: A name in brackets, but not a footnote mark such as `[3]` or `[^1]`, and not the label of a link: square brackets
-#: before a parenthesis.
+#: A name in brackets, but not a footnote mark such as `[3]` or `[^1]`, and not the label of a link (before a
+#: parenthesis).
 _NAME_IN_BRACKETS = (
     r"(?:\[\[(?!\d+\])([^\[\]\n]{1,300})\]\](?!\()|\(([^()\n]{1,300})\)"
     r"|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\()|【(?:\d[\d:]{0,9}†)?([^【】\n]{1,300})】)"
@@ -116,8 +115,7 @@ _LONGEST_LAST_SOURCE = 1_000
 _ENDED = re.compile(rf"(?:\A|[.!?…{_SENTENCE_MARKS}{MARKS}'’›”»])\Z")
 #: A name without blanks that is not an ordinary word: `clause-17`, `law/7`.
 _IDENTIFIER = re.compile(r"(?=\S*[\W\d_])(?=\S*[^\W\d_])\w\S*\w")
-#: Characters that may be between a quotation and its first source (a footnote mark, brackets or a link), and between
-#: two sources.
+#: Characters between a quotation and its footnote mark, brackets or link, and between two sources.
 _BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
     re.compile(rf"[{marks}]{{0,{most}}}")
     for marks, most in ((r" \t.,;:!?)", 3), (r" \t.,;:", 3), (" .,;:—–(-", 9), (r" \t,;", 3))
@@ -127,8 +125,8 @@ _MOST_SOURCES = 20
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
-#: Tags of block elements. A text without a match of `_HTML` is also HTML if it has, outside Markdown code, the opening
-#: and the closing tag of a block element, or a quotation mark written as an HTML character reference.
+#: Tags of block elements. A text without a match of `_HTML` is also HTML if it has, outside Markdown code, both tags of
+#: a block element, or a quotation mark written as a character reference.
 _BLOCK_TAG = re.compile(
     r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
 )
@@ -146,16 +144,15 @@ _LINES = re.compile(
 )
 #: The label of a link to a footnote.
 _LINK_MARK = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*†‡])[\])]?")
-#: The first line of a footnote, and any blanks and line breaks between the start of its HTML element and this line.
+#: The first line of a footnote, after any white space at the start of its HTML element.
 _FIRST_LINE = re.compile(r"\s{0,1000}(\S[^\n]{0,1000})")
 _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Remove HTML from a text; return the text and its quotations in order.
+    """Remove HTML from a text; return the text and its quotations in order, without those inside other quotations.
 
-    Quotations inside other quotations are left out. The text is plain text, Markdown or HTML. If `every_sentence` is
-    true, each sentence is taken as a quotation.
+    The text is plain text, Markdown or HTML. If `every_sentence` is true, each sentence is taken as a quotation.
     """
     marked: list[Quotation] = []
     links: Mapping[int, _HtmlLink] = {}
@@ -167,11 +164,11 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         return text, [*_sentences(text, footnotes, notes)]
     blocks = [*_blocks(text)]
     found = [_without_last_sources(block, notes) for block in timely([*marked, *(block for block, _ in blocks)])]
-    # Quotation marks in footnotes, in the titles of links and in lines that name a source do not mark a quotation.
+    # Quotation marks in footnotes, in titles of links and in lines that name a source do not mark a quotation.
     targets = ((link.end(1), link.end()) for link in timely(LINK.finditer(text)))
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks), *targets])
     starts = [start for start, _ in names]
-    # A footnote may contain a link and end after it. So for each range, take the largest end of all ranges up to it.
+    # A footnote may contain a link and end after it, so take the largest end of all ranges so far.
     ends = list(accumulate((end for _, end in names), max))
 
     def is_in_name(position: int) -> bool:
@@ -259,10 +256,10 @@ def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
 
 
 def quotations_in_json(text: str) -> list[Any] | None:
-    """Return the quotations in a JSON list, a JSON object or JSON lines, as values for `read_given_quotations`.
+    """Return the quotations in a JSON list, object or lines, for `read_given_quotations`; None for other texts.
 
-    Return None for any other text. Raise ParameterError, with the position, if the text begins like quotations in JSON,
-    but is broken.
+    Raises:
+        ParameterError: The text begins like quotations in JSON, but is broken at the reported position.
     """
     if not text.lstrip().startswith(("[", "{")):
         return None
@@ -316,7 +313,7 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the quotations in quotation marks, each with its range of characters, which includes the marks."""
     for start, end in quotations_between_marks(text):
         if not _has_stray_marks(text, start, end):
-            # If the quotation continues in the next paragraph, this paragraph has no closing mark.
+            # If the quotation continues in the next paragraph, it has no closing mark here.
             is_closed = end - start > 1 and _ANY_MARK.match(text[end - 1]) is not None
             yield text[start + 1 : end - is_closed], (start, end)
     for pattern in (_SINGLE_MARKS, _LATEX_MARKS, _TYPED_MARKS):
@@ -327,8 +324,8 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 def _has_stray_marks(text: str, start: int, end: int) -> bool:
     """Check whether a range begins with a straight mark that opens no quotation, such as the sign of inches.
 
-    Such a mark has a blank after it. In addition, it follows a number, or the last mark of the range does not follow a
-    blank: in a quotation, either both marks have a blank on their inner side, or neither has.
+    Such a mark has a blank after it. It also follows a number, or the last mark of the range does not follow a blank:
+    in a quotation, both marks have a blank on their inner side, or neither has.
     """
     is_after_number = _NUMBER_BEFORE.search(text, max(0, start - 4), start) is not None
     has_blank = text[start] == '"' and text[start + 1 : start + 2].isspace()
@@ -367,9 +364,8 @@ def _without_last_sources(quotation: Quotation, notes: Mapping[str, str]) -> Quo
 def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bool:
     """Check whether brackets, a link or raised digits at the end of a block quote name a source.
 
-    Otherwise they belong to the quotation. Text in brackets names a source if it contains a file name. After the end of
-    a sentence, it also names a source if it is an identifier, or if quotation marks enclose the whole quotation before
-    it.
+    Text in brackets names a source if it contains a file name. After the end of a sentence, it also does if it is an
+    identifier, or if quotation marks enclose the whole quotation before it.
     """
     has_blank = last[0][0].isspace()
     is_after_end = _ENDED.search(before, max(0, len(before) - 1)) is not None
@@ -394,7 +390,7 @@ def _without_marks(quote: str) -> str:
 
 
 def _listed_sources(text: str) -> dict[str, str]:
-    """Return a dict from numbers to sources: the numbered lines below the headings of lists of sources."""
+    """Return the sources in the numbered lines below the headings of lists of sources, by number."""
     sources = {}
     for heading in timely(_SOURCES.finditer(text)):
         at = heading.end()
@@ -438,7 +434,7 @@ def _with_sources(
 def _labels(mark: re.Match[str], notes: Mapping[str, str]) -> list[str]:
     """Return the labels in a footnote mark; empty if the brackets are no footnote mark.
 
-    In a footnote mark, each label is a number, begins with `^`, or is the label of a note.
+    Each label is a number, begins with `^`, or is the label of a note.
     """
     if mark[2]:
         return [mark[2]]
@@ -462,12 +458,12 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _Htm
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
-        # The parser keeps an unfinished tag, and reads it again from its start each time. So pass at least as many new
-        # characters as it has kept, to avoid quadratic time.
+        # The parser reads an unfinished tag again from its start each time. So pass at least as many new characters as
+        # it has kept, to avoid quadratic time.
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end
-    # Do not call `close`, which takes quadratic time if tags and comments never end.
+    # `close` would take quadratic time if tags and comments never end.
     parser.handle_data(unescape(parser.rawdata))
     parser.close_blocks()
     text = "".join(parser.parts)
@@ -508,7 +504,7 @@ def _without_last_links(
 
 
 def _html_link(text: str, start: int, end: int, target: str, parser: _QuoteParser) -> _HtmlLink | None:
-    """Return a link with the source that it names; for a link to a footnote of the page, the source in the footnote.
+    """Return a link with the source that it names: the target, or for a link to a footnote, the source in the footnote.
 
     Return None if the link has no target, points to an unknown place of the page, or leads back from a footnote.
     """
@@ -516,7 +512,6 @@ def _html_link(text: str, start: int, end: int, target: str, parser: _QuoteParse
         return _HtmlLink(end, read_link(text[start:end], target)) if target else None
     at = parser.ids.get(target[1:])
     note = _FIRST_LINE.match(text, at) if at is not None else None
-    # A link in a footnote leads back to the quotation.
     if not note or note.start(1) <= start < note.end():
         return None
     return _HtmlLink(end, read_source(note[1]))
@@ -546,8 +541,8 @@ class _QuoteParser(HTMLParser):
         self._length = self._hidden = 0
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        # Treat `<![x[` as a comment that ends at the next `>`, as the HTML standard says. The inherited method would
-        # raise an error.
+        # As in the HTML standard, `<![x[` begins a comment that ends at the next `>`; the inherited method would raise
+        # an error.
         return self.parse_bogus_comment(i, report)
 
     def _add(self, text: str) -> None:
@@ -589,7 +584,7 @@ class _QuoteParser(HTMLParser):
                 self._add_quote(start, cite)
 
     def _add_quote(self, start: int, cite: str) -> None:
-        """Add a quotation that ends here. Drop the quotations inside it: their texts could take quadratic memory."""
+        """Add a quotation that ends here; drop those inside it, whose texts could take quadratic memory."""
         while self.quotes and self.quotes[-1][0] >= start:
             self.quotes.pop()
         self.quotes.append((start, self._length, cite))

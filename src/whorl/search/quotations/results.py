@@ -40,8 +40,7 @@ class Quotation:
 
     Args:
         quote: The quotation, without its quotation marks.
-        place: Half-open range of characters in the text, including the quotation marks; None if the quotation was given
-            without a text.
+        place: Half-open range of characters in the text, including the quotation marks; None without a text.
         sources: Sources that the text names for the quotation.
         missing_footnotes: Marks of footnotes that the text does not have.
     """
@@ -136,8 +135,8 @@ class VerifiedQuotation:
 
     Args:
         words: Number of words of the quotation.
-        source_id: Id of the named source. If the text names several, id of the source that is most similar to the
-            quotation. None if the text names no source, or the store lacks it.
+        source_id: Id of the named source that is most similar to the quotation; None if the text names no source, or
+            the store lacks it.
         places: Places in documents, in the order of the quotation, at most 10; empty for `Verdict.ABSENT`.
         look_up: Runs that were looked up in the store; None if a named source decides the verdict.
     """

@@ -1,9 +1,8 @@
 """Verifies quotations: checks whether the store contains each quotation word for word, and where.
 
-A quotation is first compared with its named source. If the source does not contain the quotation, runs of the
-quotation's words are looked up as phrases, and the documents with the most runs are read. If none of these documents
-contains the quotation, other documents with its words are read, at most `MOST_READ_PER_QUOTATION`. The comparison uses
-canonical words, never hashes. Verdicts:
+A quotation is first compared with its named source. If the source does not contain it, runs of its words are looked up
+as phrases, and the documents with the most runs are read. If none of them contains the quotation, other documents with
+its words are read, at most `MOST_READ_PER_QUOTATION`. The comparison uses canonical words, never hashes. Verdicts:
 
 - *exact*: a document contains all words of the quotation in one run.
 - *edited*: the best place in a document differs in at most a quarter of the words.
@@ -57,41 +56,36 @@ from whorl.search.quotations.results import (
 if TYPE_CHECKING:
     from whorl.search.document_references import References
 
-#: Minimum number of words of a run that a quotation shares with a document, and number of words of each run that is
-#: looked up.
+#: Minimum number of words of a run that a quotation shares with a document, and number of words of a looked-up run.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that can have the verdict *edited*.
 FEWEST_WORDS = 8
-#: Maximum share of differing words in an edited quotation, and minimum number of edits for which runs shared with
-#: documents may explain the quotation better than edits.
+#: Maximum share of differing words in an edited quotation, and minimum number of edits for which shared runs may
+#: explain the quotation better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
-#: Maximum share of the words of a stitched quotation that are in no run shared with a document.
+#: Maximum share of a stitched quotation's words that are in no run shared with a document.
 MOST_UNEXPLAINED = 0.2
-#: Maximum number of runs in one look-up, maximum number of documents to read after a look-up, and maximum number of
-#: look-ups for a quotation.
+#: Maximum number of runs in one look-up, of documents to read after it, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
-#: Maximum number of documents that are read because they contain words of the quotation, and number of documents to
-#: read at once.
+#: Maximum number of documents to read because they contain words of the quotation, and number to read at once.
 MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
-#: A document is read only if it contains some words that are chosen from the quotation. Limits of the choice: words,
-#: words with a digit, and characters of a run of CJK, Thai or similar characters.
+#: Limits for the words of the quotation that a document must contain: number of words, number of words with a digit,
+#: and characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
-#: If a quotation has at least `_FEWEST_PAIRS` pairs of a chosen word and its neighbour, the pairs are looked up instead
-#: of the words. A document must contain the fraction `_INTACT` of the first half of the pairs, and the same fraction of
-#: the second half. If too many documents match, they must also contain `_NARROWING_PAIRS` other pairs.
+#: If a quotation has at least `_FEWEST_PAIRS` pairs of a chosen word and its neighbour, the pairs are looked up
+#: instead. A document must contain the fraction `_INTACT` of the first half of the pairs, and of the second half. If
+#: too many documents match, they must also contain `_NARROWING_PAIRS` other pairs.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
 #: Highest footnote number that is looked up between the two words of a pair.
 _MOST_FOOTNOTES = 40
-#: Preferred length of a chosen word: shorter words are frequent, and longer words are more often broken at a line end.
+#: Preferred length of a chosen word: shorter words are frequent, longer ones are more often broken at a line end.
 _WORD_LETTERS = 6
-#: Maximum number of phrases from the quotation that rank the documents with its words, and maximum number of words in a
-#: phrase.
+#: Maximum number of the quotation's phrases that rank the documents with its words, and of words in a phrase.
 _RANKING_PHRASES, _RANKING_WORDS = 8, 32
-#: Maximum product of the lengths of a quotation and a document, in words. If the product is larger, they are not
-#: aligned.
+#: Maximum product of the lengths, in words, of a quotation and a document to align.
 _MOST_CELLS = 200_000_000
 _MOST_PLACES = 10
-#: Maximum number of characters of all cached documents together, in canonical form.
+#: Maximum number of characters of all cached documents, in canonical form.
 _KEPT_CHARACTERS = 20_000_000
 #: The hyphen and the blank in a word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
@@ -110,7 +104,7 @@ _REMARK = re.compile(
 #: A footnote mark, an editor's mark such as `[citation needed]`, or the target of a link in Markdown.
 _MARK = re.compile(r"\[(?:\^?\w{1,40}|\d{1,3}[\d, –-]{1,30}|[a-z ]{4,16} needed)\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
 _ELLIPSIS = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…")
-#: Words in brackets, but not a footnote mark or a link. They may be in the document, be added, or replace other words.
+#: Words in brackets, but not a footnote mark or a link: in the document, added, or in place of other words.
 _INSERTION = re.compile(r"(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 _GAP = re.compile(f"{_ELLIPSIS.pattern}|{_INSERTION.pattern}")
 #: Verdicts from the best to the worst, to choose between two readings of words in brackets.
@@ -156,7 +150,8 @@ def verify_quotations(
 ) -> Verification:
     """Verify quotations, ignoring the documents `own_ids`, which contain the verified text itself.
 
-    Raise ParameterError if a quotation has no word, or if quotations are too many or too long.
+    Raises:
+        ParameterError: A quotation has no word, or quotations are too many or too long.
     """
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
@@ -182,7 +177,7 @@ def _verify_quotation(
     if not insertions or literal.verdict is Verdict.EXACT or verifier.has_parts_in_order:
         return literal
     if literal.verdict is Verdict.EDITED and not all(_is_changed(literal, place) for place in insertions):
-        # The document has some of the words in brackets, so the brackets are part of the quoted text.
+        # The document has some of the words in brackets, so they belong to the quoted text.
         return literal
     verifier = _Verifier(store, quotation, documents, number, with_insertions=True)
     if not verifier.words:
@@ -224,7 +219,7 @@ class _DocumentReader:
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0
         self._names: dict[str, str] = {}
-        # If the store keeps no texts, this call raises an error.
+        # Raise the engine's error if the store keeps no texts.
         engine.texts(())
         self.count, self.profile = engine.count(), engine.scheme.profile
         #: The engine's name for the field with the texts.
@@ -267,9 +262,9 @@ class _DocumentReader:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run of words that a quotation and a document share.
+    """A run of words that a quotation and a document share: words `start` to `end` (exclusive) of the quotation.
 
-    `start` and `end` (exclusive) are indices of the quotation's words; `at` is the index of the document's first word.
+    `at` is the index of the run's first word in the document.
     """
 
     start: int
@@ -303,8 +298,6 @@ class _Match:
 
 
 class _Verifier:
-    """Compares a quotation with documents, and determines the verdict."""
-
     def __init__(
         self,
         store: _DocumentReader,
@@ -320,7 +313,7 @@ class _Verifier:
                 f"{MOST_CHARACTERS:,}, and longer texts are for 'whorl sources'"
             )
         self._store, self._quotation = store, quotation
-        #: The quotation including remarks such as `[sic]`, because a document may contain them, too.
+        #: The quotation with remarks such as `[sic]`, which the document may contain, too.
         self._remarked = CanonicalText(quotation.quote)
         if not self._remarked.words:
             raise ParameterError(f"quotation {number} has no word: {quotation.quote!r:.80}")
@@ -328,7 +321,7 @@ class _Verifier:
         self._whole = self._remarked if quote == quotation.quote else CanonicalText(quote)
         if not self._whole.words:
             quote, self._whole = quotation.quote, self._remarked
-        #: Ranges of characters of the words in brackets that may be insertions.
+        #: Ranges of characters of words in brackets, which may be insertions.
         self.insertions = [found.span() for found in _GAP.finditer(quote) if not _ELLIPSIS.fullmatch(found[0])]
         pieces = _split_at(_GAP if with_insertions else _ELLIPSIS, quote)
         parts = [(0, self._whole)]
@@ -338,7 +331,7 @@ class _Verifier:
         self._offsets = [start for start, part in parts if part.words]
         self._parts = [part for _, part in parts if part.words]
         self.words = [word for part in self._parts for word in part.words]
-        #: Index of the first word of each part, and at the end the number of all words.
+        #: Index of the first word of each part, and the total number of words.
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
         self._in_order: _Match | None = None
         self.has_parts_in_order = False
@@ -361,7 +354,7 @@ class _Verifier:
             named |= dict.fromkeys(others)
             self._notes += notes
             if others or notes or source.is_certain:
-                # Leave out brackets without a known or likely name of a document: they probably name no source.
+                # Brackets without a known or likely name of a document probably name no source.
                 sources.append(source)
         self._quotation = replace(self._quotation, sources=tuple(sources))
         return [*named]
@@ -404,7 +397,7 @@ class _Verifier:
         )
 
     def _compare_named(self) -> list[_Match]:
-        """Compare the named sources; return the most similar first. If one matches exactly, return only this match."""
+        """Compare the named sources; return only the exact match, if any, or else all, the most similar first."""
         for match in self._exact_matches(self._named):
             if len(match.spans) == 1:
                 return [match]
@@ -449,8 +442,8 @@ class _Verifier:
                 return Verdict.STITCHED, self._find_stitches(named_matches)
         best = min(others, key=_rank, default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
-            # If the store lacks the source that a quotation names, the quotation is misattributed if it was given
-            # alone. In a text, it keeps its verdict.
+            # If the store lacks the named source, a quotation in a text keeps its verdict, but a quotation given alone
+            # is misattributed.
             is_given_alone = self._quotation.sources and not self._named and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if named_matches or is_given_alone else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self.words):
@@ -460,9 +453,9 @@ class _Verifier:
     def _judge_match(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document contains the quotation; otherwise None.
 
-        `unexplained` is the number of the quotation's words that are in no run shared with a document. Also return None
-        if runs explain the quotation better than edits: if the best alignment has at least `MANY_EDITS` edits, and
-        three or more edits for each unexplained word.
+        `unexplained` is the number of the quotation's words that are in no run shared with a document. The result is
+        also None if runs explain the quotation better than edits: the best alignment has at least `MANY_EDITS` edits,
+        and three or more for each unexplained word.
         """
         if len(match.spans) == 1:
             quote = self._whole.place(0, len(self._whole.words))
@@ -475,11 +468,11 @@ class _Verifier:
             )
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # If the distance is 0, the document contains all parts without edits, but in another order.
+        # With distance 0, the document contains all parts, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._find_edited_places(match)
 
     def _find_edited_places(self, match: _Match) -> tuple[QuotedPlace, ...]:
-        """For each part of the quotation, return the most similar place in the document, with the differences."""
+        """Return the most similar place in the document for each part of the quotation, with the differences."""
         places = []
         for (low, high), aligned in zip(pairwise(self._bounds), match.alignments, strict=True):
             if aligned.start == aligned.end:
@@ -537,8 +530,8 @@ class _Verifier:
     def _documents_with_runs(self, named: Sequence[_Match]) -> Iterator[_Match]:
         """Yield documents with runs of the quotation's words; each look-up yields the best documents first.
 
-        The look-up that finds a document which decides the verdict is the last one. Its other documents are compared,
-        too, because one of them may have fewer edits.
+        After a document that decides the verdict, only the other documents of its look-up are compared: one may have
+        fewer edits.
         """
         seen = {*self._named}
         matches = [*named]
@@ -547,8 +540,8 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # The first look-up uses runs of all words; later look-ups use runs of the words that were not found
-                # yet.
+                # The first look-up uses all words of each part, the second runs from everywhere, later ones runs of
+                # words not found yet.
                 is_open = np.full(len(self.words), True) if round_ == 1 else ~self._mask_covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
@@ -558,7 +551,7 @@ class _Verifier:
             if not ids and round_:
                 return
             seen.update(ids)
-            # The best document usually contains the quotation word for word, so read it alone first.
+            # The best document usually contains the quotation word for word.
             for group in (ids[:1], ids[1:]):
                 for match in self._compare_documents(group):
                     matches.append(match)
@@ -593,7 +586,7 @@ class _Verifier:
         most = max(0, MOST_READ_PER_QUOTATION - len(seen))
         pairs = sorted({at for word in words for at in (word - 1, word) if self._is_pair(at)})
         if len(pairs) < _FEWEST_PAIRS:
-            # If no word can be required, this clause is empty and matches no document.
+            # Without required words, this clause is empty and matches no document.
             required = Bool(must=_clauses_of_all_spellings(self.words, words, self._store))
             clause: Bool[BoundLeaf] = Bool(should=(required, *phrases), min_should_match=1)
             ids, left = self._store.find(clause, seen, most)
@@ -602,8 +595,7 @@ class _Verifier:
             intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
             ids, left = self._store.find(Bool(must=intact), seen, _READ_AT_ONCE)
             if left:
-                # Too many documents contain enough of the quotation's word pairs, so also require pairs that no
-                # document read so far contains.
+                # So many documents match that they must also have pairs that no document read so far contains.
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))
                 ids, left = self._store.find(clause, seen, most)
@@ -618,14 +610,14 @@ class _Verifier:
         return is_inside and not any(map(is_unspaced, self.words[at : at + 2]))
 
     def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
-        """Return the longest pairs of neighbouring words that are in no run of the read documents.
+        """Return the longest `_NARROWING_PAIRS` pairs of neighbouring words that are in no run of the read documents.
 
-        A pair is given by the index of its first word; at most `_NARROWING_PAIRS` pairs are returned.
+        A pair is given by the index of its first word.
         """
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
-        # Leave out words at the edge of a part, because a document may join them to words outside the quotation.
+        # A document may join words at the edge of a part to words outside the quotation.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))
-        # Words with apostrophes have many spellings, so leave them out, too.
+        # Words with apostrophes have many spellings.
         known.update(at - after for at, word in enumerate(self.words) if "'" in word for after in (0, 1))
         pairs = [at for at in range(len(self.words)) if self._is_pair(at) and at not in known]
         return sorted(pairs, key=lambda at: len(self.words[at] + self.words[at + 1]))[-_NARROWING_PAIRS:]
@@ -633,7 +625,7 @@ class _Verifier:
     def _clause_of_pair(self, at: int) -> Bool[BoundLeaf]:
         """Return a clause for documents with a pair of neighbouring words, in any spelling.
 
-        A footnote number may be between the words, or a document may break, join or emphasise one of them.
+        A footnote number may be between the words, or the document may break, join or emphasise one of them.
         """
         pair = " ".join(self.words[at : at + 2])
         others = (text for word in (at, at + 1) for text in _other_spellings(self.words, word, self._store.profile))
@@ -641,10 +633,7 @@ class _Verifier:
         return self._store.any_of((*_spellings(pair), *others, *footnoted), 0.0)
 
     def _clause_of_intact_pairs(self, pairs: Sequence[int]) -> Bool[BoundLeaf]:
-        """Return a clause for documents that have the share `_INTACT` of the pairs of neighbouring words.
-
-        In the document, a blank or a full stop may separate the words of a pair.
-        """
+        """Return a clause for documents with the share `_INTACT` of the pairs, joined by a blank or a full stop."""
         joined = (sign.join(self.words[at : at + 2]) for at in pairs for sign in " .")
         phrases = self._store.any_of(chain.from_iterable(map(apostrophe_spellings, joined)))
         return replace(phrases, min_should_match=math.ceil(_INTACT * len(pairs)))
@@ -658,7 +647,6 @@ class _Verifier:
                     yield match
 
     def _exact_match(self, document_id: str, document: CanonicalText) -> _Match | None:
-        """Return a match if a document has the whole quotation, or all its parts in order."""
         self._read.add(document_id)
         for text, at, count, ignores_numbers in self._find_whole(document):
             if at is not None:
@@ -674,10 +662,11 @@ class _Verifier:
         return None
 
     def _find_whole(self, document: CanonicalText) -> Iterator[tuple[CanonicalText, int | None, int, bool]]:
-        """Search readings of a document for the whole quotation.
+        """Yield readings of a document, each with the position of the quotation in it.
 
-        Yield four values for each reading: the reading, the index of the quotation's first word in it (or None), the
-        number of the quotation's words, and whether numbers in brackets were ignored.
+        Yields:
+            The reading, the index of the quotation's first word in it (or None), the number of the quotation's words,
+                and whether numbers in brackets were ignored.
         """
         quotes = self._whole.readings
         if self._remarked.words != self._whole.words:
@@ -714,7 +703,7 @@ class _Verifier:
                 length += 1
             if run is not None:
                 yield run
-            # The next run may begin inside this run, so do not skip the whole run.
+            # The next run may begin inside this run.
             start += max(1, length - RUN_WORDS)
 
 
@@ -735,15 +724,15 @@ def _rank(match: _Match) -> tuple[bool, int, float]:
 
 
 def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
-    """Return the indices of some words that every document with the quotation must have.
+    """Return the indices of words that every document with the quotation has; also whether this finds them all.
 
-    Also return whether a search for these words finds all such documents. It may miss documents if a word belongs to a
-    script without blanks, or if no word can be chosen. Words of these scripts are not chosen. The first and the last
-    word are chosen only if the quotation is short: a document may join them to other words.
+    Words of scripts without blanks are not chosen, so a search for the words may miss documents if the quotation has
+    such words, or if no word can be chosen. The first and the last word are chosen only if the quotation is short: a
+    document may join them to other words.
     """
     inner = range(1, len(words) - 1) if len(words) > 3 else range(len(words))
     spaced = {words[at]: at for at in inner if not is_unspaced(words[at]) and any(tokens(words[at]))}
-    # A word with an apostrophe has many spellings, so choose at most one of them, and only if there is no other word.
+    # A word with an apostrophe has many spellings, so choose one only if there is no other word.
     spaced = {word: at for word, at in spaced.items() if "'" not in word} or dict([*spaced.items()][:1])
     numbers = [at for word, at in spaced.items() if any(map(str.isdigit, word))][:_MOST_NUMBERS]
     by_length = sorted(spaced.values(), key=lambda at: abs(len(words[at]) - _WORD_LETTERS))
@@ -765,8 +754,8 @@ def _clauses_of_all_spellings(
         clauses.append(store.any_of(chain.from_iterable(map(apostrophe_spellings, texts)), 0.0))
     runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
     for run in runs[:_MOST_REQUIRED]:
-        # The index uses a dictionary to split a run of these characters into words. The first and the last word depend
-        # on the characters around the run, so leave them out.
+        # The index splits a run of these characters by a dictionary. The first and the last word depend on the
+        # characters around the run, so leave them out.
         inside = tokens(run[:_MOST_UNSPACED])[1:-1]
         if len(inside) > 1:
             clauses.append(replace(store.any_of(inside), min_should_match=len({*inside}) // 2))

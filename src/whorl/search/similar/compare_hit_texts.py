@@ -1,4 +1,4 @@
-"""Compares texts of hits with the source, if sketches cannot decide or exact percentages are requested."""
+"""Compares texts of hits with the source, to decide hits that sketches cannot decide, and for exact percentages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from whorl.search.similar.fetch_query_sources import QuerySource, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, order_of, score_hit, sort_hits
 
-#: Limits of one search: texts to read to decide which candidates are hits, texts to read for the exact percentages of a
-#: page, and characters of all these texts.
+#: Limits of one search: texts to read to decide hits, texts to read for a page's percentages, and characters of them
+#: all.
 MOST_VERIFIED_EXACTLY, MOST_READ_FOR_PAGE, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Limits of one request: texts to decide which candidates are hits, texts for a page, and (approximately) shingles of
-#: all its texts.
+#: Limits of one request: texts to decide hits, texts for a page, and approximate number of shingles.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Minimum number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5
@@ -47,11 +46,9 @@ class TextVerifier:
         self._characters += sum(map(len, read))
         return texts
 
-    # Exact verification of undecided hits.
-
     def verify_exact(self, hits: Iterable[SimilarHit]) -> Iterator[SimilarHit]:
         """Compare undecided hits by their texts; drop hits below the threshold."""
-        # Read the smallest texts first, to decide as many hits as possible within the limits.
+        # Small texts first: they decide the most hits within the limits.
         undecided = sorted(hits, key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
         hashes = dict(self._hash_hits(undecided))
         for similar in undecided:
@@ -63,15 +60,14 @@ class TextVerifier:
                 yield from self._score_exactly(similar, len(self._own), len(hashes[similar.hit.id]), shared)
 
     def _hash_hits(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
-        """Yield the id of each hit and the hashes of all shingles of its text.
+        """Yield the id of each hit and the hashes of all shingles of its text, until a limit of the search is reached.
 
-        First read the source's text, and keep its hashes in `_own`. Yield nothing if the source has no text. Stop when
-        a limit of the search is reached.
+        The source's hashes are kept in `_own`. Without a text of the source, nothing is yielded.
         """
         for group in chunks(hits, _hit_size, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):
                 return
-            # Fetch the source's text together with the first hits.
+            # Fetch the source's text with the first hits.
             own_ids = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
             texts = self._fetch_texts(group[:left], own_ids)
             if self._own is None:
@@ -85,21 +81,16 @@ class TextVerifier:
         return [text.hashes for text in hash_texts(texts, self._engine.scheme, workers=1)]
 
     def _score_exactly(self, similar: SimilarHit, source_size: int, size: int, shared: int) -> Iterator[SimilarHit]:
-        """Yield the hit with exact shares if it reaches the threshold.
-
-        `source_size`, `size` and `shared` are the numbers of shingles of the source, of the hit, and of both.
-        """
+        """Yield the hit with exact shares if it reaches the threshold; all arguments count shingles."""
         metric = self._criteria.metric
         if shared >= least_overlap(metric, self._criteria.threshold, source_size, size):
             yield score_hit(similar.hit, exact_estimate(source_size, size, shared), metric)
 
-    # Exact numbers for the hits of a page.
-
     def compare_best(self, hits: RankedHits, end: int) -> tuple[RankedHits | tuple[SimilarHit, ...], list[str]]:
-        """Compare the texts of the best hits until the first `end` hits have exact shares.
+        """Compare the texts of the best hits until the first `end` hits have exact shares; return hits and warnings.
 
-        Return the hits and warnings. A hit's text is read if the upper end of the hit's interval could place it among
-        the first `end` hits. The result has only hits that reach the threshold, best first.
+        A text is read if the upper end of the hit's interval could place it among the first `end` hits. Hits below the
+        threshold are dropped; the others are sorted, best first.
         """
         if not end or all(group.estimate.is_exact for group in hits.groups):
             return hits, []
@@ -175,7 +166,7 @@ def compare_with_documents(
 def texts_of_page(engine: Engine, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the id and text of documents, in order; leave out documents without a text.
 
-    If the texts exceed `MOST_PAGE_CHARACTERS`, the last documents are left out, too.
+    The last documents are also left out if the texts exceed `MOST_PAGE_CHARACTERS`.
     """
     characters = 0
     for batch in batches(ids, _TEXTS_AT_ONCE):

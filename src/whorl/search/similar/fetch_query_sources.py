@@ -33,8 +33,8 @@ class QuerySources:
     """Fetches the sources of a query; caches their ids, signatures and sketches.
 
     Args:
-        texts: Texts given with the query, by name, or one text, which gets the name `SOURCE`. A reference with the name
-            of a given text means this text, not a document.
+        texts: Texts given with the query, by name, or one text, with the name `SOURCE`. Such a name means the text, not
+            a document.
         references: Resolves paths and names of documents; None to allow only references that the engine resolves, such
             as ids.
         caches_sketches: Whether a search may begin with a cached sketch, which may be out of date; the caller must then
@@ -62,8 +62,9 @@ class QuerySources:
     def fetch_whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the text of each source by reference: a text given with the query, or a stored text.
 
-        Raise UnknownDocumentError if a reference names neither a text nor a document; ParameterError if it names a
-        document without a text.
+        Raises:
+            UnknownDocumentError: A reference names neither a text nor a document.
+            ParameterError: A reference names a document without a text.
         """
         wanted = dict.fromkeys(list_references(references))
         texts = {**self.fetch_stored_texts(wanted.keys() - self.texts.keys()), **self.texts}
@@ -80,15 +81,17 @@ class QuerySources:
         if not references:
             return {}
         ids = {name: known for name, known in self._resolve_references(references).items() if known is not None}
-        # Call `texts` even for an empty list of ids: a store without texts then raises its error.
+        # Even without ids, a store without texts must raise its error.
         texts = self.engine.texts(list(ids.values()))
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> QuerySource:
         """Return the source that a reference names: a given text or, if no text has this name, a document.
 
-        Raise UnknownDocumentError if the reference names neither. If `with_sketch` is true, fetch a document's sketch
-        together with its id.
+        With `with_sketch`, a document's sketch is fetched together with its id.
+
+        Raises:
+            UnknownDocumentError: The reference names neither.
         """
         if reference in self.texts:
             return QuerySource(reference, text=self.texts[reference])
@@ -129,8 +132,8 @@ class QuerySources:
         others = self._other_ids([name for name in unknown if name not in signed])
         for name in unknown:
             self._ids[name], self._signatures[name] = signed.get(name, (others.get(name), None))
-        # If a reference is another name of a document, fetch the signature by the document's id. If several references
-        # name one document, the order matters if it matters for one of them.
+        # A reference that is another name of a document needs its signature by id, with the order if any of its names
+        # does.
         ids = {name: known for name in missing if name not in signed and (known := self._ids[name]) is not None}
         order_matters = {known: any(missing[name] for name in ids if ids[name] == known) for known in ids.values()}
         fetched = self.engine.signatures(order_matters) if order_matters else {}

@@ -1,11 +1,9 @@
 """Searches for documents that share content with a source, with a recall that is calculated in advance.
 
-The source is a document or a text. A plan states which tokens of the source's sketch to look up, and how many of them a
-candidate must have. The engine returns the candidates. The search compares their sketches with the source, and reads
-their texts if sketches cannot decide (a short text in a very long one). A collection without sketches is searched by
-MinHash tokens; the estimates then have wider intervals. `docs/accuracy.md` explains why the search reaches the
-requested recall.
-
+A plan states which tokens of the source's sketch to look up, and how many of them a candidate must have. The search
+compares the sketches of the candidates with the source, and reads their texts if sketches cannot decide (a short text
+in a very long one). A collection without sketches is searched by MinHash tokens; the estimates then have wider
+intervals. `docs/accuracy.md` explains why the search reaches the requested recall.
 A search that ignores common text reads the texts of its candidates, the largest estimated overlap first, up to a limit.
 So the shares of all its hits are exact.
 """
@@ -77,14 +75,14 @@ from whorl.search.similar.sketch_plan import (
     with_phrases,
 )
 
-#: Maximum number of candidates that a search verifies. The best candidates come first.
+#: Maximum number of candidates that a search verifies, the best first.
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time with their sketches, which take about 3 MB together.
 CANDIDATES_AT_ONCE = 2_000
-#: Maximum number of documents that a first query, with few tokens, may match. If it matches more, a second query with
-#: more tokens is faster.
+#: Maximum number of documents that a first query, with few tokens, may match; above, a second query with more tokens is
+#: faster.
 MOST_OF_FIRST_QUERY = 100
-#: Maximum size of a source whose shingles are looked up as phrases, in shingles.
+#: Maximum size, in shingles, of a source whose shingles are looked up as phrases.
 MOST_PHRASES = 128
 #: Threshold of a calibrated FINGERPRINT clause without an overlap.
 _OVERLAP = Fraction(1, 5)
@@ -106,13 +104,13 @@ class SketchSearch:
         # With some metrics, a hit may be larger than the source by any factor, so only the largest document limits its
         # size.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # The source itself may be larger than this size, if it was added after the engine had read the size.
+        # The source may have been added after the engine had read this size.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: Cached sketch of the source; the response to the first query shows whether it is current. None if the search
-        #: uses a sketch that is known to be current.
+        #: Cached sketch of the source; the response to the first query shows whether it is current. None if the sketch
+        #: is current.
         self.cached_sketch: CachedSketch | None = None
         self.plan: SketchPlan = self._make_plan(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
@@ -152,7 +150,7 @@ class SketchSearch:
     def _look_up(self, branch: Branch) -> SketchTokens:
         hashes = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
         distinct = ascending_distinct(hashes)
-        # Two shingles with the same token count as one match, so lower the minimum by the number of repetitions.
+        # Shingles with the same token match once, so lower the minimum by the repetitions.
         minimum = max(1, branch.min_should_match - (hashes.size - distinct.size))
         is_whole = self._sketch.is_complete and distinct.size == len(self._sketch.hashes)
         sizes = branch.smallest_size, self.plan.size_limit(branch)
@@ -162,10 +160,9 @@ class SketchSearch:
     def batch(self, query: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
         """Fetch up to `rows` candidates (default: `CANDIDATES_AT_ONCE`) from `start` on; verify all except `seen`.
 
-        If the first query matches too many documents, return None; `candidate_query` then returns a more precise query.
+        If the first query, with few tokens, matches too many documents, return None; `candidate_query` is then more
+        precise.
         """
-        # The first query looks up few tokens. If it matches more than `MOST_OF_FIRST_QUERY` documents, a plan with more
-        # tokens replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
             query,
@@ -177,7 +174,7 @@ class SketchSearch:
             raise ChangedSourceError
         self.cached_sketch = None
         if is_cheap and candidates.total > MOST_OF_FIRST_QUERY:
-            # Use the plan with more tokens, which finds fewer candidates, and large batches.
+            # The plan with more tokens finds fewer candidates, and allows large batches.
             precise = self._make_plan(None)
             self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_up_count), None
             return None
@@ -185,12 +182,12 @@ class SketchSearch:
         return Batch(candidates, self._judge_candidates(candidates, seen if own is None else seen | {own}))
 
     def _judge_candidates(self, candidates: Candidates, left_out: Set[str]) -> RankedHits:
-        """Return the candidates that are hits according to their sketches, without the documents in `left_out`."""
+        """Return the candidates, except `left_out`, that are hits according to their sketches."""
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
-        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. If different
-        # overlaps have the same sort key, equal overlaps may not be adjacent; they are then judged several times.
+        # Copies of a text overlap equally with the source, so judge each overlap once. If different overlaps have the
+        # same sort key, equal ones may not be adjacent; they are then judged several times.
         order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
         ordered = overlaps.select(order)
         starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)
@@ -203,9 +200,9 @@ class SketchSearch:
         return RankedHits.from_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Compare the texts of undecided hits, and drop hits below the threshold.
+        """Compare the texts of undecided hits, and drop hits below the threshold; return the others, and 0.
 
-        Return the other hits, and 0 as the number of unread candidates. A hit whose text is not read remains.
+        A hit whose text is not read remains; the 0 means that no candidate is unread.
         """
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
@@ -215,10 +212,7 @@ class SketchSearch:
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
-    """Return the shingles of a text that are in its sketch, as phrases.
-
-    The result is empty if the index would split the phrases into other words than the text.
-    """
+    """Return the shingles in a text's sketch as phrases; empty if the index would split them in another way."""
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
         return ()
@@ -271,10 +265,7 @@ class MinHashSearch:
         return Batch(candidates, RankedHits.from_hits(self._judge_hits(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Return the hits unchanged, and 0 as the number of unread candidates.
-
-        The intervals of MinHash estimates are so wide that the search would have to read too many texts.
-        """
+        """Return the hits and 0 unread candidates: the intervals are so wide that too many texts would be read."""
         return hits, 0
 
     def _judge_hits(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -297,7 +288,8 @@ _BUDGET_WITHIN = 4 * BUDGET
 class ResidualSearch:
     """Calibrated search for one source that ignores common text.
 
-    Raise ParameterError if the documents have no sketches, or if the source has no stored text.
+    Raises:
+        ParameterError: The documents have no sketches, or the source has no stored text.
     """
 
     def __init__(
@@ -317,7 +309,7 @@ class ResidualSearch:
         words = words_of(text, engine.scheme)
         uncommon, self._size = _hashes_without_common(words, detector, engine.scheme)
         part = part_of_source(criteria.metric, criteria.threshold, uncommon.size)
-        #: Search for the candidates, by only the uncommon shingles of the source.
+        #: Search for the candidates, by the source's uncommon shingles.
         self._by_sketch = by_sketch = SketchSearch(
             engine,
             source,
@@ -341,7 +333,8 @@ class ResidualSearch:
 
         A candidate is a hit if its share without common text reaches the threshold.
         """
-        # The best candidates come first: they are sorted by estimates from a sketch of the source's uncommon shingles.
+        # Candidates are sorted by estimates from a sketch of the source's uncommon shingles, so the best ones come
+        # first.
         by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ_WITHOUT_COMMON]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in compare_with_documents(self.engine, self._text, list(by_id), self._detector):
@@ -378,15 +371,15 @@ SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
 def make_search(sources: QuerySources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
     """Return the search for documents similar to a source: by sketches, or by MinHash tokens if the store has none.
 
-    Raise UnknownDocumentError if the reference names no document or text; ParameterError if it names a document without
-    a sketch, or without a fingerprint.
+    Raises:
+        UnknownDocumentError: The reference names no document or text.
+        ParameterError: The reference names a document without a sketch or fingerprint.
     """
     engine, scheme = sources.engine, sources.engine.sketch_scheme
     if scheme is not None and (cached_sketch := sources.find_cached_sketch(reference)):
         search = SketchSearch(engine, QuerySource(reference, cached_sketch.document_id), cached_sketch.sketch, criteria)
         search.cached_sketch = cached_sketch
-        # Use the cached sketch only if the engine must look up candidates: its response then also shows whether the
-        # sketch is current.
+        # The response to a look-up of candidates also shows whether the cached sketch is current.
         if search.candidate_query() is not None:
             return search
     source = sources.source(reference, with_sketch=scheme is not None)
@@ -405,7 +398,7 @@ def make_search(sources: QuerySources, reference: str, criteria: SimilarCriteria
 def make_search_ignoring(
     ignored: BoilerplateDetector | None, sources: QuerySources, reference: str, criteria: SimilarCriteria
 ) -> SimilarSearch:
-    """Return the search for one source. If `ignored` is given, the search ignores the common text that it detects."""
+    """Return the search for one source; it ignores the common text that `ignored` detects."""
     if ignored is None:
         return make_search(sources, reference, criteria)
     return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)
@@ -425,7 +418,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     if isinstance(plan.root, Nothing):
         return Verified(RankedHits(), 0, 0, search.warnings)
     groups = list[HitGroup]()
-    # Concurrent writes can move a candidate to the next page, so verify each candidate only once.
+    # Concurrent writes can move a candidate to the next page; verify it only once.
     seen = set[str]()
     warnings = list(search.warnings)
     start, total, verified = 0, 1, 0
@@ -438,7 +431,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         candidates, hits = batch
         total, count = candidates.total, len(candidates)
         if not count:
-            # Fewer candidates than `total` remain, because documents were deleted during the search.
+            # Documents were deleted during the search, so fewer candidates than `total` remain.
             break
         warnings += candidates.warnings
         groups += hits.groups
@@ -492,7 +485,7 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
     """
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
-        # The engine's query has a group for each score. Round the scores, so that there are few groups.
+        # The engine's query has a group for each score, so round the scores.
         groups.setdefault(max(1, round(similar.hit.score)), []).append(similar.hit.id)
     source = search.source
     if source.document_id is not None:
@@ -502,7 +495,7 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
 
 
 class CalibratedFingerprints:
-    """Runs the searches of a query's calibrated FINGERPRINT clauses, each search only once.
+    """Runs the searches of a query's calibrated FINGERPRINT clauses, each only once.
 
     A calibrated FINGERPRINT finds the same documents as `Store.similar`. `is_whole` is true if every search has
     verified all of its candidates.
@@ -543,10 +536,7 @@ class CalibratedFingerprints:
         return tuple(plans), {"candidates": requests}, warnings
 
     def exact_estimates(self, reference: str) -> dict[str, Estimate]:
-        """Return the exact overlaps with the source `reference`, by the id of the hit.
-
-        The searches of the query's FINGERPRINT clauses have computed them. Hits with an estimated overlap are left out.
-        """
+        """Return the exact overlaps of hits with the source `reference` that the searches have computed, by id."""
         return {
             similar.hit.id: similar.estimate
             for search, verified in self._verified.items()
@@ -576,7 +566,7 @@ class CalibratedFingerprints:
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
-        # Do not use `make_criteria`: for an overlap of 1, it would add a note, even if the user wrote 100 %.
+        # Unlike `make_criteria`, add no note for an overlap of 1.
         criteria = SimilarCriteria(self._metric, overlap, probability)
         key = (clause.reference, criteria)
         if key not in self._searches:

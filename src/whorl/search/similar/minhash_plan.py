@@ -2,11 +2,9 @@
 
 A source has `a` shingles, a document has `b` shingles, and `I` shingles are in both. The search looks up `m` tokens of
 the source; G ~ Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens,
-unless one of its b - I other shingles has a smaller hash in the same bucket. If the document has each of these tokens
-with the average probability `s`, then at least `c` tokens match with the probability
-
+unless one of its b - I other shingles has a smaller hash in the same bucket. If it has each of them with the average
+probability `s`, then at least `c` tokens match with the probability
     the sum over g of P(G = g) P(Binomial(g, s) >= c).
-
 The true distribution is slightly narrower, so the true recall is slightly higher.
 """
 
@@ -25,13 +23,13 @@ from whorl.fingerprint.statistics.hypergeometric import LARGEST, Counts, Floats,
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
 from whorl.search.similar.options import SimilarCriteria
 
-#: Number of tokens to look up. If `Metric.allows_smaller` is true, all tokens of the source are looked up.
+#: Number of tokens to look up; if `Metric.allows_smaller` is true, all tokens of the source are looked up.
 BUDGET = 256
 #: Number of document sizes for which the recall is computed.
 _GRID = 24
-#: Largest document size that is considered, as a multiple of the source's size; larger documents hardly share a token.
+#: Largest document size to consider, as a multiple of the source's size; larger documents hardly share a token.
 _LARGEST_RATIO = 4096
-#: Probabilities below this number are ignored, because they do not change a recall.
+#: Smaller probabilities are ignored, because they do not change a recall.
 _NEGLIGIBLE = 1e-18
 
 
@@ -66,10 +64,7 @@ class MinHashPlan:
 
 
 def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size: int | None = None) -> MinHashPlan:
-    """Return the plan of a search by MinHash tokens.
-
-    `source_size` is the number of the source's distinct shingles, if known.
-    """
+    """Return the plan of a search by MinHash tokens; `source_size` counts distinct shingles, if known."""
     metric, threshold = criteria.metric, criteria.threshold
     filled = np.flatnonzero(source.is_filled)
     size = max(source.size if source_size is None else source_size, filled.size)
@@ -81,7 +76,7 @@ def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size
         smallest, largest = max(1, int(smallest / MARGIN)), int(largest * MARGIN) + 1
     order = filled[np.argsort(source.positions[filled], kind="stable")]
     buckets = order if metric.allows_smaller else order[:BUDGET]
-    # Always include the source's size: documents of this size matter most to users.
+    # Documents of the source's size matter most to users.
     middle = min(max(size, smallest), largest)
     grid = np.geomspace(smallest, largest, _GRID).round().astype(np.int64)
     grid = np.unique(np.append(grid, [smallest, middle, largest]))
@@ -90,8 +85,7 @@ def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size
     wanted = float(first)
     least = 1
     if metric.bounds_sizes:
-        # The recall falls as the minimum number of matching tokens rises. So bisect for the largest number that reaches
-        # the wanted recall.
+        # The recall falls as the minimum number of matching tokens rises, so bisect for the largest sufficient number.
         counts = range(1, len(buckets) + 1)
         least = max(1, bisect_left(counts, 1, key=lambda count: int((recalls_for(count) < wanted).any())))
     recalls = recalls_for(least) if len(buckets) else np.zeros(len(grid))
@@ -112,10 +106,9 @@ def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size
 def _recall_function(
     source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
 ) -> Callable[[int], Floats]:
-    """Return a function that computes recalls from the minimum number of tokens that must match.
+    """Return a function from the minimum number of matching tokens to the recalls at the sizes in `grid`.
 
-    The function returns one recall for each document size in `grid`: the probability that a document just at the
-    threshold has at least this number of the tokens.
+    A recall is the probability that a document just at the threshold has at least this number of the tokens.
     """
     needed = [min(size, other, least_overlap(metric, threshold, size, other)) for other in grid.tolist()]
     overlaps = np.array(needed, dtype=np.int64)

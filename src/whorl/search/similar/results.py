@@ -74,8 +74,8 @@ class HitGroup(NamedTuple):
 class RankedHits:
     """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
 
-    A page shows only a few of the hits. So ids are read only to order hits of equal rank on or near the page, and
-    `SimilarHit` objects are created only on access.
+    Ids are read only to order hits of equal rank on or near the shown page, and `SimilarHit` objects are created on
+    access.
     """
 
     def __init__(self, groups: Iterable[HitGroup] = ()) -> None:
@@ -86,7 +86,7 @@ class RankedHits:
     def from_estimates(
         cls, candidates: Candidates, positions: Iterable[Sequence[int]], estimates: Estimates, metric: Metric
     ) -> RankedHits:
-        """Return hits of a page of candidates. For each estimate, `positions` has the positions of its hits."""
+        """Return hits of a page of candidates; `positions` has the positions of the hits with each estimate."""
         ranks = map(_rank, *map(estimates.shares, (order_of(metric), Metric.JACCARD, metric)))
         columns = zip(ranks, estimates.lowest_shares(metric), positions, strict=True)
         return cls(
@@ -141,17 +141,14 @@ class RankedHits:
         """
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
-            # A hit is undecided even if its whole interval is below the threshold: the test that accepted it allows
-            # more error than the interval.
+            # Even a hit whose whole interval is below the threshold is undecided: the test that accepted it allows more
+            # error.
             parts[group.lowest < float(threshold) and not group.estimate.is_exact].append(group)
         return RankedHits(parts[0]), RankedHits(parts[1])
 
 
 def _sort_by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
-    """Sort the hits of groups of equal rank by id, and return the first `most` hits.
-
-    A hit is returned as (group, position in the group's candidates).
-    """
+    """Return the first `most` hits of groups of equal rank, by id, as (group, position in its candidates)."""
     if len(groups) == len(groups[0].positions) == 1:
         return [(groups[0], groups[0].positions[0])]
     named = chain.from_iterable(
@@ -234,10 +231,9 @@ def score_hit(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 
 
 def order_of(metric: Metric) -> Metric:
-    """Return the metric that orders the hits.
+    """Return the metric that orders the hits: by containment, a copy of the source and one of its sentences are equal.
 
-    By containment, a copy of the source and a single sentence of it both reach 100 %. Jaccard ranks the copy first
-    (`benchmarks/licences.py`).
+    Jaccard ranks the copy first (`benchmarks/licences.py`).
     """
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
 

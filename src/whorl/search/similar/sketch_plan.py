@@ -70,19 +70,19 @@ from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, s
 from whorl.fingerprint.statistics.overlap_estimates import judge_overlaps, population_and_draws
 from whorl.search.similar.options import SimilarCriteria
 
-#: Number of tokens to look up in a branch.
+#: Default number of tokens to look up in a branch.
 BUDGET = 64
 #: Largest multiple of the token budget that a plan may use to reach the promised recall.
 _MOST_BUDGETS = 4
-#: Minimum fraction of the available tokens that a plan without costs looks up. Omitting a few tokens may bring the
-#: recall closer to the wanted recall.
+#: Minimum fraction of the available tokens that a plan without costs looks up. Omitting a few may bring the recall
+#: closer to the wanted one.
 _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: average number of documents that contain the whole source (see benchmarks/similar_costs.py).
 _SHARING = 4.0
-#: Replaces c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
+#: Replaces c - 1 in the cost formula for c = 1.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: Distance below the threshold, as a fraction (10 percentage points), at which a plan without costs avoids candidates.
+#: Distance below the threshold (10 percentage points) at which a plan without costs avoids candidates.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -138,7 +138,7 @@ class SketchPlan:
 
     @property
     def look_up_count(self) -> int:
-        """Number of tokens and phrases to look up. A token or phrase counts once for each branch that uses it."""
+        """Number of tokens and phrases to look up, counted once for each branch that uses them."""
         return sum(self.source_size if branch.by_phrases else len(branch.tokens) for branch in self.branches)
 
     @property
@@ -159,17 +159,14 @@ class SketchPlan:
     def size_limit(self, branch: Branch) -> int | None:
         """Return the largest size of the documents that a branch finds; None if there is no limit.
 
-        If hits may be larger than the source, the last branch has no limit: larger documents may have been added since
-        the largest size was read.
+        If hits may be larger than the source, the last branch has no limit, because larger documents may have been
+        added.
         """
         is_open = branch is self.branches[-1] and self.metric.allows_larger
         return None if is_open else branch.largest_size
 
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
-        """Return the number of shingles that a document of `size` must share to reach the threshold.
-
-        `threshold` is a fraction; None means the threshold of the plan.
-        """
+        """Return the number of shingles that a document of `size` shares at the threshold (default: the plan's)."""
         at = self.threshold if threshold is None else threshold
         return least_overlap(self.metric, at, self.source_size, size)
 
@@ -204,8 +201,8 @@ def make_plan(
     if not size_ranges:
         # The source is empty, or no document in the index is large enough to reach the threshold.
         return plan
-    # With given size ranges, branches depend only on the size of the source. So leave out its hashes: then sources of
-    # this size share the cached branches.
+    # With given size ranges, branches depend only on the source's size, so sources of this size share the cached
+    # branches.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
     return replace(plan, branches=_branches(replace(plan, source=any_source), size_ranges, costs))
 
@@ -213,7 +210,7 @@ def make_plan(
 def with_phrases(plan: SketchPlan) -> SketchPlan:
     """Replace tokens by phrases in the branches whose tokens do not reach the wanted recall.
 
-    After a look-up of phrases, the second phase drops only candidates that cannot be hits.
+    The second phase then drops only candidates that cannot be hits.
     """
     branches = tuple(
         branch
@@ -242,10 +239,10 @@ class _SizeRange(NamedTuple):
 
 
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> list[_SizeRange]:
-    """Split the sizes of possible hits into ranges. A new range begins where fewer tokens can be looked up."""
+    """Split the sizes of possible hits into ranges; a new range begins where fewer tokens can be looked up."""
     if plan.metric is Metric.CONTAINMENT:
-        # Containment is a share of the smaller text. So use B_IN_A for documents smaller than the source, and A_IN_B
-        # for all other documents.
+        # Containment is a share of the smaller text, so it is B_IN_A for documents smaller than the source, else
+        # A_IN_B.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
         ranges = _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
         for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
@@ -264,7 +261,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
         common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
-        # If no tokens are looked up, the level does not matter, so one range has all remaining sizes.
+        # Without tokens, the level does not matter, so one range has all remaining sizes.
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if ranges and ranges[-1].token_count == count:
@@ -281,19 +278,17 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> lis
 def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Costs | None) -> tuple[Branch, ...]:
     """Return a branch for each size range, with the number of tokens that costs least.
 
-    The probabilities of all ranges are computed together: with separate calls of numpy, a plan takes two to four
-    times as long.
+    All ranges are computed together: separate calls of numpy would take two to four times as long.
     """
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # A branch has one min-should-match for all of its documents. So use the overlap of the smallest documents, which
-    # need the fewest shared shingles.
+    # A branch has one min-should-match, so use the overlap of the smallest documents, which must share the fewest
+    # shingles.
     overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
     if is_open := costs is None and ends[-1] > len(size_ranges):
         nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
         at = (plan.threshold, plan.threshold - _NEAR_POINTS_BELOW)
         overlap_rows += [[plan.overlap_at(size, threshold) for size in nearest] for threshold in at]
-    # For short lists, Python is faster than numpy.
     overlaps = [
         overlap for overlaps_at in overlap_rows for overlap, own in zip(overlaps_at, options, strict=True) for _ in own
     ]
@@ -301,23 +296,23 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     distributions = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
     drawn = drawn[: ends[-1]]
     minima = distributions.largest_least(plan.first_recall).reshape(len(overlap_rows), -1)
-    # If no min-should-match reaches the recall, require one token; the branch is then best effort.
+    # If no min-should-match reaches the recall, the branch is best effort with one token.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
     tails = distributions.from_least(np.concatenate(least)).reshape(len(overlap_rows), -1)
     prices = np.zeros(ends[-1])
     if costs is not None:
-        # The price is the cost of a number of tokens in microseconds; infinity if the recall is too low.
+        # The price is the cost in microseconds; infinity if the recall is too low.
         candidates = _SHARING / np.maximum(minima[0] - 1, _OF_ONE_TOKEN)
         prices = np.where(minima[0] > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
     elif is_open:
         # The price is the probability of finding a document 10 points below the threshold, plus the recall in excess of
-        # the wanted recall; infinity if the recall is too low. With slightly fewer tokens, the recall of the largest
+        # the wanted one; infinity if the recall is too low. With slightly fewer tokens, the recall of the largest
         # sufficient min-should-match is often closer to the wanted recall.
         prices = np.where(minima[1] > 0, tails[2] + tails[1] - float(plan.first_recall), np.inf)
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
         own_prices = prices[end - len(own) : end]
-        # If no min-should-match reaches the wanted recall, use all tokens: they give the highest recall.
+        # If no min-should-match reaches the wanted recall, all tokens give the highest recall.
         place = int(np.argmin(own_prices)) if np.isfinite(own_prices).any() else len(own) - 1
         row = end - len(own) + place
         branches.append(_branch(plan, size_range, own[place], int(least[0][row]), float(tails[0, row])))
@@ -327,13 +322,13 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
 def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
     """Return the numbers of tokens that a search for a range of document sizes may look up."""
     most = size_range.token_count
-    # A document that is a small part of the source shares few of its shingles, so look up all tokens.
+    # A small part of the source shares few of its shingles, so look up all tokens.
     is_smaller = size_range.smallest < plan.source_size
     is_within = plan.metric is Metric.B_IN_A or (plan.metric is Metric.CONTAINMENT and is_smaller)
-    # Looking up all shingles of the source misses nothing, so look up fewer tokens only to lower the costs.
+    # All shingles of the source miss nothing, so look up fewer only to lower the costs.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
-    # The smallest documents share the fewest shingles, so look up enough tokens for them.
+    # The smallest documents share the fewest shingles.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(size_range.smallest), plan.first_recall, most)
     least = int(most * _LEAST_SHARE_OF_TOKENS) if costs is None else 1
     return range(max(1, least, to_promise), most + 1)
@@ -351,7 +346,7 @@ def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, 
 
 
 #: A candidate that may be a part of the source must share `_LEAST_WITHIN` uncommon shingles, or 1 / `_FRACTION_WITHIN`
-#: of the source's uncommon shingles if that is less.
+#: of the source's if that is less.
 _LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
 
@@ -400,10 +395,9 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def smallest_promised_share(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the smallest share at which a branch finds documents with the wanted recall.
+    """Return the smallest share at which a branch finds documents of its smallest size with the wanted recall.
 
-    The documents have the branch's smallest size. The share is measured by the metric, as a fraction up to 1. Return
-    None if the branch already reaches this recall at the threshold, or does not reach it at any share.
+    Return None if the branch already reaches this recall at the threshold, or does not reach it at any share.
     """
     enough = _least_promised(plan, branch)
     if branch.promised or enough > min(plan.source_size, branch.smallest_size):
@@ -412,10 +406,7 @@ def smallest_promised_share(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def find_promised_size(plan: SketchPlan) -> int | None:
-    """Return the smallest size such that documents of this and all larger sizes are found with the wanted recall.
-
-    Return None if there is no such size. A small document has few shingles, so the look-ups may miss it.
-    """
+    """Return the smallest size such that documents of all larger sizes, too, reach the wanted recall, or None."""
     size = None
     for branch in reversed(plan.branches):
         if branch.promised:
@@ -449,21 +440,21 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
     """
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
-    # The hit's sketch is unknown, so use the average number of hashes at this level in a sketch of its size.
+    # The hit's sketch is unknown; take the average number of hashes at this level.
     counts = (np.array([number], dtype=np.int64) for number in (size, plan.source.count_at(level), size >> level))
     population, drawn = population_and_draws(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_around_threshold(plan, branch)
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
-    # At level 0 the comparison is exact, so no document below the threshold passes.
+    # At level 0, the comparison is exact.
     passing[(level == 0) & (np.array(lower) < needed)] = 0.0
     near, far = np.minimum(false_positives(plan, branch), passing).tolist()
     return near, far
 
 
 def _overlaps_around_threshold(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the number of shared shingles at the threshold, and the numbers 10 and 20 percentage points below it.
+    """Return the numbers of shared shingles at the threshold, and 10 and 20 percentage points below it.
 
-    They are computed for the size in the branch's range that is nearest to the size of the source.
+    They are computed for the size in the branch's range that is nearest to the source's size.
     """
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

@@ -1,8 +1,8 @@
 """Counts facets for Alfresco's clients, in Alfresco's request and response format.
 
 Facets are counts by field value or filter, and statistics of numeric fields. If a field has values of several types,
-their counts are merged; an integer and an equal float become one value. An unknown field has empty counts, with a
-warning instead of an error, so that pages with facets still work. Ranges are divided into steps as in Solr.
+their counts are merged; an integer and an equal float become one value. An unknown field gives a warning and empty
+counts, not an error, so that pages with facets still work. Ranges are divided into steps as in Solr.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from whorl.service.alfresco.request import (
 )
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
-#: Number of values to request for the outermost facet of a pivot if integers are merged with equal floats. If the
-#: client wants more values, their number is requested.
+#: Number of values to request for the outermost facet of a pivot if integers are merged with equal floats, unless the
+#: client wants more.
 _MOST_OUTER_VALUES = 1_000
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Hits with one value of a field: the value as text, a query for it, and the number of hits.
+    """Hits with one value of a field: the value as text (None for no value), a query for it, and their number.
 
-    `text` is None for hits without a value. `within` is the result of a nested facet: the buckets or the statistics of
-    another field, counted for these hits only.
+    `within` is the result of a nested facet: the buckets or the statistics of another field, counted for these hits
+    only.
     """
 
     text: str | None
@@ -79,7 +79,7 @@ class FacetRequest(NamedTuple, Generic[_Answer]):
 
 
 class FacetRequestBuilder:
-    """Creates facet requests, and collects warnings. The facets count all hits of the query, not only one page."""
+    """Creates facet requests, and collects warnings. Facets count all hits of the query, not only one page."""
 
     def __init__(self, prepared: PreparedQuery) -> None:
         self._prepared = prepared
@@ -88,7 +88,8 @@ class FacetRequestBuilder:
     def count(self, chosen: Filter) -> FacetRequest[int]:
         """Count the hits that match a filter; a filter on an unknown field counts nothing.
 
-        Raise QueryError if the filter is invalid.
+        Raises:
+            QueryError: The filter is invalid.
         """
         try:
             bound = bound_filter(self._prepared, chosen)
@@ -103,26 +104,25 @@ class FacetRequestBuilder:
     ) -> FacetRequest[tuple[Bucket, ...]]:
         """Count the values of a field; `inner` has the facets nested within each value, the outermost first.
 
-        Raise ParameterError if a field holds words, which cannot be counted.
-
         Args:
             is_nested: Whether the facet is nested within the values of another facet.
-            is_merged: Whether the outer facet merges integers with equal floats, so that their nested results are
-                merged, too.
+            is_merged: Whether the outer facet merges integers with equal floats, and so their nested results.
+
+        Raises:
+            ParameterError: A field holds words, which cannot be counted.
         """
         by_kind = self._whole_value_fields(facet.field)
         if facet.prefix:
             by_kind = {kind: field for kind, field in by_kind.items() if kind is Kind.KEYWORD}
-        # A number may be an integer in one document and a float in another, and the minimum count applies to the sum of
-        # both counts. So request all counts of both types, also in nested facets.
+        # A number may be an integer in one document and a float in another. The minimum count applies to their sum, so
+        # request all counts of both, also in nested facets.
         is_merged = is_merged or by_kind.keys() >= {*_NUMBERS}
         nested = self._nested(*inner, is_merged=is_merged) if inner else None
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
         is_by_value = facet.sort == "INDEX"
         requested = most
-        # A rare integer may become a frequent value when the count of the equal float is added, so request more values
-        # than the client wants. Request fewer of them in a pivot, because OpenSearch limits the number of outer values
-        # multiplied by the number of inner values.
+        # A rare integer may become frequent when the equal float is added, so request more values than the client
+        # wants; fewer in a pivot, because OpenSearch limits the outer times the inner number of values.
         if is_merged and not is_by_value and not is_nested:
             requested = max(most, _MOST_OUTER_VALUES if inner else MOST_VALUES)
         least, subfacets = 1 if is_merged else facet.mincount, tuple(nested.facets) if nested else ()
@@ -220,14 +220,13 @@ def _missing(by_kind: dict[Kind, str]) -> MatchCount:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Merge the values of all types. An integer and an equal float become one value, the integer."""
+    """Merge the values of all types; an integer and an equal float become the integer, which is shorter."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:
             key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
             if key in merged:
                 first, other = merged[key]
-                # Show the integer, which is shorter.
                 pair = (other, counted) if first is Kind.INTEGER else (counted, other)
                 merged[key] = Kind.INTEGER, _merge_counts(*pair)
             else:
@@ -279,9 +278,7 @@ class Step(NamedTuple):
 
 
 def steps(facet: FacetRange) -> list[Step]:
-    """Return the steps of a range in order, then the steps "before", "after" and "between" if they are requested.
-
-    "before" and "after" are open steps below and above the range; "between" is the whole range.
+    """Return the steps of a range in order, then the requested steps before, after and between (the whole range).
 
     The bounds are those of Solr's FacetRangeProcessor; the last step may also go beyond the end, as in Solr.
 
@@ -371,8 +368,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
         ParameterError: A field or a range cannot be counted; the message names it.
     """
     requests = FacetRequestBuilder(prepared)
-    #: Facets to request from the engine, and their results. The keys are the positions of the filters that the facets
-    #: ignore.
+    #: Facets to request from the engine, and their results, by the positions of the filters that they ignore.
     facets_without: dict[frozenset[int], list[Facet]] = {}
     results_without: dict[frozenset[int], Sequence[FacetResult]] = {}
 
@@ -399,7 +395,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
         (path, request_facet(fields[pivot.key].exclude_filters, requests.values(fields[pivot.key], *path[1:])))
         for pivot, path in zip(body.pivots, paths, strict=True)
     ]
-    # A pivot shows the statistics that it names, so do not also show them separately.
+    # Statistics in a pivot are not shown separately.
     inner = {path[-1].name for path in paths}
     outer_stats = [stats for stats in body.stats if stats.name not in inner]
     statistics = [

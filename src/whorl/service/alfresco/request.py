@@ -459,10 +459,7 @@ class SearchRequest(AlfrescoModel):
 
 
 def markings(highlight: Highlight) -> dict[str, Marking]:
-    """Return the highlighting options of each field. The keys are the names of the fields.
-
-    If the request names no field, return the options for cm:name and cm:content.
-    """
+    """Return the highlighting options by the name of the field; without a field, those of cm:name and cm:content."""
 
     def marking(field: HighlightField) -> Marking:
         own = highlight.model_copy(update=field.model_dump(exclude={"field"}, exclude_none=True))

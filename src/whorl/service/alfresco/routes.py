@@ -28,17 +28,17 @@ from whorl.service.credentials import Authenticator, ticket_in
 from whorl.service.requests_and_responses import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS, Json
 from whorl.store import Store
 
-#: Node type of a document that has no type, and node type of a folder.
+#: Node type of a document that has no type, and of a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
-#: Values for an unknown creator or modifier, and for an unknown date.
+#: Placeholders for an unknown creator or modifier, and for an unknown date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
 #: Fields of an estimate that are in an entry of a search response.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
 #: A number of bytes with at most 18 digits; `int` fails for thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
-#: Properties that an entry shows outside `properties`. The values are the names that each property may have in a
-#: document, the preferred name first.
+#: Properties that an entry shows outside `properties`, with their possible names in a document, the preferred name
+#: first.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -67,8 +67,10 @@ def entry(
 ) -> dict[str, Any]:
     """Return one entry of a search response, with the keys in `fields` (by default all) and in `include`.
 
-    `names` maps Alfresco's properties to the store's properties. `source` has the source of the query's FINGERPRINT,
-    and the overlap of the hit with this source. `highlight` lists fields with their highlighted fragments.
+    Args:
+        names: Maps Alfresco's properties to the store's properties.
+        source: Source of the query's FINGERPRINT, and the overlap of the hit with it.
+        highlight: Fields with their highlighted fragments.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}
@@ -102,8 +104,8 @@ class _Node:
             if own_names[role] and _moment(str(present[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(present[own_names["size"]][0]))):
-            # An entry has `content` only if both the MIME type and the size are known. If one of these is missing, show
-            # the known values as ordinary properties.
+            # An entry has `content` only if both the MIME type and the size are known; otherwise show them as ordinary
+            # properties.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: present[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in present.items() if name not in own_names.values()}
@@ -113,7 +115,7 @@ class _Node:
 
     def basics(self, hit: Hit) -> dict[str, Any]:
         """Return the keys that every entry has, and `parentId` and `content` if the document has them."""
-        # Alfresco's clients expect the node ids of Alfresco, so use these ids for documents that come from Alfresco.
+        # Alfresco's clients expect its node ids for documents that come from Alfresco.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _with_prefix(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
@@ -187,7 +189,7 @@ def _moment(text: str) -> str | None:
 
 
 def _with_prefix(name: str) -> str:
-    """Replace the namespace in a qualified name by its prefix, if Alfresco has this namespace."""
+    """Replace the namespace in a qualified name by its prefix, if Alfresco has it."""
     return (convert_qualified_name(name) if name.startswith("{") else None) or name
 
 
@@ -324,7 +326,7 @@ def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
         if meant is not None:
             context["spellCheck"] = {"type": "didYouMean", "suggestions": [meant]}
     entries, highlight_warnings = _entries(store, prepared, body, page)
-    # Alfresco's responses have no key for warnings, so add one.
+    # Alfresco's responses have no key for warnings.
     if all_warnings := list(dict.fromkeys((*page.warnings, *warnings, *highlight_warnings))):
         context["warnings"] = all_warnings
     until = paging.skip_count + len(page.hits)
@@ -346,7 +348,6 @@ def _entries(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    # `measure_hits` returns nothing unless the query has exactly one source.
     measured = prepared.measure_hits(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:
@@ -355,7 +356,7 @@ def _entries(
         {
             "entry": entry(
                 hit,
-                # If the document was deleted after the search, show only its id and name.
+                # A document deleted after the search is shown with only its id and name.
                 documents.get(hit.id) or Stored(hit.id, hit.name, {}),
                 names=store.names,
                 include=body.include,

@@ -1,9 +1,8 @@
 """Limits the number of requests, and their time, body size, speed and media type.
 
-Each request to the store occupies a thread, which cannot be stopped. So each request takes one of a limited number of
-slots. If a request times out or its client disconnects, the thread keeps its slot until it next calls `require_time()`,
-which raises an error.
-
+Each request to the store occupies a thread, which cannot be stopped. So each takes one of a limited number of slots. If
+a request times out or its client disconnects, the thread keeps its slot until it next calls `require_time()`, which
+raises an error.
 A request takes a slot only after its whole body was read. Uploads may have any length: the route reads their bodies,
 and only their speed is checked. Parsing a large body would block all other requests, so the keys and values of a JSON
 body are counted and limited while the body arrives.
@@ -32,13 +31,13 @@ from whorl.settings.settings import Settings
 
 #: Time in seconds that a thread has after its deadline to report its own error.
 _GRACE_SECONDS = 0.5
-#: Time in seconds after which the next request begins, even if the current request is still running. Nearly all
-#: searches on an embedded store take less time.
+#: Time in seconds after which the next request begins while the current one still runs. Nearly all searches on an
+#: embedded store take less time.
 _TURN_SECONDS = 0.05
 
 
 class ClientLimit:
-    """Limits the simultaneous requests of each client. If the service is open, an IP address identifies a client."""
+    """Limits the simultaneous requests of each client, which in an open service is an IP address."""
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
@@ -65,8 +64,7 @@ class ClientLimit:
         """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header as `Authenticator` does, so that a header with additional blanks does not count as
-            # another client.
+            # Normalise the header as `Authenticator` does: additional blanks must not make another client.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -115,8 +113,8 @@ class RequestSemaphore:
 class Turns:
     """Runs short requests one after the other, and long requests at the same time.
 
-    Threads that search at the same time would constantly pass the interpreter's lock to each other, which takes much
-    more CPU time.
+    Threads that search at the same time would pass the interpreter's lock to each other, which takes much more CPU
+    time.
     """
 
     def __init__(self) -> None:
@@ -128,7 +126,7 @@ class Turns:
         await self._free.acquire()
         with ExitStack() as end:
             end.callback(self._free.release)
-            # If the timer has already called `close`, the end of the block does not release the semaphore again.
+            # If the timer has already called `close`, the semaphore is not released again.
             timer = asyncio.get_running_loop().call_later(_TURN_SECONDS, end.close)
             try:
                 yield
@@ -136,28 +134,27 @@ class Turns:
                 timer.cancel()
 
 
-#: Function that returns a context manager, which waits for the request's turn.
+#: Function whose context manager waits for the request's turn.
 Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
 
 
 class AdmissionControl:
     """Runs each request in a slot, until its deadline or until the client disconnects.
 
-    A request waits for a slot and for its turn; `seconds` limits the total time of waiting and running. Uploads are
-    exempt: each part of an upload takes a slot of another semaphore.
+    `seconds` limits the total time of waiting (for a slot and a turn) and running. Uploads are exempt: each part of an
+    upload takes a slot of another semaphore.
     """
 
     def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float, turn: Turn = nullcontext) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
-        # The event loop keeps only weak references to tasks. So keep a reference to each running task, even if the
-        # client already has an answer.
+        # The event loop keeps only weak references to tasks, which may still run after the client has an answer.
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # `BodyReader` has read the whole body into one message; the next message is the disconnect.
+        # `BodyReader` has read the body into one message; the next message is the disconnect.
         body = await receive()
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -199,7 +196,7 @@ class AdmissionControl:
             disconnect.cancel()
             if not task.done():
                 is_closed = True
-                # Retrieve the exception here, because no caller awaits the task any more.
+                # No caller awaits the task any more.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:
@@ -212,7 +209,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 async def _until_disconnect(receive: Receive) -> None:
-    """Wait until the client disconnects. The body must have been read before."""
+    """Wait until the client disconnects; the body must have been read before."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -222,7 +219,7 @@ def _forget(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-#: Maximum number of keys and values of a request. For comparison: a list of ids to delete may have 10,000 ids.
+#: Maximum number of keys and values of a request; a list of ids to delete may have 10,000 ids.
 MOST_VALUES = 20_000
 MOST_DEPTH = 100
 _OTHER_BYTES = bytes(set(range(256)) - set(b",:[]{}"))
@@ -245,7 +242,7 @@ class JsonMeter:
             ParameterError: The text has too many keys and values, or is nested too deeply.
         """
         part = self._held + part
-        # If the piece ends in the middle of an escape sequence, keep the backslash for the next piece.
+        # The piece may end in the middle of an escape sequence; keep the backslash for the next piece.
         self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
         part = part.removesuffix(self._held).replace(b"\\\\", b"").replace(b'\\"', b"")
         pieces = part.split(b'"')
@@ -262,8 +259,8 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is not JSON: it closes more brackets than it opens")
 
 
-#: Minimum average speed of a client, in bytes per second. The time limit for a body is its time at this speed, plus the
-#: permitted time without data.
+#: Minimum average speed of a client, in bytes per second. A body may take its time at this speed, plus the permitted
+#: time without data.
 LEAST_BYTES_A_SECOND = 1_000
 #: Maximum size in bytes of a log-in's body, and of a body that the route ignores.
 _FEW_BYTES = 4_096
@@ -286,7 +283,6 @@ class BodyMemory:
         self._kept += count
 
     def release(self, count: int) -> None:
-        """Release a number of reserved bytes, so that other requests can reserve them."""
         self._kept -= count
 
 
@@ -295,7 +291,7 @@ class BodyReader:
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
-        # Log-ins have separate memory, so that clients without a key take no memory from others.
+        # Clients without a key take no memory from others.
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -321,10 +317,7 @@ class BodyReader:
             memory.release(len(body))
 
     def _limit(self, scope: Scope) -> int:
-        """Return the size limit of a request's body in bytes.
-
-        Raise HTTPException 413 if Content-Length already exceeds the limit.
-        """
+        """Return the size limit of a request's body in bytes; raise HTTPException 413 if Content-Length exceeds it."""
         limit = _FEW_BYTES
         if may_contain_text(scope):
             limit = self._settings.max_text_bytes
@@ -364,10 +357,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
 
 
 class ReadAhead:
-    """Receives each message of a body before it is needed.
-
-    So it notices a disconnect of the client while the documents received so far are stored.
-    """
+    """Receives each message of a body before it is needed, to notice a disconnect while documents are stored."""
 
     def __init__(self, receive: Receive, disconnected: threading.Event) -> None:
         self._receive, self._disconnected = receive, disconnected
@@ -375,7 +365,7 @@ class ReadAhead:
 
     async def __call__(self) -> Message:
         self._next = self._next or asyncio.create_task(self._look())
-        # If the caller times out, the task continues, and the next call gets its message.
+        # If the caller times out, the task continues for the next call.
         message = await asyncio.shield(self._next)
         self._next = None if message["type"] == "http.disconnect" else asyncio.create_task(self._look())
         return message
@@ -418,8 +408,7 @@ class BodySpeedLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # If the event loop is busy, it reports a timeout late. This is not the client's fault, so do not count time
-        # beyond the timeout.
+        # A busy event loop reports a timeout late; the client is not charged for that.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message

@@ -1,8 +1,7 @@
 """Gives each request an id, logs and counts it, and turns an unexpected exception into a 500 response.
 
 Log lines are JSON, or readable text on a terminal. They contain only types, counts, times, statuses, and stack traces
-without messages: queries, ids and messages may quote a document. The request id is the only value in a log line that a
-client can choose.
+without messages, because queries, ids and messages may quote a document. A client can choose only the request id.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from whorl.service.requests_and_responses import DEFECT, failure, failure_of, he
 LOGGER = "whorl.service"
 
 
-#: Encodes a log line. The line is ASCII, because standard error may not support other characters.
+#: Encodes a log line in ASCII, because standard error may not support other characters.
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -61,7 +60,7 @@ class TerminalFormatter(logging.Formatter):
         if event == "request":
             event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
             event += f" {1000 * members.pop('seconds'):.0f} ms"
-            # Leave out the id: it connects the logs of several services, and a terminal shows the log of only one.
+            # The id connects the logs of several services; a terminal shows only one.
             members.pop("id", None)
         shown = [event, *(f"{name}={value}" for name, value in members.items())]
         if record.levelno >= logging.WARNING:
@@ -73,7 +72,7 @@ class TerminalFormatter(logging.Formatter):
 class RepeatFilter(logging.Filter):
     """Drops a record with the same message as the last one, within a second.
 
-    Without free file descriptors, asyncio logs an error for each connection that may wait, 2,048 times a second.
+    Without free file descriptors, asyncio logs an error for each waiting connection, 2,048 times a second.
     """
 
     _last, _end = "", 0.0
@@ -128,7 +127,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class Metrics:
-    """Metrics of one service. Worker processes share their metrics in a folder.
+    """Metrics of one service, which worker processes share in a folder.
 
     `working` and `waiting` are the numbers of running and waiting requests.
     """
@@ -149,7 +148,7 @@ class Metrics:
         self._seconds = histogram("whorl_request_seconds", "From a request to the end of its answer.", kinds)
         waited = "Time that one request waited for Solr or a cluster, of those that asked."
         self._engine_seconds = histogram("whorl_engine_seconds", waited, ("route",))
-        #: Counters, keyed by the attribute of a request's trace that each counter sums.
+        #: Counters by the attribute of a request's trace that they sum.
         self._totals = {
             attribute: counter(f"whorl_{name}", meaning)
             for attribute, name, meaning in (
@@ -170,7 +169,7 @@ class Metrics:
         self._waiting.set(self.waiting)
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count a request by the pattern of its route. Counts by path would make a time series for each document."""
+        """Count a request by the pattern of its route, because paths would make a time series for each document."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
         if trace.engine_requests:
@@ -191,7 +190,7 @@ class Metrics:
 def _forget_ended_processes(folder: Path) -> None:
     """Remove the counts of running requests that belong to ended processes."""
     if os.name != "posix":
-        # Do nothing on Windows, where `os.kill` would end the process.
+        # On Windows, `os.kill` would end the process.
         return
     for path in folder.glob("gauge_live*.db"):
         process = int(path.stem.rpartition("_")[2])
@@ -258,7 +257,7 @@ class RequestLog:
             except ClientDisconnect:
                 trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
-                # At shutdown, requests are cancelled after a grace period. If the response has not begun, answer 503.
+                # At shutdown, requests are cancelled after a grace period; answer 503 if the response has not begun.
                 if status:
                     raise
                 trace.error = "CancelledError"

@@ -1,7 +1,7 @@
 """Checks the request line and the headers before the body is read: host, credentials, path, method.
 
-A web page could make its own host name point to a service without credentials, and then send requests to the service
-(DNS rebinding). The Host header of such a request contains the page's host name, so unknown names are refused. Any page
+A web page could make its own host name point to a service without credentials, and then send requests to it (DNS
+rebinding). The Host header of such a request contains the page's host name, so unknown names are refused. Any page
 could also send requests without reading the responses, to waste time or change the store. Browsers mark such requests
 with Sec-Fetch-Site or Origin.
 """
@@ -28,10 +28,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class MountPrefix:
-    """Removes the path prefix under which another application has mounted this one.
-
-    All checks compare whole paths without this prefix.
-    """
+    """Removes the path prefix of an application that has mounted this one; all checks compare paths without it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -105,7 +102,7 @@ class AllowedHosts:
         self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # DNS rebinding needs a host name, so a service that listens on all addresses allows any IP address as its host.
+        # DNS rebinding needs a host name, so a service on all addresses allows any IP address.
         self._is_everywhere = _is_address(listening) and ipaddress.ip_address(listening).is_unspecified
 
     def admit(self, header: str) -> bool:
@@ -117,8 +114,8 @@ class AllowedHosts:
     def admit_page(self, host: str, origin: str, site: str) -> bool:
         """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
-        The arguments are the values of the headers Host, Origin and Sec-Fetch-Site. Programs other than browsers do not
-        send the last two; `origin` and `site` are then "".
+        The arguments are the headers Host, Origin and Sec-Fetch-Site; programs other than browsers do not send the last
+        two ("").
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
@@ -126,7 +123,7 @@ class AllowedHosts:
             page = _plain(urlsplit(origin).hostname or "")
         except ValueError:
             return False
-        # Compare the hosts only if Sec-Fetch-Site is missing: browsers that send this header compare them themselves.
+        # Browsers that send Sec-Fetch-Site compare the hosts themselves.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
@@ -163,7 +160,7 @@ def _is_address(name: str) -> bool:
 
 def check_credentials(authenticator: Authenticator, scope: Scope) -> None:
     """Refuse a request without valid credentials."""
-    # Check the path that the router uses. The request's URL is built from the Host header, which the client chooses.
+    # The router uses this path; the request's URL is built from the Host header, which the client chooses.
     if not accesses_store(scope["path"]) or is_log_in(scope):
         return
     if not authenticator.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
@@ -198,7 +195,7 @@ class AllowedMethods:
 
 
 class RequestChecks:
-    """Runs checks on a request's line and headers. A check raises HTTPException to refuse a request."""
+    """Runs checks on a request's line and headers; a check refuses a request by an HTTPException."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
         self._app, self._checks = app, checks

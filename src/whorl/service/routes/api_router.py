@@ -1,6 +1,6 @@
 """Creates the router for /api/v1, which refuses unknown parameters.
 
-The router bypasses FastAPI for valid requests to functions whose only argument is a `RequestBody`.
+For valid requests to functions whose only argument is a `RequestBody`, it bypasses FastAPI.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DirectRoute(APIRoute):
 
         async def answer(request: Request) -> Response:
             parameters = request.query_params
-            # Let FastAPI handle repeated parameters, and requests with both parameters and a body.
+            # FastAPI handles repeated parameters, and requests with both parameters and a body.
             if len(parameters.multi_items()) != (len(parameters) if is_in_address else 0):
                 return await answer_by_fastapi(request)
             try:

@@ -225,7 +225,7 @@ def documents_routes(
             await upload.process(request.stream())
         except (WhorlError, HTTPException) as error:
             return failure_of(DOCUMENTS, error, {"so_far": values(report)})
-        # If no document was accepted, the whole request has failed.
+        # Without an accepted document, the whole request has failed.
         is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
         if repeats is not None and repeats.notes:
             report.warnings = repeats.notes
@@ -297,7 +297,7 @@ def _name_query(typed: str, store: Store) -> str:
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
-        # If the store indexes names only by their words, search for the words of the typed text.
+        # A store that indexes names only by their words is searched for the words of the typed text.
         words = [(piece,)] if Kind.KEYWORD in by_kind["name"] else words_of((piece,), profile)
         has_names = words and by_kind["name"]
         in_name = [_join([_contains_text(word, "name") for word in words], ast.And)] if has_names else []

@@ -44,8 +44,9 @@ _PATH = "/duplicates"
 ClusterOrder: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 _log = logging.getLogger(LOGGER)
-#: Time limits of jobs in seconds. An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`;
-#: browsers limit a page in the background to one request a minute. A finished job is forgotten after `KEPT_SECONDS`.
+#: Time limits of jobs in seconds. An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`,
+#: because browsers limit a page in the background to one request a minute. A finished job is forgotten after
+#: `KEPT_SECONDS`.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
 #: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
 MOST_WAITING, MOST_KEPT = 4, 4
@@ -63,7 +64,7 @@ class Job(Generic[Result]):
         id: Random id, too long to guess.
         doing: Current step, as one word.
         count: Progress of the current step.
-        error: Error of a failed job. Any exception other than WhorlError is a defect.
+        error: Error of a failed job; any exception other than WhorlError is a defect.
     """
 
     asked_at: float
@@ -108,7 +109,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job. If the job is cancelled, it ends at the latest when it next reports progress.
+        """Queue a job, which after a cancellation ends at the latest when it next reports progress.
 
         Raises:
             HTTPException: 429, the queue is full.
@@ -149,7 +150,7 @@ class Jobs(Generic[Result]):
             self._jobs.pop(job_id, None)
 
     def close(self) -> None:
-        """Cancel all jobs and wait for the thread to end. A later job starts a new thread."""
+        """Cancel all jobs and wait for the thread to end; a later job starts a new one."""
         with self._lock:
             for job in self._jobs.values():
                 job.cancel()
@@ -190,14 +191,11 @@ class DuplicatesResult:
     warnings: tuple[str, ...]
     #: Returns a cluster of versions with the words and passages that each version gains and loses.
     add_words: Callable[[Cluster], Cluster]
-    #: Numbers of the cluster labels that the search has written; None if the request did not ask for labels.
+    #: Numbers of the written cluster labels; None if the request did not ask for labels.
     label_counts: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, store: Store) -> bool:
-        """Check whether this result can answer a request.
-
-        The options must be equal, the result recent, and no document of a cluster deleted or replaced since the search.
-        """
+        """Check whether this result answers a request: it has equal options, is recent, and no document has changed."""
         return (
             self.options == options
             and time.monotonic() - self.at <= SECONDS_FRESH
@@ -292,7 +290,7 @@ class JobAnswer:
     error: JobError | None
 
 
-#: Name and media type of the file with all clusters. The keys are values of the parameter `format`.
+#: Name and media type of the file with all clusters, by the parameter `format`.
 _FILES = {
     "json": ("duplicates.jsonl", "application/x-ndjson"),
     "csv": ("duplicates.csv", "text/csv; charset=utf-8"),
@@ -312,8 +310,7 @@ class DuplicateSearches(Jobs[DuplicatesResult]):
         self._fresh: DuplicatesResult | None = None
 
     def start_search(self, options: DuplicatesOperation) -> dict[str, Any]:
-        """Start a job, and return its JSON."""
-        # Report mistakes in the request now, not as a failed job.
+        # A mistake in the request must not become a failed job.
         search = DuplicatesOptions.from_options(options)
         if self._store.count() and search.common is None and self._store.engine.sketch_scheme is None:
             raise NoSketchesError(keeps_texts=self._store.engine.keeps_texts)
@@ -333,7 +330,7 @@ class DuplicateSearches(Jobs[DuplicatesResult]):
         out, options = io.StringIO(), job.result.options
         has_residual = DuplicatesOptions.from_options(options).common is not None
         write_clusters(job.result.clusters, form, out, versions=options.versions, with_residual=has_residual)
-        # This encoding cannot fail, because stored texts and names have no lone surrogates.
+        # Stored texts and names have no lone surrogates, so this cannot fail.
         return out.getvalue().encode()
 
     def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> DuplicatesResult:
@@ -362,7 +359,7 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
         if options.write_ids:
             require_writable(is_read_only=is_read_only)
         job = searches.start_search(options)
-        # A relative address, because a proxy may put a prefix before all paths.
+        # A proxy may put a prefix before all paths, so the address is relative.
         return Json(job, 202, {"Location": f"{_PATH.removeprefix('/')}/{job['id']}"})
 
     @router.get(
@@ -399,7 +396,7 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
 
 
 def _versions(store: Store, clusters: Iterable[Cluster]) -> int:
-    """Return a hash of the ids and digests of all documents in clusters. Documents without a digest have only an id."""
+    """Return a hash of the ids and digests of all documents in clusters."""
     ids = {match.b.id for cluster in clusters for match in cluster.matches}
     return hash((frozenset(store.engine.names(ids)), frozenset(store.engine.digests(ids).items())))
 

@@ -1,6 +1,6 @@
 """Routes of the web page at `/`, which consists of static files.
 
-The page contains no data, so it needs no key. Its scripts call the routes under /api, which do need one.
+The page contains no data, so it needs no key; its scripts call the routes under /api, which do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def page_routes() -> APIRouter:
 
     @router.get("/page/{name}")
     def part(name: str, request: Request) -> Response:
-        # Serve only files in the list, so that no path can lead out of the folder.
+        # No path can lead out of the folder, because only listed files are served.
         if name not in files:
             raise HTTPException(404, f"the page has no file {name!r:.80}")
         return _answer(files[name], request)

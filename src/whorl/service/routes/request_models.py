@@ -26,7 +26,7 @@ class RequestBody(TypedModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
     #: JSON Schema of a condition that several properties must meet together.
     rule: ClassVar[dict[str, Any]] = {}
-    #: Descriptions of valid objects, for the error message if the value is not an object; "" to show `example` instead.
+    #: Descriptions of valid objects, for the error message if the value is not an object; "" shows `example` instead.
     forms: ClassVar[str] = ""
 
     @model_validator(mode="before")

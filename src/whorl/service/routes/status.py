@@ -22,8 +22,7 @@ from whorl.store import Store
 #: Maximum time in seconds that the store may take to answer.
 _READY_SECONDS = 5.0
 _log = logging.getLogger(LOGGER)
-#: Number of threads reserved for readiness checks, so that these are answered even if all other threads wait for the
-#: store.
+#: Number of threads for readiness checks, which are answered even if all other threads wait for the store.
 _AT_ONCE = 2
 
 
@@ -37,7 +36,7 @@ class Health(TypedDict):
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     """Return the routes for monitoring, which need no key."""
     router = APIRouter(tags=["state"])
-    # Create the limiter on first use, because it can be created only while an event loop runs.
+    # Created on first use, because an event loop must run.
     limiter = cache(lambda: CapacityLimiter(_AT_ONCE))
 
     @router.get("/healthz", response_model=Health)
@@ -52,7 +51,7 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
             with deadline(_READY_SECONDS):
                 state = await to_thread.run_sync(lambda: (store.count(), store.engine.index_lag()), limiter=limiter())
         except WhorlError as error:
-            # Clients of this route need no key, so its response must not contain the store's address; the log may.
+            # Clients of this route need no key, so only the log may contain the store's address.
             trace().error = type(error).__name__
             _log.warning("not ready", extra={"fields": {"reason": str(error)}})
             raise HTTPException(status_of(error), "the store does not answer; the service's log says why") from None
