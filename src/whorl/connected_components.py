@@ -35,7 +35,6 @@ class UnionFind:
             np.minimum.at(self._parents, np.maximum(roots_a, roots_b), np.minimum(roots_a, roots_b))
 
     def labels(self) -> _Numbers:
-        """Return the root of each node."""
         return self.find(np.arange(self._parents.size))
 
 

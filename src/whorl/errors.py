@@ -166,10 +166,7 @@ def _check_items(texts: Iterable[str]) -> Iterator[str]:
 
 
 def list_references(references: Iterable[str]) -> list[str]:
-    """Return references as a list without repetitions. A single reference becomes a list of one.
-
-    Raise ParameterError if a reference is not a text.
-    """
+    """Return one or several references as a list without repetitions; raise ParameterError unless all are texts."""
     is_one = isinstance(references, str) or not isinstance(references, Iterable)
     named: list[str] = [references] if is_one else list(references)  # type: ignore[list-item]
     for reference in named:
@@ -178,7 +175,6 @@ def list_references(references: Iterable[str]) -> list[str]:
 
 
 def require_reference(reference: object) -> None:
-    """Raise ParameterError if a reference to one document is not a text."""
     require_text("a reference to a document", reference, "write the document's id, or str(path)")
 
 
@@ -206,8 +202,7 @@ class WhorlError(Exception):
     """Base class of all errors of this package."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Process pools pickle errors. Unpickle an error without __init__, because its parameters may differ from those
-        # of Exception.
+        # Process pools pickle errors. An `__init__` may have other parameters than Exception's, so unpickle without it.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 

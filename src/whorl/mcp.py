@@ -55,8 +55,7 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: Minimum number of items that an innermost list keeps, unless the answer is still too long after the lists around it
-#: have been shortened.
+#: Minimum number of items that an innermost list keeps until the lists around it have been shortened.
 _FEW = 3
 #: Minimum length of a shortened text in characters: while lists are still complete, and after they were shortened.
 _LONG_TEXT, _SHORT_TEXT = 1_000, 80
@@ -313,7 +312,7 @@ class _Server(MCPServer[Any]):
                 raise ToolError(_mistakes(error.__cause__)) from error
             raise
         if isinstance(result, mcp_types.CallToolResult) and result.structured_content is not None:
-            # The SDK would indent the JSON, so that it would exceed `max_characters`. So write it here.
+            # The SDK would indent the JSON, so that it would exceed `max_characters`.
             text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
             result.content = [mcp_types.TextContent(type="text", text=text)]
         return result

@@ -35,8 +35,8 @@ RESERVED_FIELDS = frozenset(
 )
 #: Prefix of the names of whorl's own fields. Indexing refuses users' properties with this prefix.
 RESERVED_PREFIX = "whorl_"
-#: Properties that hold a document's cluster label: the id of its cluster, and whether the document is the principal. A
-#: search for duplicates adds them; they are not part of the original document.
+#: Properties with a document's cluster label: the id of its cluster, and whether it is the principal. A search for
+#: duplicates adds them; they are not part of the original document.
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
 #: Maximum length of an id. In some scripts, a longer id would exceed an engine's limit for terms.
 MAX_ID_LENGTH = 1000
@@ -97,10 +97,7 @@ class Document:
         return stored is not None and self.digest.startswith(stored)
 
     def whole_values(self) -> list[tuple[str, Kind, Value]]:
-        """Return the distinct whole values of the name and the properties, as triples (field, type, value).
-
-        A whole value is a value that is not split into words.
-        """
+        """Return the distinct whole (not tokenized) values of the name and the properties, as (field, type, value)."""
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []
         own = [(name, *infer_kind(value)) for name, values in self.contents().items() for value in values]
         return list(dict.fromkeys([*named, *own]))
@@ -112,16 +109,13 @@ class Document:
         return [name for name, values in self.contents().items() if any(type(own) is LargeInteger for own in values)]
 
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Return the values of all properties as texts. The keys are the names of the properties."""
+        """Return the values of all properties as texts, keyed by the names of the properties."""
         return {name: tuple(map(text_of_value, values)) for name, values in self.contents().items()}
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyLimits:
-    """Maximum number of properties of a document, and of different property names in a store.
-
-    The names are limited because every search reads all of them.
-    """
+    """Maximum numbers of properties of a document, and of property names in a store: every search reads all names."""
 
     per_document: int = 1_000
     names: int = 10_000
@@ -146,7 +140,6 @@ class PropertyLimits:
 
 
 def documents_only(documents: Iterable[object]) -> Iterator[Document]:
-    """Yield the documents; raise DocumentError at the first item of another type."""
     for item in documents if isinstance(documents, Iterable) else [documents]:
         if not isinstance(item, Document):
             raise DocumentError(f"got {shorten_repr(item)} instead of a Document; write Document(id=…, text=…)")
@@ -270,7 +263,6 @@ class Order:
 
     @property
     def is_by_id(self) -> bool:
-        """Whether this key sorts by the ids of documents."""
         return self.engine_fields == ((Kind.KEYWORD, "id"),)
 
 

@@ -49,10 +49,7 @@ class Trace:
     error: str = ""
 
     def record_search(self, plan: str, query_length: int, hits: int) -> None:
-        """Record the plan, query length and hits of a search, unless an earlier search is recorded.
-
-        The user requested only the first search of a request; whorl runs later searches to answer the request.
-        """
+        """Record the plan, query length and hits of a search, but only of the first, which the user requested."""
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 
@@ -135,11 +132,7 @@ def seconds_left() -> float | None:
 
 
 def require_time() -> None:
-    """Raise if the request has timed out or was cancelled; takes less than a microsecond.
-
-    Raises:
-        StoppedError: The deadline has passed, or the request was cancelled.
-    """
+    """Raise StoppedError if the request has timed out or was cancelled; takes less than a microsecond."""
     request = _current.get()
     if request is None:
         return
@@ -150,10 +143,7 @@ def require_time() -> None:
 
 
 def cancellation() -> threading.Event:
-    """Return the event that is set when the request's client disconnects; a new event if there is no request.
-
-    Pass the event to threads that do not inherit the request.
-    """
+    """Return the event that is set when the request's client disconnects, for threads that do not inherit it."""
     request = _current.get()
     return threading.Event() if request is None else request.cancelled
 

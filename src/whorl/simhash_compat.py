@@ -154,10 +154,7 @@ class Corpus:
         return answers
 
     def find_all(self, query: int) -> list[int]:
-        """Return all matches, in the order of the tables.
-
-        If `repeats` is true, a match is returned once for each table that contains it, otherwise only once.
-        """
+        """Return all matches in table order, each once, or with `repeats` once for each table that contains it."""
         near = self._index.find_all(query)
         shown = [code for table in self.tables for code in table.select(query, near)] if near else []
         return shown if self._repeats else list(dict.fromkeys(shown))
@@ -229,14 +226,10 @@ class _Hits:
         self._differing = found.codes ^ queries[self.owners]
 
     def find_in_table(self, table: Table) -> _Places:
-        """Return the indices of the hits that a table contains."""
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
-        """Add the codes near each query to its list in `answers`, in the order of the tables.
-
-        If `repeats` is true, add a code once for each table that contains it, otherwise only once.
-        """
+        """Append near codes to each query's list, in table order; with `repeats`, once per table with the code."""
         times = np.zeros(self.codes.size, np.int64)  # Number of times to report each hit.
         parts: list[_Places] = []
         for table in tables:

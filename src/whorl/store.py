@@ -120,7 +120,7 @@ class Store:
         noted = trace()
         before = noted.plan, noted.query_length, noted.hits
         page = self.similar(source=text, metric="jaccard", threshold=100, rows=_MOST_COPIES)
-        # Keep this search out of the request's trace, because the user did not request it.
+        # The user did not request this search, so keep it out of the request's trace.
         noted.plan, noted.query_length, noted.hits = before
         return [hit.hit.id for hit in page.found]
 
@@ -319,10 +319,7 @@ class Store:
         return replace(attribution, promise=promise, is_complete=False, warnings=warnings)
 
     def _excluded(self, query: str) -> BoundPlan:
-        """Return the plan for the documents to exclude.
-
-        If no document matches, add a warning to the plan: the user may have misspelt a name, or given only an id.
-        """
+        """Return the plan for the documents to exclude, with a warning if it matches none: a name may be misspelt."""
         plan = self._bound(query)
         if self.engine.search(plan, start=0, rows=0).total:
             return plan
@@ -450,10 +447,7 @@ class Store:
         raise StoreError("another process is writing, so the documents to delete cannot be counted; try again")
 
     def _matching(self, plan: BoundPlan) -> Iterator[list[str]]:
-        """Yield the ids of the documents that a filter's plan matches, in ascending order, in batches.
-
-        Each id is yielded only once, even if the store changes during the iteration.
-        """
+        """Yield the ids that a filter's plan matches, ascending, in batches, each once even if the store changes."""
         following = plan
         # Hits of a filter have equal scores, so they are ordered by id.
         while hits := self.engine.search(following, start=0, rows=_DELETED_AT_ONCE).hits:

@@ -1,7 +1,4 @@
-"""The batch loop and the report that the backfills of Solr and OpenSearch share.
-
-The module `update_documents` of each engine computes whorl's fields and sends them.
-"""
+"""Batch loop and report of the backfills of Solr and OpenSearch; their `update_documents` make and send the fields."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TypeVar
 
 from whorl.errors import EngineError, ParameterError
 
-#: Number of documents to fetch and send per request. It is small, because each document includes its whole text.
+#: Number of documents to fetch and send per request: small, because each includes its whole text.
 DEFAULT_BATCH = 100
 #: Number of documents between two commits. After an error, the next run continues from the last commit.
 _COMMIT_EVERY = 10_000
@@ -32,8 +29,7 @@ class BackfillReport:
         textless: Documents left unchanged, because the server returns no text for them.
         refused: Ids of documents that could not be updated, each with the reason.
         changed: Documents that lack whorl's fields after the run, because they were added or changed during the run.
-        example: Id of a processed document with a non-empty text, for an example command in a message; "" if there is
-            none.
+        example: Id of a processed document with a non-empty text, for an example command; "" for none.
     """
 
     total: int = 0
@@ -68,10 +64,9 @@ def fill_batches(
 ) -> BackfillReport:
     """Update documents in batches, and return the counts of the run.
 
-    After an error, commit the finished updates and raise the error, so that the next run need not repeat them.
-
     `fill` updates a batch, `commit` commits all finished updates, and `lacking` counts the documents that still lack
-    whorl's fields. `progress` gets the counts before the first batch and after each batch.
+    whorl's fields. `progress` gets the counts before the first batch and after each batch. After an error, finished
+    updates are committed, so that the next run need not repeat them.
     """
     done, committed = BackfillReport(total), 0
     progress(done)

@@ -1,8 +1,7 @@
 """Converts cluster labels to and from document properties, and reads and writes them on servers in batches.
 
-A label says which cluster a document belongs to, and whether the document represents the cluster.
-
-`write_ids` of `whorl.duplicates` writes the labels; searches with `collapse` and facets read them.
+A label says which cluster a document belongs to, and whether the document represents the cluster. `write_ids` of
+`whorl.duplicates` writes the labels; searches with `collapse` and facets read them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from whorl.engine.protocol import ClusterLabel
 from whorl.errors import EngineResponseError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
-#: Maximum number of documents in a read request, and in an update request.
 READ_AT_ONCE, CHANGED_AT_ONCE = 1000, 100
 
 

@@ -18,9 +18,7 @@ _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The user's names for the fields of a Solr collection or an OpenSearch index.
-
-    The collection or index may lack some of these fields.
+    """The user's names for the fields of a Solr collection or an OpenSearch index, which may lack some of them.
 
     Args:
         minhash: Field of the MinHash tokens; in an OpenSearch index, used only if the cluster fills it.
@@ -77,7 +75,6 @@ def rank_text_fields(
 
 
 def describe_fields(texts: Sequence[TextField]) -> str:
-    """List the first ten fields and their document counts for an error message."""
     return format_names([*map(str, texts)], 10)
 
 
@@ -110,10 +107,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError if the configured text field has no texts, but another field has some.
-
-    The message gives the right `init` command.
-    """
+    """Raise SchemaError, with the right `init` command, if only another field than the text field has texts."""
     if guess_text_field(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {describe_fields(texts)}. "

@@ -76,11 +76,7 @@ def engine_fields_by_name(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[K
 
 
 def word_prefix(field: str) -> str:
-    """Return the prefix of a field's word terms.
-
-    It is "" for a field with its own index field. In the shared index field, it is the field's name and a control
-    character.
-    """
+    """Return the prefix of a field's word terms: "" for a field with its own index field, or the field's name."""
     return "" if field in OWN_FIELDS else f"{_encode_part(field)}{_AFTER_FIELD}"
 
 
@@ -108,7 +104,6 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
 
 
 def join_terms(field: str, words: JoinedWords) -> str:
-    """Return the terms of a field's words, separated by blanks."""
     if field in OWN_FIELDS and (text := plain_words(words, _LONGEST_PART, _BLANK)) is not None:
         return text
     return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
@@ -128,7 +123,7 @@ def property_words(
             yield from ((name, value) for value in values)
 
     texts_of_documents = [[(name, text) for name, text in texts(document) if text] for document in documents]
-    # Split all distinct texts in one call, because each call of the compiled loops has a fixed cost.
+    # Each call of the compiled loops has a fixed cost, so split all distinct texts in one call.
     distinct = list(dict.fromkeys(text for named in texts_of_documents for _, text in named))
     hashed = hash_texts(distinct, scheme, Outputs.WORDS, workers=1)
     words = {text: hashes.words for text, hashes in zip(distinct, hashed, strict=True)}
@@ -184,10 +179,7 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
 
 
 def _encode_part(text: str) -> str:
-    """Encode a field name or word as part of a term.
-
-    Replace blanks. If the text is long or contains control characters, shorten it to a prefix and a digest.
-    """
+    """Encode a field name or word in a term: replace blanks, and shorten it if it is long or has control characters."""
     if len(text) > _LONGEST_PART or _CONTROL_CHARACTERS.search(text):
         text = f"{_CONTROL_CHARACTERS.sub('', text[:_PREFIX_LENGTH])}{_DIGEST}{encode_digest(text)}"
     return text.replace(BETWEEN_WORDS, _BLANK)
@@ -319,7 +311,7 @@ def _one_of(first: str | None, last: str | None) -> list[str]:
 
 def _next(letter: str) -> str | None:
     number = ord(letter) + 1
-    # Skip the surrogates, because stored texts contain none.
+    # Stored texts have no surrogates, so skip these.
     return None if letter == _LAST else chr(0xE000 if number == 0xD800 else number)
 
 

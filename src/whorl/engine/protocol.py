@@ -63,10 +63,7 @@ class ValueFacet:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFacet:
-    """Facet with the statistics of a numeric field.
-
-    If a document has the same value twice, some engines count it once, others twice.
-    """
+    """Facet with the statistics of a numeric field; some engines count a document's equal values once, others twice."""
 
     kind: Kind
     field: str
@@ -132,10 +129,7 @@ FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
 class Candidates(ABC):
-    """A page of documents that match a plan and may share text with a source.
-
-    The methods below identify a document by its position on the page.
-    """
+    """A page of documents that match a plan and may share text with a source; methods take positions on this page."""
 
     total: int
     warnings: tuple[str, ...]
@@ -145,10 +139,7 @@ class Candidates(ABC):
 
     @abstractmethod
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        """Compare a source with all candidates that have a sketch; skip the ids in `left_out`.
-
-        Return the positions of the compared candidates, and their overlaps with the source.
-        """
+        """Compare a source with all candidates with a sketch, except `left_out`; return positions and overlaps."""
 
     @abstractmethod
     def ids(self, positions: Sequence[int]) -> list[str]:
@@ -216,10 +207,7 @@ class Costs(NamedTuple):
 
 
 class ScanBatch(NamedTuple):
-    """One batch of a scan: the id, name and sketch of each document; the sketch may be None.
-
-    To continue after this batch, pass its `cursor` to `scan`.
-    """
+    """One batch of a scan: id, name and sketch (or None) of each document; `scan(cursor)` continues after the batch."""
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
     cursor: str
@@ -250,10 +238,7 @@ class ClusterLabels(Protocol):
     """Cluster labels of a store's documents, in the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
 
     def prepare(self) -> None:
-        """Prepare the store for labels, and for searches that collapse hits by label.
-
-        Raise SchemaError, with the reason and a remedy, if the store cannot have labels.
-        """
+        """Prepare the store for labels and for collapsing hits by label; raise SchemaError if it cannot have any."""
 
     def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all labels in batches, keyed by document id."""
@@ -511,15 +496,11 @@ def require_current_index(engine: Engine, operation: str) -> None:
 
 
 def plan_among(plan: BoundPlan, ids: Collection[str]) -> BoundPlan:
-    """Restrict a plan to documents with the given ids."""
     return BoundPlan(Bool(must=(plan.root, DocumentIds("ids", ((0.0, tuple(ids)),)))))
 
 
 def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[str, str]:
-    """Return the stored texts of the documents that differ from `documents` in any field, keyed by id.
-
-    In a store without texts, the values are "".
-    """
+    """Return the stored texts ("" in a store without texts) of documents that differ from `documents` in any field."""
     digests = engine.digests({document.id for document in documents})
     changed = {document.id for document in documents if not document.has_digest(digests.get(document.id))}
     stored = dict.fromkeys(engine.names(changed), "")

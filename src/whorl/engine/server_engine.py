@@ -77,7 +77,7 @@ from whorl.request_context import require_time, seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: If a request times out less than this number of seconds before its deadline, report the deadline as the cause.
+#: If a request times out within this number of seconds of its deadline, report the deadline as the cause.
 _SOON_SECONDS = 0.05
 # urllib3 does not know the request's deadline, so `with_retries` retries instead.
 _ONE_ATTEMPT = urllib3.Retry(total=False)
@@ -134,7 +134,7 @@ class _PlainConnection(HTTPConnection):
         try:
             super().connect()
         except TimeoutError as error:
-            # The TLS handshake timed out, and urllib3 would report this as a read timeout.
+            # The TLS handshake timed out; urllib3 would report a read timeout.
             raise ConnectTimeoutError(self, str(error)) from error
         finally:
             self.timeout = timeout
@@ -142,11 +142,10 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # Refuse an interim response (1xx), because the final response would be read as the answer to the next request.
+        # The final response after an interim response (1xx) would be read as the answer to the next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # Refuse a response with both headers: proxies disagree about which one counts (request smuggling; RFC 9112,
-        # 6.3).
+        # Proxies disagree about which of the two headers counts (request smuggling; RFC 9112, 6.3).
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response
@@ -281,10 +280,7 @@ def redirect_message(url: str, status: int, location: str) -> str:
 
 
 def json_bytes(body: object) -> bytes:
-    """Encode JSON in UTF-8, because escapes would double the size of tokens.
-
-    If orjson refuses the body, for example because of a lone surrogate, encode it in ASCII with escapes.
-    """
+    """Encode JSON in UTF-8, because escapes would double the size of tokens, or in ASCII if orjson refuses the body."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -292,7 +288,6 @@ def json_bytes(body: object) -> bytes:
 
 
 _log = logging.getLogger("whorl.engine")
-#: Folder of whorl's modules.
 _PACKAGE = os.path.join(Path(__file__).parents[1], "")
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -303,10 +298,7 @@ _GUARDED_ERRORS = (*_SHAPE_ERRORS, RuntimeError)
 
 
 def guard_responses(cls: _Class) -> _Class:
-    """Apply `guard_response` to all public methods and properties of a class.
-
-    The class must be a client, or its objects must have a client in the attribute `_client`.
-    """
+    """Apply `guard_response` to all public methods and properties of a class that is or has (`_client`) a client."""
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
             continue
@@ -351,7 +343,7 @@ def _raise_malformed(owner: Any, error: Exception) -> NoReturn:
     if isinstance(error, WhorlError) or not is_shape_error:
         raise error
     reason = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-    # Log this as information: Python prints warnings to the terminal if no log is configured.
+    # Python prints warnings to the terminal if no log is configured, so log this as information.
     _log.info("unreadable answer", exc_info=error)
     frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename.startswith(_PACKAGE)]
     place = f"{frames[-1].filename.removeprefix(_PACKAGE)}, line {frames[-1].lineno}" if frames else "whorl"
@@ -406,10 +398,7 @@ _Value = TypeVar("_Value")
 
 
 class TtlCache(Generic[_Value]):
-    """Cache of one value, which is fetched again after `seconds`.
-
-    One thread fetches the value while the others wait. The argument of `fetch` is the previous value, or None at first.
-    """
+    """Cache of one value for `seconds`; one thread at a time fetches it, and `fetch` gets the previous value."""
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
         # The lock is reentrant: fetching may need another cached value of the same collection.
@@ -433,7 +422,6 @@ class TtlCache(Generic[_Value]):
         return cast(_Value, self._value)
 
     def not_older_than(self, seconds: float) -> _Value:
-        """Return a value that is at most `seconds` old."""
         if time.monotonic() > self._fresh_until - self._seconds + seconds:
             self.forget()
         return self()
@@ -491,8 +479,7 @@ class SharedCommit:
                     self._succeeded = self._begun
                 except EngineError as error:
                     self._error = error
-                # This line counts the commit as ended. Another exception, such as KeyboardInterrupt, skips it, so that
-                # the next thread commits again.
+                # Another exception, such as KeyboardInterrupt, skips this line, so that the next thread commits again.
                 self._ended = self._begun
             if self._succeeded < wanted:
                 raise self._error
@@ -737,10 +724,7 @@ _SHORT_TEXT_CHARACTERS = 10_000
 
 
 def encode_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
-    """Return a sketch in base64, or None for a short document whose text the server returns.
-
-    `stored_text` is the document's text, or None if the server may return another text.
-    """
+    """Return a sketch in base64; None for a short document whose text (`stored_text`) the server returns unchanged."""
     is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
     if is_short and sketch.size < least_stored_size(scheme):
         return None
@@ -782,7 +766,7 @@ def decode_sketches(
     unread = [row.document_id for row in short.values() if not row.text]
     fetched = fetch_texts(unread) if unread else {}
     texts = {position: row.text or fetched.get(row.document_id) for position, row in short.items()}
-    # Copies of a text have equal sketches, so compute each sketch only once.
+    # Copies of a text have equal sketches.
     distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]
     made = dict(zip(distinct, text_sketches(distinct, *schemes), strict=True)) if distinct else {}
     for position, text in texts.items():
@@ -791,10 +775,7 @@ def decode_sketches(
 
 
 def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
-    """Return a document's terms in the field of passage hashes.
-
-    The first term is the scheme's name. It shows that the hashes have been computed, even if the document has none.
-    """
+    """Return a document's terms in the passage field: the scheme's name, which marks it as read, and its hashes."""
     numbers = passage_numbers(text, words, scheme, passage_scheme)
     return [passage_scheme.name, *encode_tokens(numbers, passage_scheme.bits)]
 

@@ -1,9 +1,8 @@
 """Reads and writes the SQLite database of an embedded store: the documents, and a journal of changes.
 
 The database is the source of truth. One transaction writes documents and their journal entries. The journal lists the
-changes that the index may lack. Every blob ends with a checksum of its content and of a label; the label names its
-place, for example the column, the document's number and its id. So a flipped bit, or a blob in a wrong row, raises an
-error.
+changes that the index may lack. Every blob ends with a checksum of its content and of a label, for example its column
+and the document's number and id. So a flipped bit, or a blob in a wrong row, raises an error.
 """
 
 from __future__ import annotations
@@ -50,12 +49,10 @@ from whorl.request_context import timely
 FORMAT = "10"
 #: Format that `previous_store` reads for upgrades: the tables are the same, but apostrophes in texts were not folded.
 PREVIOUS_FORMAT = "9"
-#: Scheme of the sketches in every store.
 SKETCH_SCHEME = SketchScheme()
 #: Properties that identify a document, in addition to its id.
 REFERENCE_PROPERTIES = ("DBID", "LID")
 
-#: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
 # Every blob ends with a checksum. For look-ups, a document's id and handles (its values of DBID and LID) are in plain
@@ -75,10 +72,9 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 _CHUNK = 500  # number of ids in one SQL statement; older SQLite libraries allow 999
 _SEAL_BYTES = 4
 _MOST_CACHED = 100_000  # number of ids and names that are kept in memory; about 20 MB
-# Size of a page in bytes. Long rows waste more space on larger pages; short rows waste more space on smaller pages.
+# Size of a page in bytes: larger pages waste more space on long rows, smaller pages on short rows.
 _PAGE_BYTES = 2048
-# Size of SQLite's cache in KB. The inner pages of a million documents take 10 MB, so with the default cache of 2 MB,
-# SQLite would read them again and again.
+# Size of SQLite's cache in KB. The default of 2 MB is too small: the inner pages of a million documents take 10 MB.
 _CACHE_KB = 16_384
 #: Files up to this size, in bytes, are checked when they are opened. The check of a gigabyte takes less than a second.
 _MOST_CHECKED = 256 << 20
@@ -86,10 +82,7 @@ _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passa
 
 
 class StoreOptions(NamedTuple):
-    """Options that a store keeps in its database.
-
-    `passages` is the scheme of the store's passage hashes, or None if the store has none.
-    """
+    """Options that a store keeps in its database; `passages` is the scheme of its passage hashes, or None for none."""
 
     passages: PassageScheme | None = None
     minhash: MinHashPart = "whole"
@@ -99,8 +92,8 @@ class StoreOptions(NamedTuple):
 class Record(NamedTuple):
     """Stored data of a document.
 
-    `content` is the sketch of a long text, or None for a short text, whose sketch is computed on demand. In a store
-    without texts, `content` is instead the passage hashes of the text.
+    `content` is the sketch of a long text, None for a short text, whose sketch is computed on demand, or in a store
+    without texts the passage hashes.
     """
 
     document: Document
@@ -108,10 +101,7 @@ class Record(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A stored document without its sketch and its `content`.
-
-    A short document has a `short_text`, and an empty `stored_digest`. For other documents, `short_text` is None.
-    """
+    """A stored document without sketch and `content`; a short one has a `short_text` instead of a `stored_digest`."""
 
     number: int
     id: str
@@ -137,8 +127,6 @@ class _IdCache(NamedTuple):
 
 
 class SketchedDocument(NamedTuple):
-    """A stored document with its sketch."""
-
     number: int
     id: str
     name: str
@@ -146,10 +134,7 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number; in a store without texts, also with its passage hashes.
-
-    The numbers of deleted documents are not used again.
-    """
+    """A stored document with its number, which is never reused; without stored texts, with its passage hashes."""
 
     number: int
     document: Document
@@ -178,7 +163,7 @@ class RecordDatabase:
         self._absolute_path = path.absolute()
         self._identity: tuple[int, int] | None = None
         self._texts = TextCodec(self._dictionary)
-        # Cached result of `fields`, and the number of the last journal entry when it was read.
+        # Result of `fields`, and the number of the last journal entry at that time.
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._cache = _IdCache(-1, {}, {})
         # For each field, the change in the number of documents that have it, in the current transaction.
@@ -210,7 +195,7 @@ class RecordDatabase:
                     self._writer.execute(statement)
                 schemes = {"scheme": scheme.name, "sketches": SKETCH_SCHEME.name}
                 meta = {"format": FORMAT, **schemes, "store": uuid.uuid4().hex}
-                # If another process has just created the store, keep its entries.
+                # Keep the entries of another process that has just created the store.
                 self._writer.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", meta.items())
         elif "meta" not in tables:
             raise StoreError(
@@ -245,7 +230,7 @@ class RecordDatabase:
     def verify(self) -> None:
         """Read all data and raise StoreError if it is damaged."""
         with sqlite_errors(self._path), closing(self._connect()) as connection:
-            # Read everything in one transaction, because rows that are read before and after a write may disagree.
+            # Rows that are read before and after a write may disagree, so read everything in one transaction.
             connection.execute("BEGIN")
             snapshot = copy(self)
             snapshot._reader, snapshot._reading = connection, threading.Lock()
@@ -292,7 +277,6 @@ class RecordDatabase:
         self._writer.executemany("INSERT INTO meta VALUES (?, ?)", rows)
 
     def require_unchanged(self) -> None:
-        """Raise StoreError if another process has written to a read-only store since it was opened."""
         if self._state_at_open is not None and self._state_at_open != file_state(self._absolute_path):
             raise StoreError(
                 f"{self._path} was written to since it was opened; open it again (a folder that may not be written to "
@@ -410,10 +394,7 @@ class RecordDatabase:
         return removed
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of the existing documents that the caller is about to replace or delete, keyed by id.
-
-        Also subtract these documents from the number of documents with each of their fields.
-        """
+        """Return the numbers of documents to replace or delete, by id, and subtract them from the field counts."""
         numbers = {}
         for chunk in batches(ids, _CHUNK):
             marks = ", ".join("?" * len(chunk))
@@ -437,7 +418,6 @@ class RecordDatabase:
         self._writer.executemany("INSERT INTO journal (entry) VALUES (?)", entries)
 
     def forget_changes(self, through: int) -> None:
-        """Delete the entries of the journal up to and including the number `through`."""
         self._writer.execute("DELETE FROM journal WHERE number <= ?", (through,))
 
     # Any thread may call the following methods at any time.
@@ -448,10 +428,7 @@ class RecordDatabase:
         return int(rows[0][0]) if rows else 0
 
     def find_changed_since(self, number: int) -> dict[int, str] | None:
-        """Return the documents that changed after the journal entry `number`, as ids keyed by document number.
-
-        Return None if journal entries are missing.
-        """
+        """Return the ids of documents changed after a journal entry, by number; None if later entries are missing."""
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(document_number): document_id for document_number, _, document_id in entries}
@@ -468,7 +445,7 @@ class RecordDatabase:
             yield document
 
     def _read_document(self, which: str, value: str | int) -> NumberedDocument | None:
-        # Read one document at a time, so that other threads can search between two documents.
+        # Read one document at a time, so that other threads can search in between.
         columns = "number, id, head, content, sketch IS NOT NULL"
         for number, document_id, head, content, has_sketch in self._read(
             f"SELECT {columns} FROM document WHERE {which}", (value,)
@@ -489,7 +466,7 @@ class RecordDatabase:
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
         """Return the sketch of each document: the stored sketch, or one computed from a short document's text."""
-        # Copies of a text have equal sketches, so compute each sketch only once.
+        # Copies of a text have equal sketches.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
         encoded = [raw for raw in distinct if isinstance(raw, bytes)]
@@ -548,11 +525,9 @@ class RecordDatabase:
         return cache
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the numbers of existing documents, keyed by id."""
         return {document_id: number for number, document_id, _ in self._select("NULL", "id", ids)}
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
-        """Yield the existing documents with these numbers or ids, without their texts, in any order."""
         return (self._decode_head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
@@ -581,10 +556,7 @@ class RecordDatabase:
         return self._with_sketches(self._read(wanted, (after, rows)), names)
 
     def _with_sketches(self, rows: Iterable[tuple[Any, ...]], names: dict[str, str]) -> list[SketchedDocument]:
-        """Decode rows of number, id, head and sketch.
-
-        `names` caches the names of documents, keyed by id. Missing names are added to it.
-        """
+        """Decode rows of number, id, head and sketch; `names` caches the documents' names by id, and gets new ones."""
         keys, sources = list[tuple[int, str]](), list[str | bytes]()
         for number, document_id, raw_head, sketch in rows:
             keys.append((number, document_id))
@@ -606,10 +578,7 @@ class RecordDatabase:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield the number, the id and the given columns of each existing document, in any order.
-
-        `key` says whether `values` has the numbers or the ids of the documents.
-        """
+        """Yield number, id and `columns` of each existing document, in any order; `key` is the column of `values`."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in timely(batches(known, _CHUNK), 1):
             marks = ", ".join("?" * len(chunk))
@@ -691,10 +660,10 @@ def previous_store(folder: Path, *, or_current: bool = False) -> Iterator[Record
         yield records
 
 
-#: Compression level of zstd. At this level, zstd takes a fifth of zlib's time; the size is nearly the same.
+#: Compression level at which zstd takes a fifth of zlib's time for nearly the same size.
 _LEVEL = 3
-#: Omit zstd's magic number and dictionary id from each frame, because they take 8 bytes. Instead, whorl writes one byte
-#: before the frame: `_PLAIN` or `_WITH_DICTIONARY`.
+#: zstd's magic number and dictionary id would take 8 bytes of each frame. Instead, one byte precedes the frame:
+#: `_PLAIN` or `_WITH_DICTIONARY`.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
@@ -767,7 +736,7 @@ class TextCodec:
         try:
             return zstandard.train_dictionary(_DICTIONARY, samples, **_TRAINING)
         except zstandard.ZstdError:
-            # Training fails if the texts have nothing in common, so compress without a dictionary.
+            # Training fails if the texts have nothing in common.
             return None
 
     def text(self, compressed: bytes) -> str:

@@ -81,8 +81,8 @@ from whorl.query.plan.nodes import (
     leaves,
 )
 
-#: Number of indexed documents after which the index is committed. When a store is opened after a crash, it indexes the
-#: uncommitted documents again, which takes about three seconds.
+#: Number of indexed documents after which the index is committed. Indexing them again, after a crash, takes about three
+#: seconds.
 COMMIT_EVERY = 8192
 #: The index is also committed when the terms of the uncommitted documents reach this number of characters.
 COMMIT_CHARACTERS = 1 << 25
@@ -146,8 +146,8 @@ class EmbeddedEngine(Engine):
         self._merged.set()
         has_store = prepare_folder(self.path, create=create)
         with ExitStack() as opened:
-            # Use the absolute path for files, because the program may change its working directory. Messages show the
-            # given path.
+            # The program may change its working directory, so use the absolute path for files. Messages show the given
+            # path.
             folder = self._folder = self.path.absolute()
             self._is_read_only = is_read_only(self.path)
             if self._is_read_only:
@@ -156,8 +156,7 @@ class EmbeddedEngine(Engine):
             self._lock = WriteLock(folder / LOCK)
             opened.callback(self._lock.release)
             if not has_store:
-                # SQLite does not wait for other processes while it turns on the log of a new database, so take the
-                # write lock.
+                # SQLite does not wait for other processes while it turns on the log of a new database.
                 self._acquire_lock()
             self._records = RecordDatabase(
                 self.path / RECORDS, scheme, wait_seconds=wait_seconds, is_read_only=self._is_read_only
@@ -170,7 +169,7 @@ class EmbeddedEngine(Engine):
             if options != stored:
                 self._require_writable()
                 self._acquire_lock()
-                # Read the options again, because another process may have saved some before this process got the lock.
+                # Another process may have saved options before this process got the lock.
                 stored = self._records.options()
                 options = self._with_requested(stored, passages, reduction)
                 self._save_options(options)
@@ -180,8 +179,8 @@ class EmbeddedEngine(Engine):
             try:
                 self._apply_leftovers()
             except BaseException:
-                # If the index for the new options was not built, restore the old options, because the old index still
-                # answers searches.
+                # If the index for the new options was not built, the old index still answers searches, so restore the
+                # old options.
                 with suppress(StoreError):
                     if options != stored:
                         self._save_options(stored)
@@ -219,8 +218,8 @@ class EmbeddedEngine(Engine):
         return StoreOptions(stored.passages or requested, minhash, keeps_texts)
 
     def _save_options(self, options: StoreOptions) -> None:
-        # Changed options give the index another identifier, which contains the passage scheme and the number of bits of
-        # each kind of token. So the next writer rebuilds the index.
+        # The index's identifier contains the passage scheme and the number of bits of each kind of token, so the next
+        # writer rebuilds the index.
         with self._records.writing():
             self._records.set_options(options)
 
@@ -238,22 +237,19 @@ class EmbeddedEngine(Engine):
         self._failed_at = None
 
     def _adopt_options(self) -> None:
-        """If another process has changed the store's options since this engine read them, use the new options."""
+        """Use the store's new options if another process has changed them since this engine read them."""
         with self._adopting:
             preparation = DocumentPreparation(self._scheme, *self._records.options())
             if preparation != self._preparation:
                 self._use_options(preparation)
 
     def _follow_index(self) -> None:
-        """If another process has replaced the index to change the store's options, use the new index."""
+        """Use the new index if another process has replaced it to change the store's options."""
         try:
             self._index.tokens()
         except IndexBrokenError:
-            # Keep the old options until the index is replaced, because the old index answers searches while the other
-            # process builds the new one.
+            # Until the index is replaced, the old index answers searches, so keep the old options.
             self._adopt_options()
-
-    # Writing.
 
     def index(self, documents: Iterable[Document], *, replace: bool = True, only_unchanged: bool = False) -> None:
         """Store all documents, replacing documents with the same ids; after an error, store none.
@@ -262,8 +258,7 @@ class EmbeddedEngine(Engine):
         into several calls. With `only_unchanged`, skip documents that have changed since they were read.
         """
         self._require_writable()
-        # Prepare the documents before taking the lock, because this is most of the work. If documents share an id,
-        # store only the last one.
+        # Prepare the documents, which is most of the work, before taking the lock. The last document with an id wins.
         batch = list({document.id: document for document in documents}.values())
         if not only_unchanged:
             self._require_few_properties(batch)
@@ -275,9 +270,9 @@ class EmbeddedEngine(Engine):
         def store(writer: StoreIndexWriter) -> None:
             nonlocal prepared
             if self._preparation != preparation:
-                # Prepare the documents again, because another process has changed the store's options in the meantime.
+                # Another process has changed the store's options in the meantime.
                 prepared = self._preparation.prepare(batch)
-            # Check the limits again, because another writer may have stored new property names.
+            # Another writer may have stored new property names in the meantime.
             if not only_unchanged:
                 self._require_few_properties(batch)
             stored = {} if replace else read_changed_texts(self, batch)
@@ -313,8 +308,7 @@ class EmbeddedEngine(Engine):
     def refresh(self) -> None:
         self._require_usable()
         wanted = self._records.last_change()
-        # First let waiting writers store their documents: one commit for all of them takes as long as a commit of one
-        # document.
+        # One commit for all waiting writers takes as long as a commit of one document, so first let them store.
         self._writers.wait_for_current()
         with self._writing:
             # If another writer has begun after `wait_for_current`, it will make the documents searchable and release
@@ -324,7 +318,7 @@ class EmbeddedEngine(Engine):
                 self._make_searchable()
 
     def _make_searchable(self) -> None:
-        """If the index lacks changes, commit the open writer or apply the journal. Then release the write lock."""
+        """If the index lacks changes, commit the open writer or apply the journal; then release the write lock."""
         with self._writing:
             last = self._records.last_change()
             if self._writer is not None or not self._is_up_to_date():
@@ -341,7 +335,7 @@ class EmbeddedEngine(Engine):
 
         def remove(writer: StoreIndexWriter) -> None:
             nonlocal deleted
-            # Search under the write lock, so that no document changes between the search and its deletion.
+            # Under the write lock, no document changes between the search and its deletion.
             chosen = stored if matching is None else self._search_committed(writer, plan_among(matching, stored))
             with self._records.writing():
                 deleted = self._records.remove(chosen)
@@ -459,7 +453,6 @@ class EmbeddedEngine(Engine):
             self._release_after_merge()
 
     def _release_after_merge(self) -> None:
-        """Release the write lock after a merge, unless a writer uses it."""
         with self._writing:
             if self._is_open and self._writer is None:
                 self._release()
@@ -536,8 +529,8 @@ class EmbeddedEngine(Engine):
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # If an index exists, ignore the error, for example a full disk. Searches then use the outdated index, and
-            # warn about it.
+            # If an index exists, searches use it although it is outdated, and warn about it. So ignore the error, for
+            # example a full disk.
             if not has_index:
                 raise
             self._failed_at = time.monotonic()
@@ -555,8 +548,6 @@ class EmbeddedEngine(Engine):
             pass
         except IndexBrokenError as error:
             self._repaired = f"was damaged ({error})"
-
-    # Reading.
 
     @property
     def runs_in_process(self) -> bool:
@@ -762,8 +753,7 @@ class EmbeddedEngine(Engine):
         return IndexLag(missing, is_pending=is_pending, is_elsewhere=is_elsewhere)
 
     def _missing_changes(self) -> int:
-        """Return the number of changes that the index lacks."""
-        # Read the attribute `_index` once, because another thread may replace it.
+        # Another thread may replace `_index`, so read it once.
         index, last = self._index, self._records.last_change()
         if self._complete_at == (index, last):
             return 0
@@ -799,12 +789,10 @@ class EmbeddedEngine(Engine):
             )
         return True
 
-    # Closing.
-
     def close(self) -> None:
         """Make all stored documents searchable, and close all files. A second call does nothing."""
         with self._writing:
-            # Do nothing in a forked process, because it does not own the connections and locks of its parent.
+            # A forked process does not own the connections and locks of its parent.
             if not self._is_open or os.getpid() != self._process:
                 return
             try:

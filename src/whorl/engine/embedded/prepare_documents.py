@@ -35,8 +35,7 @@ from whorl.query.plan.nodes import Kind, Value
 _OTHER_WORDS = "words"
 #: Number of bits per MinHash token in the layout of an index without MinHash tokens.
 _BITS_WITHOUT_MINHASH = 8
-#: Version of the computation of passage hashes. Version 3 adds BROKEN_WORDS to the hashes of texts with words broken at
-#: line ends.
+#: Version of the computation of passage hashes. Version 3 added BROKEN_WORDS for words broken at line ends.
 _PASSAGE_LAYOUT = "3"
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
@@ -143,10 +142,7 @@ class IndexEntry(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Index change: add the document, or delete it if the entry is None.
-
-    If `is_new`, the document's id is new, so the index has no earlier version to delete.
-    """
+    """Index change: add a document, or delete it if `entry` is None; if `is_new`, the index has no earlier version."""
 
     number: int
     id: str

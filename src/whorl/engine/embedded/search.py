@@ -56,7 +56,6 @@ from whorl.request_context import timely
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _PHRASES_AT_ONCE = 100
-#: Number of documents to read at a time for facets, without their texts.
 _HEADS_AT_ONCE = 1000
 #: Values of documents in the requested fields: keyed by document id, then by the field's type and name.
 _DocumentValues = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
@@ -120,10 +119,7 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return a page of candidates, without the documents that were deleted since `snapshot`.
-
-        The token index can compare these candidates with the source.
-        """
+        """Return a page of candidates that the token index can compare, without documents deleted since `snapshot`."""
         scored, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [number for number, _ in best_page(matches, start, rows, self._records.ids)]
@@ -151,10 +147,7 @@ class PlanRunner:
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Read the documents of a page of hits. Return the total number of hits, and the documents with their scores.
-
-        Leave out documents that were just deleted.
-        """
+        """Return the number of hits, and a page of documents with scores, without documents that were just deleted."""
         known = {row.id: row for row in read("id", _ids(scored))}
         # A missing hit must have just been deleted; otherwise, the store is damaged.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
@@ -164,7 +157,6 @@ class PlanRunner:
     def find_documents_with_passages(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
     ) -> PassageMatches:
-        """See `Engine.find_documents_with_passages`."""
         wanted = np.array(list(counts), np.int64)
         hash_indices, matching = token_document_pairs(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
@@ -180,8 +172,8 @@ class PlanRunner:
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [folded_phrase_query("content", phrase) for phrase in phrases]
-        # Most phrases occur in no document. So first check for each phrase alone whether it occurs, because this takes
-        # less time than a query for many phrases. Then search for the phrases that occur.
+        # Most phrases occur in no document, and it takes less time to check each phrase alone than to query for many.
+        # So search only for the phrases that occur.
         known = compress(queries, self._index.text_index.are_known(queries))
         batched = map(any_of, batches(known, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(map(self._index.text_index.ids, batched)))
@@ -191,13 +183,12 @@ class PlanRunner:
         return [*compress(phrases, are_known)]
 
     def ids(self, plan: BoundPlan) -> list[str]:
-        """Return the ids of all matching documents, in any order."""
         if has_only_tokens(plan.root):
             return _ids(self._all_matches(plan)[1])
         return self._index.text_index.ids(self._translate(plan).query)
 
     def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId]]:
-        """Return the number of matching documents, and the ids and scores of all these documents."""
+        """Return the number of matching documents, and all their ids and scores."""
         if not has_only_tokens(plan.root):
             return self._match_page(plan, 0, self._records.count())
         matches = match_tokens(plan.root, self._index.tokens())
@@ -207,7 +198,6 @@ class PlanRunner:
         return len(id_of), [(id_of[number], score) for number, score in pairs if number in id_of]
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Count the facets of a plan's hits from the stored values."""
         counted = set(_counted_fields(facets))
         return self._count_facets(facets, self._read_values(self.ids(plan), counted) if counted else {}, plan.root)
 
@@ -225,7 +215,7 @@ class PlanRunner:
     def _count_facets(
         self, facets: Sequence[Facet], values_by_id: _DocumentValues, among: BoundNode
     ) -> tuple[FacetResult, ...]:
-        """Count facets of the matches of the query `among`, whose values are in `values_by_id`."""
+        """Count the facets of the matches of the query `among`; `values_by_id` has the values of these documents."""
         results: list[FacetResult] = []
         for facet in facets:
             match facet:
@@ -260,7 +250,6 @@ class PlanRunner:
             yield ValueCount(value, count, subfacets)
 
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId]]:
-        """Return the number of matching documents, and the ids and scores of one page."""
         translation = self._translate(plan)
         return self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.score is None)
 
@@ -311,7 +300,6 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
 
 
 def _counted_fields(facets: Sequence[Facet]) -> list[tuple[Kind, str]]:
-    """Return the types and names of the fields that facets count, including sub-facets."""
     fields = [(facet.kind, facet.field) for facet in facets if isinstance(facet, ValueFacet | StatisticsFacet)]
     inner = (_counted_fields(facet.subfacets) for facet in facets if isinstance(facet, ValueFacet))
     return [*fields, *chain.from_iterable(inner)]

@@ -56,8 +56,7 @@ _MANIFEST = "segments.json"
 
 
 #: Function that reads whole MinHash tokens from texts. It takes the numbers of documents and the journal number of the
-#: index, and yields a document's number and its distinct tokens. It omits documents that have changed after this
-#: journal number.
+#: index, and yields a document's number and distinct tokens, except for documents changed since this journal number.
 ReadMinHash: TypeAlias = Callable[[Numbers, int], Iterator[tuple[int, Tokens]]]
 
 
@@ -141,7 +140,7 @@ class TokenIndex:
         """Return the current snapshot; raise IndexBrokenError if the index is damaged or of another store."""
         with self._lock:
             while True:
-                # Compare the bytes, because a new manifest may have the same inode and times as the previous manifest.
+                # A new manifest may have the same inode and times as the previous one, so compare the bytes.
                 raw = self._manifest.read_bytes()
                 if self._cached and self._cached[0] == raw:
                     return self._cached[1]
@@ -161,7 +160,7 @@ class TokenIndex:
         if str(zlib.crc32(content)).encode() != check:
             raise IndexBrokenError(f"{self._manifest} is damaged")
         manifest = json.loads(content)
-        # Use `get`, because an earlier version of whorl wrote other keys.
+        # An earlier version of whorl wrote other keys.
         if manifest.get("store") != self._store_id:
             raise OtherIndexError
         known = {segment.name: segment for segment in self._cached[1].segments} if self._cached else {}
@@ -174,7 +173,7 @@ class TokenIndex:
         known = dict(zip(self._cached[1].segments, self._cached[1].alive, strict=True)) if self._cached else {}
         alive = []
         for at, segment in enumerate(segments):
-            # Start from the mask in the last snapshot, because an overridden document stays overridden.
+            # An overridden document stays overridden, so start from the mask in the last snapshot.
             mask = known[segment].copy() if segment in known else np.ones(len(segment), np.bool_)
             for younger in segments[at + 1 :]:
                 if segment not in known or younger not in known:
@@ -206,7 +205,7 @@ class TokenIndex:
         """Add, replace or delete (None) the documents with these numbers; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
-        # An exact sum is not necessary, so a document that is replaced twice may count twice.
+        # The sum need not be exact: a document that is replaced twice may count twice.
         self._tokens_buffered += sum(
             own.size for document in documents.values() if document for own in document.by_kind
         )
@@ -226,7 +225,7 @@ class TokenIndex:
         self._start_merging()
 
     def finish(self) -> None:
-        """After a writer's last commit, start merging the segments that it wrote, in a background thread."""
+        """After a writer's last commit, start merging its segments in a background thread."""
         with self._lock:
             self._final_merge_size, self._documents_written = FINAL_MERGE_FACTOR * self._documents_written, 0
             self._start_merging()

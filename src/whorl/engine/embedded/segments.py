@@ -124,7 +124,6 @@ Tokens = npt.NDArray[np.uint64]
 #: Kinds of tokens, in the order of a segment's postings: MinHash tokens, look-up hashes of sketches, and optional
 #: passage hashes.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
-#: Number of bits of a whole MinHash token.
 MINHASH_BITS = 64
 _MAGIC = b"whorlseg"
 _HEAD_BYTES = 1024
@@ -199,7 +198,6 @@ class _BitLayout(NamedTuple):
 
     @classmethod
     def choose_smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
-        """Return the layout that needs the fewest bytes."""
         ordinal_bits = max(1, (documents - 1).bit_length())
         # A segment has at least one whole skip block of buckets, and a posting has at most 64 bits.
         least = max(_SKIP_BITS, token_bits + ordinal_bits - 64)
@@ -254,10 +252,7 @@ class _Blocks:
 
 
 class Segment:
-    """Reader of a segment file, which may be deleted while the segment is in use.
-
-    Raises IndexBrokenError if the file is damaged.
-    """
+    """Reader of a segment file, which may be deleted during use; raises IndexBrokenError for damage."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -311,10 +306,7 @@ class Segment:
         return _join_small(chain.from_iterable(starmap(self.with_copies, portions)) if with_copies else portions)
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield the given pairs, then the same values paired with the copies of the documents.
-
-        A pair has a value, such as the index of a token, and the ordinal of a document.
-        """
+        """Yield the pairs of a value, such as a token's index, and a document's ordinal, then pairs with its copies."""
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():
@@ -412,7 +404,7 @@ class PostingsReader:
         return positions
 
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
-        """Verify the blocks that contain the given ranges of buckets, and the given ranges of postings."""
+        """Verify the blocks that contain the given ranges of buckets and of postings."""
         width, is_any = self._layout.width, end > start
         if not is_any.all():
             start, end = start[is_any], end[is_any]
@@ -482,10 +474,7 @@ def write_segment(
 
 
 def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
-    """Write the buckets and postings of one kind of token at offset `at`.
-
-    Return the columns that `_COLUMNS_OF_KIND` lists, except the first.
-    """
+    """Write the buckets and postings of one kind of token at offset `at`; return the kind's columns but the first."""
     in_buckets = np.zeros(layout.buckets, np.uint32)
     file.seek(at + layout.bytes[0])
     pending = np.empty(0, np.uint64)
@@ -514,7 +503,6 @@ def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Itera
 
 
 def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
-    """Return the checksums of all blocks of a file up to offset `end`."""
     parts = [np.empty(0, np.uint32)]
     file.seek(_HEAD_BYTES)
     while (left := end - file.tell()) > 0:
@@ -567,7 +555,6 @@ class _TokensOfDocuments(NamedTuple):
         return np.arange(self.counts.size).repeat(self.counts)
 
     def select(self, is_retained: npt.NDArray[np.bool_]) -> _TokensOfDocuments:
-        """Select the tokens where the mask is True, and count the selected tokens of each document."""
         return _TokensOfDocuments(self.tokens[is_retained], counts_in_groups(is_retained, self.counts))
 
 
@@ -610,10 +597,7 @@ def write_documents(
     kinds: Sequence[Sequence[Tokens]],
     token_bits: Sequence[int],
 ) -> None:
-    """Write a segment of new documents, like `write_segment`.
-
-    `kinds` has, for each kind of token, a list of each document's tokens (ascending and distinct).
-    """
+    """Write a segment of new documents; `kinds` has each document's tokens of each kind, ascending and distinct."""
     joined = list(map(_TokensOfDocuments.concatenate, kinds))
     joined[SKETCH], shared_bits = _without_shared(joined[MINHASH], joined[SKETCH], token_bits)
     keys = _first_keys(sizes, shared_bits)

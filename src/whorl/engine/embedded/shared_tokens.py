@@ -46,7 +46,7 @@ class ScoredDocuments:
         listed = [NO_MATCHES, *parts]
         numbers = np.concatenate([part.numbers for part in listed])
         scores = np.concatenate([part.scores for part in listed])
-        # A stable sort is fast here, because the numbers of most lists ascend already.
+        # A stable sort is fast here: the numbers of most lists ascend already.
         order = np.argsort(numbers, kind="stable")
         return cls(numbers[order], scores[order])
 
@@ -62,10 +62,7 @@ _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageHashes | Nothing
 
 
 def has_only_tokens(plan: BoundNode) -> bool:
-    """Check whether all clauses of a plan look up fingerprint tokens.
-
-    If they do, the token index alone can run the plan.
-    """
+    """Check whether all clauses of a plan look up fingerprint tokens, so that the token index alone can run it."""
     if isinstance(plan, Bool):
         return all(map(has_only_tokens, chain(plan.must, plan.should, plan.must_not)))
     return isinstance(plan, _COUNTABLE)
@@ -99,10 +96,10 @@ def _match_by_texts(
 ) -> ScoredDocuments:
     """Match a FINGERPRINT clause, if the index has only the upper bits of MinHash tokens.
 
-    Different tokens can have the same upper bits, so the index may count too many shared tokens. To correct this, read
-    the texts of the documents that the index finds, and count the shared whole tokens.
+    Different tokens can have the same upper bits. So read the texts of the documents that the index finds, and count
+    the shared whole tokens.
     """
-    # The same clause often occurs again, in facets and in other parts of the query, so its matches are cached.
+    # The same clause often occurs again, in facets and in other parts of the query.
     if known := snapshot.matches_by_texts.get(clause):
         return ScoredDocuments(*known)
     if isinstance(clause, SharedTokens):
@@ -182,11 +179,7 @@ def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[
 
 
 def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
-    """For each token, return the number of documents that have it.
-
-    `kind` is the kind of the tokens, such as MINHASH. `wanted` and the result are arrays of shape (n,). The tokens must
-    be distinct.
-    """
+    """Return the number of documents with each token; `wanted` has distinct tokens of one kind, such as MINHASH."""
     counts = np.zeros(wanted.size, np.int64)
     for token_indices, _ in _look_up(snapshot, kind, wanted):
         np.add.at(counts, token_indices, 1)
@@ -202,10 +195,7 @@ def _look_up(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Iterator[tu
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
-    """For each document in `numbers`, count the tokens of `wanted` that it has.
-
-    Both arrays must ascend, and the tokens must be distinct.
-    """
+    """For each document in `numbers`, count its tokens in `wanted`; both arrays ascend, without repetitions."""
     (matches,) = _match_queries(snapshot, kind, [_TokenQuery(wanted.tolist())])
     return _values_of(numbers, matches.numbers, matches.scores)
 
@@ -230,10 +220,7 @@ def token_document_pairs(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
 
 
 class _TokenQuery(NamedTuple):
-    """Tokens to look up, and the minimum number of these tokens in a hit.
-
-    A token that occurs several times in the query counts several times.
-    """
+    """Tokens to look up, and the minimum number of these in a hit; a repeated token counts each time."""
 
     tokens: Sequence[int]
     minimum: int = 1
@@ -253,11 +240,11 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     """Return the matching documents of each query. Look up a token only once, even if several queries have it."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
-    # A query with fewer tokens than its minimum matches nothing, so do not look up its tokens.
+    # A query with fewer tokens than its minimum matches nothing.
     wanted = (query.tokens if query.minimum <= len(query.tokens) else () for query in queries)
     distinct = [np.unique(_token_array(own), return_counts=True) for own in wanted]
     tokens = distinct[0][0] if len(distinct) == 1 else sort_distinct([own for own, _ in distinct])
-    # Leave out tokens with too many bits. They come from other collections, and no document of this store has them.
+    # Tokens with too many bits come from other collections, and no document of this store has them.
     largest = np.uint64((1 << snapshot.segments[0].postings[kind].token_bits) - 1)
     tokens = tokens[: int(np.searchsorted(tokens, largest, "right"))]
     multiplicities = [_values_of(tokens, *own) for own in distinct]
@@ -314,7 +301,7 @@ def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
         return _NO_TOTALS
     first = int(ordinals.min())
     if int(ordinals.max()) - first < _DENSE * ordinals.size:
-        # The sums are exact, because floats hold all integers below 2**53.
+        # Floats hold all integers below 2**53, so the sums are exact.
         sums = np.bincount(ordinals - first, weights=counts)
         offsets = np.flatnonzero(sums)
         return offsets + first, sums[offsets].astype(np.int64)
@@ -372,7 +359,7 @@ def _band_keys(
 def _combine_matches(
     must: Sequence[ScoredDocuments], should: Sequence[ScoredDocuments], must_not: Sequence[ScoredDocuments], needed: int
 ) -> ScoredDocuments:
-    """Combine matches like Lucene's BooleanQuery."""
+    """Combine matches like Lucene's BooleanQuery; at least `needed` of the `should` matches are required."""
     if needed > len(should) or not (must or should):
         return NO_MATCHES
     parts = [*must, *should]

@@ -93,7 +93,7 @@ def file_base(path: Path, choose: Callable[[], Path] | None) -> Path | None:
 def folder_size(path: Path) -> int:
     total = 0
     for file in path.rglob("*"):
-        # Ignore a missing file, because a merge of index segments may delete files at any time.
+        # A merge of index segments may delete files at any time.
         with suppress(OSError):
             total += file.stat().st_size if file.is_file() else 0
     return total
@@ -120,7 +120,6 @@ def delete_path(path: Path) -> None:
 
 @contextmanager
 def index_errors(folder: Path) -> Iterator[None]:
-    """Turn all errors of index files into IndexBrokenError."""
     try:
         yield
     except BaseException as error:
@@ -207,10 +206,7 @@ class WriterRegister:
         return bool(self._registered)
 
     def wait_for_current(self) -> None:
-        """Wait for the writers registered so far.
-
-        The caller must not hold a lock that these writers need, and must not be registered itself.
-        """
+        """Wait for the writers registered so far; the caller is none of them, and holds no lock that they need."""
         with self._changed:
             first = frozenset(self._registered)
             self._changed.wait_for(lambda: self._registered.isdisjoint(first))
@@ -246,14 +242,13 @@ def file_state(path: Path) -> list[tuple[int, int, int]]:
     for file in (path, _log(path)):
         with suppress(OSError):
             stat = file.stat()
-            # Readers create an empty log, so ignore it.
+            # Readers create an empty log.
             if stat.st_size > 0:
                 values.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
     return values
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and the inode of a file, or None if it is missing."""
     try:
         stat = os.stat(path)  # faster than `path.stat()`
     except OSError:
@@ -263,7 +258,6 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into StoreErrors with a remedy."""
     try:
         yield
     except sqlite3.Error as error:

@@ -42,10 +42,7 @@ class StoreIndex:
         self.token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged, read_minhash)
 
     def read_applied_numbers(self) -> tuple[int, int] | None:
-        """Return the numbers of the last journal entries in the text index and in the token index, ascending.
-
-        Return None if one of the indexes is damaged or belongs to another store.
-        """
+        """Return the last journal numbers of both indexes, ascending; None if one is damaged or another store's."""
         words = self.text_index.read_applied_number()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
@@ -57,7 +54,6 @@ class StoreIndex:
             return self.token_index.snapshot()
 
     def verify(self) -> None:
-        """Read all files; raise IndexBrokenError if a checksum is wrong."""
         with index_errors(self._folder):
             self.text_index.verify()
             for segment in self.token_index.snapshot().segments:
@@ -110,10 +106,7 @@ class StoreIndexWriter:
 
     @property
     def base(self) -> int:
-        """Number of the last journal entry in the main part of the text index.
-
-        The database may delete this entry and all earlier entries from the journal.
-        """
+        """Number of the last journal entry in the text index's main part; the journal may lose all entries up to it."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:
@@ -132,10 +125,7 @@ class StoreIndexWriter:
         self.pending = self.pending_characters = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Start merging token segments in a background thread, and close the text index.
-
-        Return the result of `TextIndexWriter.close`.
-        """
+        """Close the text index, like `TextIndexWriter.close`, and start merging token segments in the background."""
         with index_errors(self._folder):
             self._token_index.finish()
         return self._text_writer.close()

@@ -121,8 +121,7 @@ def _number_queries(numbers: list[int]) -> list[Query]:
 def _bool_query(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
     """Return a query that matches like Lucene's BooleanQuery.
 
-    At least `minimum` of the `should` queries must match. If `must` is empty, at least one of them must match, even if
-    `minimum` is 0.
+    At least `minimum` of the `should` queries must match, and at least one if `must` is empty.
     """
     needed = minimum if must else max(minimum, 1)
     if needed > len(should):
@@ -139,8 +138,8 @@ MOST_LOOK_UPS = 100
 MOST_STATES = 8192
 #: Maximum number of terms that a query may compare one by one, if tantivy cannot build automata for its clauses.
 MOST_TERMS = 100_000
-#: For a range with only a long lower bound, check each term of the field, if it has at most this number of terms. This
-#: is faster than building several automata.
+#: A range with only a long lower bound is compared with each term of the field, if it has at most this number of terms:
+#: this is faster than building several automata.
 _FEW_TERMS = 10_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
@@ -154,10 +153,7 @@ _FEW_LOOK_UPS = 4
 
 
 class PlanTranslator:
-    """Translates the nodes of one plan into queries, within limits on look-ups.
-
-    Without a reader, the translator only describes the nodes and counts the look-ups.
-    """
+    """Translates the nodes of a plan into queries, within limits; without a reader, only describes and counts them."""
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
@@ -299,7 +295,7 @@ class PlanTranslator:
                 return {"present": field, "weight": weight}
 
     def _words(self, text: str) -> list[str]:
-        """Return the words of a text from a cache, because both the query and its description need them."""
+        """Return the words of a text, cached: both the query and its description need them."""
         if text not in self._words_of:
             self._words_of[text] = tokens(well_formed(text), self._profile)
         return self._words_of[text]
@@ -384,10 +380,7 @@ class PlanTranslator:
     def _above(
         self, reader: IndexReader, field_and_prefix: tuple[str, str], low: str, fits: Fits, test: Between
     ) -> Query:
-        """Return a query for the terms above `low`, and for `low` itself if the range includes it.
-
-        The query may match any number of terms.
-        """
+        """Return a query for the terms above `low`, any number of them, and for `low` if the range includes it."""
         field, prefix = field_and_prefix
         expressions, beginning = split_range_above(low, is_included=test.includes_low)
         # A short bound gives at most two expressions: for greater strings, and for strings that begin with the bound.
@@ -398,7 +391,7 @@ class PlanTranslator:
         try:
             queries = [Query.regex_query(SCHEMA, field, start + expression) for expression in expressions]
         except ValueError:
-            # tantivy rejects the expressions, because the terms' prefix takes too many states. So compare the terms.
+            # tantivy rejects the expressions if the terms' prefix takes too many states. So compare the terms.
             queries, beginning = [], ""
         if beginning is not None:
             queries.append(self._terms_query(reader, field, prefix, beginning, fits, describe_test(test)))
@@ -487,7 +480,7 @@ def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Que
 
 def phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
-        # Search a single word as a term, because tantivy rejects phrases of one word.
+        # tantivy rejects phrases of one word.
         return Query.term_query(SCHEMA, words_field(field), word_term(field, words[0]), "basic")
     return Query.phrase_query(SCHEMA, words_field(field), [word_term(field, word) for word in words], slop)
 
@@ -513,10 +506,7 @@ def _is_word(pattern: Pattern) -> bool:
 
 
 def _is_close(field: str, other: str) -> bool:
-    """Check whether a fuzzy search in one field could match terms of the other field.
-
-    Terms begin with the name of their field, and a fuzzy search may edit the name.
-    """
+    """Check whether a fuzzy search in one field, which also edits field names, could match terms of the other."""
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or is_near(field, other, MOST_EDITS)
 
@@ -544,7 +534,6 @@ class IndexReader:
         return {"name", "content", *(name for name, _ in self._records.fields())}
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Return the terms of a tantivy field with a prefix. A list longer than `most` may be incomplete."""
         return self._index.text_index.terms(field, prefix, most)
 
     def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:

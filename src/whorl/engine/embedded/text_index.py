@@ -74,10 +74,7 @@ class TextIndex:
         self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
     def read_applied_number(self) -> int | None:
-        """Return the number of the last journal entry in the index.
-
-        Return None if the index is damaged or belongs to another store.
-        """
+        """Return the last journal number in the index; None if the index is damaged or belongs to another store."""
         for _ in range(2):
             with suppress(IndexBrokenError):
                 return self._snapshot().applied
@@ -87,9 +84,9 @@ class TextIndex:
 
     def _snapshot(self) -> TextSnapshot:
         with index_errors(self._folder):
-            # Compare the bytes, because a new file may have the same inode and times as the previous file.
+            # A new file may have the same inode and times as the previous one, so compare the bytes.
             raw = self._read_metas()
-            # Read the attribute once, because another thread may replace it.
+            # Another thread may replace the attribute, so read it once.
             cached = self._cached
             if cached is not None and cached[0] == raw:
                 return cached[1]
@@ -133,10 +130,7 @@ class TextIndex:
             self._verified_state = state
 
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
-        """Return the numbers `base`, `applied` and `documents` of a part (see `_schema` in `prepare_documents`).
-
-        Return None if the part belongs to another store.
-        """
+        """Return `base`, `applied` and `documents` of a part (see `_schema`); None if it belongs to another store."""
         count, hits = _search(part, _bytes_query("store", self._store_id), 1)
         if count != 1:
             return None
@@ -175,15 +169,14 @@ class TextIndex:
             recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
             superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Each hit of the small part may displace a hit of the main part to a later place. So start reading the main
-            # part earlier by the number of hits in the small part.
+            # Each hit of the small part may push a hit of the main part back by one, so start reading the main part
+            # earlier by the number of hits in the small part.
             begin = max(0, start - len(recent))
             count, hits = page(snapshot.main, others, begin, start + rows)
             hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
             return count + recent_count, hits
 
     def ids(self, query: Query) -> list[str]:
-        """Return the ids of all matching documents, in any order."""
         with index_errors(self._folder):
             require_time()
             snapshot = self._snapshot()
@@ -197,7 +190,7 @@ class TextIndex:
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
-            # Give all hits the same score, so that tantivy need not read the data for scores.
+            # For equal scores, tantivy need not read the data for scores.
             unscored = (Query.const_score_query(query, 1.0) for query in queries)
             return [any(_search(part, query, 1)[0] for part in parts) for query in timely(unscored, 1)]
 
@@ -215,7 +208,6 @@ def _best_first(hit: ScoredId) -> tuple[float, str]:
 
 
 def _all_ids(searcher: tantivy.Searcher, query: Query) -> list[str]:
-    """Return the ids of all matching documents, in any order."""
     unscored = Query.const_score_query(query, 1.0)
     count, hits = _search(searcher, unscored, _FEW_IDS)
     if count > _FEW_IDS:
@@ -226,7 +218,7 @@ def _all_ids(searcher: tantivy.Searcher, query: Query) -> list[str]:
 def _search_by_id(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
     """Return the number of matching documents, and one page of them ordered by id."""
     count, best = _search(searcher, query, 1)
-    # Request no more hits than exist, because tantivy allocates memory for the requested number.
+    # tantivy allocates memory for the requested number of hits, so request no more than exist.
     end = min(end, count)
     if end <= start:
         return count, []
@@ -379,7 +371,7 @@ class TextIndexWriter:
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        # Close the writers now, because the traceback of an error would keep them and their locks alive.
+        # The traceback of an error would keep the writers and their locks alive, so close them now.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_errors(self._folder):
@@ -395,14 +387,13 @@ class TextIndexWriter:
                     file.chmod(file.parent.stat().st_mode & 0o666)
 
     def _writer(self, part: str) -> tantivy.IndexWriter:
-        """Return the open writer of a part, or open one."""
         if part not in self._writers:
             if part == _MAIN:
                 self._before_main()
             folder = self._folder / part
             folder.mkdir(parents=True, exist_ok=True)
-            # Open the folder again, because tantivy caches the list of its files. Use one thread, so that each commit
-            # makes one segment.
+            # tantivy caches the list of a folder's files, so open it again. With one thread, each commit makes one
+            # segment.
             writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
             writer.garbage_collect_files()
             if part == _RECENT and self._is_outdated:
@@ -428,10 +419,7 @@ _END_BYTES = 8
 
 
 class PartReader:
-    """Opens one part of the index, and verifies each segment file once.
-
-    tantivy can also verify its files, but only Rust programs can call this check.
-    """
+    """Opens one part of the index, and verifies each segment file once: only Rust programs can call tantivy's check."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -456,7 +444,7 @@ class PartReader:
             self._sound = files
             if self._index is None:
                 self._index = _open(self._folder)
-            # Another process may have committed, so load the latest commit.
+            # Another process may have committed.
             self._index.reload()
             # If a writer has committed or merged since the verification, verify again.
             if meta == _state(self._folder / META):

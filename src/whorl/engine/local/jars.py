@@ -55,10 +55,7 @@ class Server:
 
 
 def find_server(servers: Sequence[Server], version: str) -> Server:
-    """Return the first server of a version. The version may be shortened to its first numbers (8.11 or 8 for 8.11.4).
-
-    Raise ParameterError if no server has this version.
-    """
+    """Return the first server of a version, which may be shortened (8.11 or 8 for 8.11.4), or raise ParameterError."""
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):
             return server

@@ -184,7 +184,7 @@ def free_port(port: int, nodes: int = 1) -> int:
     Otherwise, raise EngineUnavailableError. A node whose port is in use takes the next free port.
     """
     candidates = _PORTS[: max(0, len(_PORTS) + 1 - nodes)]
-    # Try ports in random order, so that processes started together choose different ports.
+    # Random order makes processes that are started together choose different ports.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):
         if _is_free(candidate):
             others = filter(_is_free, range(candidate + 1, _PORTS.stop))

@@ -37,18 +37,17 @@ from whorl.fingerprint.shingling import well_formed
 
 MOST_ID_BYTES = 512
 #: Largest offset plus page size that a cluster accepts (default of index.max_result_window). A request for later hits
-#: must contain the sort key of the previous hit instead of an offset.
+#: contains the sort key of the previous hit instead of an offset.
 RESULT_WINDOW = 10_000
 # whorl reports refusals itself, so opensearch-py must not print them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(?:opensearch|elasticsearch)\+)?https?")
-#: HTTP statuses of temporary failures.
 _TEMPORARY_STATUSES = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
 #: Part of a cluster's message about too many values in facets. This error is not temporary, although its status is 503.
 TOO_MANY_BUCKETS = "too many buckets"
-#: Number of documents per read request. It is small, because some responses include whole texts.
+#: Number of documents per read request: small, because some responses include whole texts.
 _READ_AT_ONCE = 500
 #: Options of a request for term vectors: return only the terms.
 _ONLY_TERMS = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
@@ -102,7 +101,7 @@ class IndexClient:
         self.raw = opensearchpy.OpenSearch(
             [server],
             headers=self._access.headers,
-            # whorl retries by itself, because opensearch-py does not know the request's deadline.
+            # opensearch-py does not know the request's deadline, so whorl retries by itself.
             max_retries=0,
             connection_class=ClusterConnection,
             connections=ServerConnections(self.url, "the cluster", "WHORL_OPENSEARCH_CA", self._access, default_ca),
@@ -142,12 +141,9 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return the latest versions of existing documents, keyed by id, even if they are not searchable yet.
-
-        `source` is the `_source` filter of the request; `stored` lists the stored fields to return.
-        """
+        """Return the latest versions of documents by id, even if not searchable; `source` is the `_source` filter."""
         documents = dict[str, Json]()
-        # Leave out invalid ids, because a single invalid id would make the whole request fail.
+        # A single invalid id would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
             documents |= {document["_id"]: document for document in self._fetch_existing("_mget", {"docs": docs})}
@@ -233,7 +229,6 @@ class IndexClient:
         self.send("PUT", self._path(), body)
 
     def add_fields(self, fields: Json, about: Json | None = None) -> None:
-        """Add fields to the mapping, and the metadata `about` to its `_meta`."""
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json) -> Iterator[list[Json]]:
@@ -263,15 +258,12 @@ class IndexClient:
         try:
             groups = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
         except EngineResponseError:
-            # A managed service does not show its settings, so the setting is unknown.
+            # A managed service does not show its settings.
             return None
         return next((group[name] for group in groups.values() if isinstance(group, dict) and name in group), None)
 
     def term_vectors(self, ids: Sequence[str], field: str) -> dict[str, dict[str, int]]:
-        """Return the tokens of existing documents in a field, with their frequencies.
-
-        If a document has no term vectors, the cluster computes them from its source.
-        """
+        """Return the tokens of documents in a field, with frequencies; the cluster computes missing term vectors."""
         valid = list(filter(_may_be_id, ids))
         if not valid:
             return {}
@@ -291,10 +283,7 @@ class IndexClient:
         return self._with_retries(ask, path)
 
     def terms_of(self, text: str, text_field: str, field: str) -> dict[str, int]:
-        """Return the tokens that a field would have for a text, each with its frequency.
-
-        The text is sent in `text_field`: the token field itself, or its parent.
-        """
+        """Return the tokens of a text in a field, with frequencies; `text_field` is this field or its parent."""
         body = {"doc": {text_field: text}, "fields": [field], **_ONLY_TERMS}
         return _terms(self.send("POST", self._path("_termvectors"), body), field)
 
@@ -305,7 +294,6 @@ class IndexClient:
         self.raw.close()
 
     def send(self, method: str, path: str, body: Any = None, **parameters: str) -> Json:
-        """Send a request, with retries, and return the JSON object of the response."""
         return self._with_retries(lambda: self._send_once(method, path, body, parameters), path.rpartition("/")[2])
 
     def _send_once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:

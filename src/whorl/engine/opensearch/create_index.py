@@ -133,7 +133,6 @@ def field_definition(mapping: Json, name: str) -> Json:
 
 
 def has_own_fields_in_source(mapping: Json) -> bool:
-    """Check whether the stored sources of documents also contain whorl's own fields."""
     return OWN not in mapping.get("_source", {}).get("excludes", [])
 
 
@@ -176,7 +175,7 @@ def initialise(
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # Read the mapping again, because new documents may have added a field.
+            # New documents may have added a field in the meantime.
             present = client.mapping() or {}
             _require_scheme(client, present, passages)
             missing = _missing(client, present, wanted)
@@ -200,7 +199,6 @@ def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | 
 
 
 def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
-    """Return the wanted fields that the mapping lacks; raise SchemaError if an existing field differs."""
     require_same_definitions(client, present)
     return {name: field for name, field in wanted.items() if not field_definition(present, name)}
 
@@ -260,7 +258,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
         ensure_index(client, names)
         about = (client.mapping(ID) or {}).get("_meta", {})
         chosen = os.path.realpath(choose())
-        # Ignore a refusal, because a user with the right to write documents may lack the right to change the mapping.
+        # A user with the right to write documents may lack the right to change the mapping.
         with suppress(EngineResponseError):
             client.add_fields({}, {**about, _FILE_BASE: chosen})
             base = chosen
@@ -268,7 +266,6 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
 
 
 def require_same_definitions(client: IndexClient, mapping: Json) -> None:
-    """Raise SchemaError if a field with one of whorl's names has another definition than whorl's."""
     if differing := list(definition_differences(mapping)):
         problem = f"{client.url} has fields of our names that are others: {'; '.join(differing)}"
         cause = "A cluster makes such fields where documents are sent before 'whorl opensearch init'"

@@ -79,9 +79,7 @@ _SCHEME = "scheme"
 CLUSTER_FIELDS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 #: Entry in the `_meta` of an index that splits names at `_` and `.`. Older indexes do not have it.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
-#: Schemes of the words, tokens and sketches in whorl's fields.
 OWN_SCHEME, OWN_SKETCH_SCHEME = Scheme(), SketchScheme()
-#: Number of documents whose tokens are encoded in one call.
 _ENCODED_AT_ONCE = 64
 _Row: TypeAlias = npt.NDArray[np.uint64]
 
@@ -273,7 +271,6 @@ def index_body(names: FieldNames, *, passages: PassageScheme | None = None) -> J
 
 @lru_cache
 def scheme_value(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
-    """Return the value of `whorl_scheme`, which names the schemes of tokens and sketch."""
     return f"{scheme.name} {sketch_scheme.name}"
 
 

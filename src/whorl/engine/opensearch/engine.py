@@ -127,14 +127,14 @@ class OpenSearchEngine(ServerEngine):
         return None if self._foreign else OWN_SKETCH_SCHEME
 
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
-        # If documents share an id, store only the last one.
+        # The last document with an id wins.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
             if len(document.id.encode()) > MOST_ID_BYTES:
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # Check the fields at every call: if the index is missing, the cluster would create it with default mappings.
+        # If the index is missing, the cluster would create it with default mappings, so check the fields at every call.
         features = ensure_index(self._client, self._names)
         fields = own_fields(batch, self._names, features)
         actions = [{"index": {"_id": document.id}} for document in batch] if replace else self._safe_actions(batch)
@@ -200,10 +200,7 @@ class OpenSearchEngine(ServerEngine):
         return {reference: hit["_id"] for reference, hit in self._find(references, {"_source": False})}
 
     def _find(self, references: Collection[str], options: Json) -> Iterator[tuple[str, Json]]:
-        """Yield each reference that names a document, with the document.
-
-        `options` are members of the request body that choose the fields to return.
-        """
+        """Yield each reference that names a document, with the document; `options` in the body choose its fields."""
         return self._match_references(references, lambda values: self._fetch_named(values, options))
 
     def _fetch_named(self, values: Mapping[str, list[str]], options: Json) -> list[Json]:
@@ -243,7 +240,7 @@ class OpenSearchEngine(ServerEngine):
 
     def _searchable_texts(self, ids: Collection[str]) -> dict[str, str]:
         """Return the texts of the searchable versions of documents, keyed by id."""
-        # Use a search, because a look-up by id would miss documents with a custom routing.
+        # A look-up by id would miss documents with a custom routing, so use a search.
         texts = dict[str, str]()
         for batch in batches(ids, _AT_ONCE):
             body = {"query": {"ids": {"values": batch}}, "size": len(batch), "_source": [self._names.content]}
@@ -252,16 +249,16 @@ class OpenSearchEngine(ServerEngine):
 
     def resolve_signatures(self, needs_order: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Look up all possible meanings of the references in one request. If two references have a meaning in
-            # common, the later one decides whether the order of tokens matters. So sort the references that need the
-            # order to the end.
+            # Look up all possible meanings of the references in one request. If two references share a meaning, the
+            # later one decides whether the order of tokens matters, so sort the references that need the order to the
+            # end.
             keys = {reference: [key for _, key in self._meanings(reference)] for reference in needs_order}
             last = sorted(needs_order, key=needs_order.__getitem__)
             signatures = self._foreign.signatures({key: needs_order[name] for name in last for key in keys[name]})
             ids = {reference: [key for key in keys[reference] if key in signatures] for reference in needs_order}
             return {reference: (key, signatures[key]) for reference, existing in ids.items() for key in existing[:1]}
         hits = dict(self._find(needs_order, {"_source": [self._names.content]}))
-        # Key the texts by id, because two references may name the same document.
+        # Two references may name the same document, so key the texts by id.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in hits.values()}
         made = signatures_by_id(texts, OWN_SCHEME)
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
@@ -297,10 +294,7 @@ class OpenSearchEngine(ServerEngine):
             yield hit["_id"], sorted(map(int, hit["matched_queries"]))
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passage hashes. Create the index if it is missing.
-
-        If `wanted` is given, the hashes must have this scheme.
-        """
+        """Require passage hashes of new documents, of scheme `wanted` if given; create the index if it is missing."""
         ensure_index(self._client, self._names, passages=wanted or True)
 
     def largest_size(self) -> int | None:
@@ -438,7 +432,7 @@ class OpenSearchEngine(ServerEngine):
                 raise self._client.without_fields()
             text = searchable_text(mapping, self._names)
         except EngineResponseError as error:
-            # Ignore a refusal: the user may only have the right to search.
+            # The user may only have the right to search.
             if error.status != 403:
                 raise
         lacking = missing_fields_query(text=text)

@@ -31,8 +31,8 @@ _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and truncated tokens, keyed by the length of a token in UTF-16 units.
 _ENCODINGS = {8: TokenEncoding.UNITS_8, 4: TokenEncoding.UNITS_4}
-#: Number of words in a short sample text. Its few shingles nearly always fall into different buckets, so each shingle
-#: makes a token.
+#: Number of words in a short sample text: its few shingles nearly always fall into different buckets, so each makes a
+#: token.
 _PROBE_WORDS = 12
 
 
@@ -55,10 +55,7 @@ class MinHashField:
     has_vectors: bool
 
     def scheme(self, **options: Any) -> Scheme:
-        """Return the scheme of the field's tokens; `options` replace those of the field.
-
-        Raise SchemaError if whorl does not support the scheme.
-        """
+        """Return the scheme of the field's tokens, with `options` replaced; raise SchemaError if it is unsupported."""
         try:
             return Scheme(**{**self.options, **options})
         except ParameterError as error:
@@ -86,10 +83,7 @@ class TokenField:
 
 
 def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
-    """Return the MinHash fields of an index: fields with an analyzer that makes MinHash tokens.
-
-    `settings` maps full names with dots to values, as `IndexClient.settings` returns them.
-    """
+    """Return the fields of an index whose analyzer makes MinHash tokens; `settings` are from `IndexClient.settings`."""
     analyzers = dict(_analyzers(settings))
     return [
         MinHashField(name, text_field, *analyzers[field["analyzer"]], field.get("term_vector", "no") != "no")
@@ -138,7 +132,6 @@ def _sorts_by_id(client: IndexClient) -> bool:
 
 
 def token_count(scheme: Scheme) -> int:
-    """Return the number of distinct tokens that a scheme makes from the long sample text."""
     return len(set(sign(LONG_PROBE, scheme).integers))
 
 
@@ -219,10 +212,7 @@ class ForeignTokens:
         return self._recover_signature(repeats, order_matters=True)
 
     def signatures(self, needs_order: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents, keyed by id.
-
-        `needs_order` maps each id to True if the order of the document's tokens matters.
-        """
+        """Return the signatures of documents, keyed by id; `needs_order` is True if the order of tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(needs_order, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():

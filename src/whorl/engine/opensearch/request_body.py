@@ -191,8 +191,7 @@ class _Translator:
         """Return tokens as terms of the token field."""
         if self._tokens:
             return write_integer_tokens(numbers, self._tokens.encoding)
-        # Leave out tokens of more than 64 bits. They come from other collections, and no document of this index has
-        # them.
+        # Tokens of more than 64 bits come from other collections, and no document of this index has them.
         return encode_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketch_query(self, node: SketchTokens) -> Json:
@@ -208,10 +207,7 @@ class _Translator:
         return {"bool": {"must": [self._count_query(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _count_query(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
-        """Return the query for documents with at least `minimum` of the terms.
-
-        A term that occurs several times in `terms` counts several times, also in the score.
-        """
+        """Return the query for at least `minimum` of the terms; a repeated term counts each time, also in the score."""
         if self._tokens:
             return _minimum_match([_constant(_term(field, term), weight) for term in terms], minimum)
         if not terms:
@@ -229,12 +225,10 @@ def _one_of(field: str, values: Iterable[str]) -> Json:
 
 
 def _clause_per_term(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
-    """Return a query for each distinct term, with the number of its occurrences."""
     return [(_term(field, term), count) for term, count in Counter(terms).items()]
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query that matches the same documents as `query`, all with the score `weight`."""
     return {"constant_score": {"filter": query, "boost": weight}}
 
 
@@ -249,7 +243,7 @@ def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: 
     """
     if not weight:
         return _constant(_weighted_sum(superset, counted, minimum, 1.0), 0.0)
-    # Let the first function match every document, because a document without a matching function would score 1.
+    # A document without a matching function would score 1, so let the first function match every document.
     functions = [
         {"weight": _NEGLIGIBLE_SCORE * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
@@ -377,7 +371,7 @@ def _fuzzy_word(field: str, word: str, edits: int) -> Json:
     own_field, prefix, term = (ID, "", word) if field == "id" else (WORDS, word_term(field, ""), word_term(field, word))
     options = {
         "fuzziness": edits,
-        # Protect the field name that begins each term from edits: an edited name could match another field.
+        # Each term begins with its field's name, and an edited name could match another field.
         "prefix_length": len(prefix),
         # Make one clause for all matching terms, not one clause per term.
         "rewrite": "constant_score",

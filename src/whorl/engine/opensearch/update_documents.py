@@ -158,10 +158,7 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Set the cluster of each document without a cluster to the document's own id.
-
-        Otherwise, `collapse` would put all unlabelled documents into one group.
-        """
+        """Give each unlabelled document its id as cluster, because `collapse` would merge all documents without one."""
         if not ensure_index(self._client, self._names).clusters:
             problem = f"{self._client.url} has no fields for clusters"
             raise SchemaError(f"{problem}; 'whorl opensearch init {self._client.store_url}' adds them")

@@ -112,8 +112,8 @@ def _require_possible(client: SolrClient, schema: Schema, names: FieldNames, pas
     """Raise an error if the collection has passage hashes of another scheme, or shingles longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
-    # `lacks_passages` takes a text without shingles for too short to have passages. So a passage must have at least as
-    # many words as a shingle.
+    # `lacks_passages` takes a text without shingles as too short for passages, so a passage must be as long as a
+    # shingle.
     if passages.run_words < (longest := schema.shingle_size(names.minhash)):
         problem = f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}"
         raise SchemaError(f"{problem}; --passages takes {longest} to 20")
@@ -152,8 +152,8 @@ def _describe_next_step(
 def _fields(names: FieldNames, schema: Schema) -> list[Json]:
     """Return the definitions of whorl's fields, with the field names that the user has configured.
 
-    The token field needs term vectors if whorl cannot make the tokens. This is the case if the text is not stored, or
-    if it has several values, because Solr makes the tokens of each value separately.
+    The token field needs term vectors if whorl cannot make the tokens: if the text is not stored, or has several
+    values, because Solr makes the tokens of each value separately.
     """
     renamed = {"name": names.name, "content": names.content, "MINHASH": names.minhash, "DBID": names.dbid}
     renamed["LID"] = names.noderef
@@ -166,7 +166,6 @@ def _fields(names: FieldNames, schema: Schema) -> list[Json]:
 
 
 def _merge_fields(fields: list[Json], schema: Schema) -> dict[str, Json]:
-    """Return the fields that the schema will have, keyed by name: existing fields, and fields to add."""
     return {**{field["name"]: field for field in fields}, **schema.fields}
 
 
@@ -198,8 +197,7 @@ def _schema_steps(schema: Schema, names: FieldNames, fields: list[Json], types: 
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # If a dynamic field already stores the names or texts, do not add a field, because the new field would lack the
-        # existing values.
+        # A new field would lack the names or texts that a dynamic field already stores.
         if field["name"] not in (names.name, names.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():
@@ -221,7 +219,6 @@ def _config_steps(config: Json) -> Iterator[_Step]:
 
 
 def _differences(schema: Schema, fields: list[Json]) -> Iterator[str]:
-    """Yield a line for each existing field that differs from whorl's definition."""
     for definition in fields:
         field = schema.fields.get(definition["name"], {})
         ours = {

@@ -66,7 +66,6 @@ _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index a
 
 @guard_response
 def check(client: SolrClient, names: FieldNames) -> list[Finding]:
-    """Return all findings about a collection, errors first."""
     return sort_findings([*_findings(client, names)])
 
 
@@ -420,7 +419,7 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []
     for document in _sample_documents(client, collection, count):
-        # Solr makes tokens for each value of the text separately, so compare with the tokens of all values.
+        # Solr makes tokens for each value of the text separately.
         values = texts(document.get(collection.content))
         signatures = [sign(text, collection.scheme, collection.names.token_encoding) for text in values]
         made = {token for signature in signatures for token in signature.tokens}
@@ -439,7 +438,6 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
 
 
 def _shared(client: SolrClient, collection: SolrCollection, document_id: str, tokens: set[int]) -> int:
-    """Count how many of the given tokens a document has in the index."""
     if not tokens:
         return 0
     only = DocumentIds(document_id, ((0.0, (document_id,)),))

@@ -88,7 +88,7 @@ class SolrClient:
         self._connections = ServerConnections(self.url, "Solr", "WHORL_SOLR_CA", access, DEFAULT_CA_BUNDLE_PATH)
         self._path = urlsplit(self.url).path
         self._headers = access.headers
-        # pysolr uses only `post` of its session and `encode` of its encoder, so replace both objects by simple ones.
+        # pysolr uses only `post` of its session, and `encode` of its encoder.
         encoder = SimpleNamespace(encode=lambda documents: json_bytes(documents).decode())
         self._pysolr = pysolr.Solr(self.url, session=SimpleNamespace(post=self._post_update), encoder=encoder)
 
@@ -101,11 +101,10 @@ class SolrClient:
     def select(self, body: object, handler: str = "select", **params: str) -> SearchResponse:
         answer = self.post(handler, body, **params)
         response = answer["response"]
-        # With `dict`, Python raises an error if a document is not a JSON object.
+        # `dict` raises an error if a document is not a JSON object.
         return SearchResponse(response_int(response["numFound"]), [*map(dict, response["docs"])], answer)
 
     def fetch(self, query: Mapping[str, Any], fields: Iterable[str], limit: int) -> list[Json]:
-        """Return up to `limit` documents that match a query, each with the given fields."""
         return self.select({"query": query, "limit": limit, "fields": escape_field_names(fields)}).documents
 
     def count(self, query: Mapping[str, Any]) -> int:
@@ -120,10 +119,7 @@ class SolrClient:
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Iterable[str], rows: int, mark: str = FIRST_CURSOR_MARK
     ) -> Iterator[tuple[list[Json], str]]:
-        """Yield pages of matching documents in the order of their ids, each with the cursor mark of the next page.
-
-        `mark` is the cursor mark of the first page to yield.
-        """
+        """Yield pages of matching documents by id, from the cursor mark `mark` on, each with the next page's mark."""
         following, mark = mark, ""
         while following != mark:
             mark = following
@@ -163,7 +159,7 @@ class SolrClient:
         self._send("POST", "update", {}, b"{" + b",".join(members) + b"}")
 
     def commit(self) -> None:
-        # Do not use pysolr's commit, which sends XML: Solr would respond with XML.
+        # pysolr's commit would send XML, and Solr would respond with XML.
         self.post("update", {"commit": {}})
 
     def reload(self) -> None:
@@ -172,15 +168,12 @@ class SolrClient:
         SolrCloud answers a schema change before all cores have reloaded. A document that is committed during a reload
         can stay invisible until the next commit. A standalone Solr reloads before it answers.
         """
-        # Ignore a refusal: the schema has already changed, and the user may lack the right to reload.
+        # The schema has already changed, and the user may lack the right to reload.
         with suppress(EngineResponseError):
             self._administer("RELOAD", "name")
 
     def aliased_collections(self) -> list[str]:
-        """Return the collections of this client's alias; an empty list if the URL names a collection or a core.
-
-        Also return an empty list if Solr refuses the request, for example because the user lacks the right.
-        """
+        """Return the collections of this client's alias; none if the URL names no alias or Solr refuses the request."""
         with suppress(EngineResponseError):
             names = sorted(self._administer("CLUSTERSTATUS", "collection")["cluster"]["collections"])
             return [] if names == [unquote(self.url.rpartition("/")[2])] else names
@@ -207,7 +200,7 @@ class SolrClient:
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # On a standalone Solr, the URL already names a core, so yield this client.
+            # On a standalone Solr, the URL already names a core.
             yield self
             return
         base = self.url.rpartition("/")[0]
@@ -249,7 +242,7 @@ class SolrClient:
             parts = orjson.loads(body)
         except orjson.JSONDecodeError:
             parts = None
-            # orjson has refused the response. Try Python's parser, which accepts lone surrogates.
+            # Unlike orjson, Python's parser accepts lone surrogates.
             with suppress(ValueError, RecursionError):
                 parts = json.loads(body)
         if not isinstance(parts, dict):
@@ -333,8 +326,8 @@ def term_vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
 
 def escape_field_names(fields: Iterable[str]) -> list[str]:
     """Escape field names for a field list. The response may also contain fields with similar names."""
-    # Some characters, and the name `score`, have a meaning in a field list, and Solr reads a digit at the beginning
-    # as a number. So use ?, which matches any character.
+    # Some characters, and the name `score`, have a meaning in a field list, and Solr reads a digit at the beginning as
+    # a number. `?` matches any character.
     names = ("scor?" if name == "score" else name for name in fields)
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in names]
 
@@ -351,7 +344,6 @@ def first_text(value: object) -> str:
 
 
 def whole_text(value: object) -> str:
-    """Return a field's values as one text, joined by line feeds."""
     return "\n".join(texts(value))
 
 

@@ -211,7 +211,6 @@ def _is_hidden(name: str, collection: SolrCollection) -> bool:
 
 
 def _whole_value_fields(used: Collection[str]) -> Iterator[tuple[str, Kind, str]]:
-    """Yield the property, the type and the name of each dynamic field of whole values."""
     for field in used:
         for kind, beginning in WHOLE_PREFIXES.items():
             if field.startswith(beginning):
@@ -224,10 +223,7 @@ _MOST_SCHEMES = 1000
 
 
 def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Json:
-    """Return the values of a sketch's four fields; None for a field without a value.
-
-    `stored_text` is the document's text, or None if Solr may return another text.
-    """
+    """Return the sketch's four fields; a value of None removes a field. `stored_text` is None if Solr may change it."""
     return {**searched_sketch_fields(sketch, scheme), SKETCH: encode_sketch(sketch, scheme, stored_text)}
 
 
@@ -319,7 +315,6 @@ class Coverage:
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
     def without_any_sketch(self, scheme: str) -> int:
-        """Return the number of documents that may have a text, but have no sketch of any scheme."""
         return self.without - sum(count for other, count in self.by_scheme.items() if other != scheme)
 
     def warnings(self, url: str, *, can_be_filled: bool) -> tuple[str, ...]:

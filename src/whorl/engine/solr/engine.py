@@ -114,7 +114,6 @@ from whorl.query.plan.nodes import (
 #: Number of documents per batch of a scan. It is large, because Solr visits all documents of the collection for each
 #: batch.
 SCAN_BATCH_SIZE = 5_000
-#: Maximum number of documents to fetch in one request.
 _FETCHED_AT_ONCE = 200
 #: Value of `_version_` for a new document: Solr refuses the document if its id already exists.
 _MISSING_VERSION = -1
@@ -173,8 +172,7 @@ class SolrEngine(ServerEngine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
-        # If documents share an id, store only the last one. If a document does not fit the schema, raise an error
-        # before fingerprinting any document.
+        # The last document with an id wins. Check all documents against the schema before fingerprinting any.
         distinct = {document.id: document for document in documents}
         prepared = [(document.text, self._solr_document(document)) for document in distinct.values()]
         if not prepared:
@@ -331,7 +329,6 @@ class SolrEngine(ServerEngine):
         return {document_id: name for document_id, name, _ in self._fetch_fields(ids, [])}
 
     def _fetch_fields(self, ids: Collection[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
-        """Yield the id and the name of each document, and the document with the requested fields."""
         name = self.collection.names.name
         for document_id, document in self._documents(ids, [*filter(None, [name]), *fields]).items():
             yield document_id, first_text(document.get(name or "")), document
@@ -372,8 +369,8 @@ class SolrEngine(ServerEngine):
         for (reference, document), sketch in zip(named.items(), self._sketches([*named.values()]), strict=True):
             sketched[reference] = str(document[key]), sketch
             version = document.get(VERSION)
-            # Cache the sketch only if the first meaning of the reference is an id, because any other reference may name
-            # another document later.
+            # Only an id surely names the same document later, so cache the sketch only if the first meaning of the
+            # reference is an id.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
                 cached = CachedSketch(str(document[key]), version, sketch)
                 self._recent.put((collection.sketch_schemes, reference), cached)
@@ -394,17 +391,14 @@ class SolrEngine(ServerEngine):
         key, fetch = self.collection.names.key, partial(self._fetch_tokens, with_text=any(needs_order.values()))
         found = self._match_references(needs_order, fetch)
         named = {reference: (str(document[key]), document) for reference, document in found}
-        # If two references name the same document, the order of its tokens matters if it matters for one of them.
+        # Two references may name one document: the order of its tokens matters if it matters for either.
         by_need = sorted(named, key=needs_order.__getitem__)
         order_matters = {named[reference][0]: needs_order[reference] for reference in by_need}
         signatures = self._signatures_by_id(dict(named.values()), order_matters)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def _fetch_documents(self, values: Mapping[str, list[str]], fields: Iterable[str]) -> list[Json]:
-        """Return the documents with any of the values, each with its id and the requested fields.
-
-        `values` maps each field to the values to find.
-        """
+        """Return documents with any of the values of a field in `values`, with ids and the requested fields."""
         wanted = dict.fromkeys([self.collection.names.key, *values, *fields])
         return self._client.select(documents_request(values, [*wanted])).documents
 
@@ -416,7 +410,7 @@ class SolrEngine(ServerEngine):
         return SchemaError(f"{url} has no field for passages; 'whorl solr init {url} --passages' adds it")
 
     def _count_terms(self, terms: Sequence[str]) -> list[int]:
-        # Do not cache these queries, because they would displace useful entries of the filter cache.
+        # These queries would displace useful entries of the filter cache.
         return self._client.counts([f"{{!term f={PASSAGES} cache=false v={term}}}" for term in terms])
 
     def _match_terms(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> TermMatches:
@@ -431,10 +425,7 @@ class SolrEngine(ServerEngine):
             yield str(document[key]), [at for at in range(len(terms)) if held[at // _BITS] >> at % _BITS & 1]
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passage hashes.
-
-        If `wanted` is given, the hashes must have this scheme.
-        """
+        """Raise an error unless new documents get passage hashes, of the scheme `wanted` if it is given."""
         self._scheme_of_passages.require(wanted, self._client.url)
 
     @property
@@ -470,13 +461,12 @@ class SolrEngine(ServerEngine):
         prepared, names, covered = self._prepare_plan(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         is_counted = self.has_lazy_candidates(plan)
-        # If the scores are the numbers of shared hashes, the comparison needs only the sizes, so request neither
-        # sketches nor texts.
+        # If the scores are the numbers of shared hashes, a comparison needs only the sizes, neither sketches nor texts.
         request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED_ROWS else [])]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += escape_field_names([self.collection.content])
         if not in_order:
-            # Sort by score only, because sorting equal scores by id would take a fifth of the time of a short search.
+            # Sorting equal scores by id would take a fifth of the time of a short search.
             request["sort"] = "score desc"
         selected, scheme = self._select(plan, request), self.collection.sketch_schemes
         documents = selected.documents
@@ -509,10 +499,7 @@ class SolrEngine(ServerEngine):
         return signatures
 
     def _signatures_by_id(self, documents: Mapping[str, Json], needs_order: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of documents that `_fetch_tokens` returned, keyed by id.
-
-        `needs_order` maps each id to True if the order of the document's tokens matters.
-        """
+        """Return signatures, keyed by id, from the results of `_fetch_tokens`; see `resolve_signatures`."""
         if self._token_source is not TokenSource.TEXT:
             return {key: self._signature(document, needs_order[key]) for key, document in documents.items()}
         collection = self.collection
@@ -568,10 +555,7 @@ class SolrEngine(ServerEngine):
             return _SEGMENTS
 
     def _fetch_tokens(self, values: Mapping[str, list[str]], *, with_text: bool) -> list[Json]:
-        """Return the documents with any of the values, each with its tokens (see `select_tokens`) or its text.
-
-        `values` maps each field to the values to find.
-        """
+        """Return documents with any of the values of a field, each with its tokens (`select_tokens`) or its text."""
         source, content = self._token_source, self.collection.content
         needs_text = source is TokenSource.TEXT or (with_text and source is TokenSource.TERM_VECTORS)
         fields = [*values, *([content] if content and needs_text else [])]
@@ -621,10 +605,6 @@ class SolrEngine(ServerEngine):
         return [(field, value) for field, value in fields if field and _can_hold(field, value, self.collection)]
 
     def _documents(self, ids: Collection[str], fields: Iterable[str], *, latest: bool = False) -> dict[str, Json]:
-        """Return documents, keyed by id, each with the requested fields.
-
-        By default, return their searchable versions; with `latest`, versions that may not be searchable yet.
-        """
         key, documents = self.collection.names.key, dict[str, Json]()
         wanted = [*dict.fromkeys([key, *fields])]
         for batch in batches(ids, _FETCHED_AT_ONCE):
@@ -675,8 +655,7 @@ class SolrEngine(ServerEngine):
         must_not = tuple(self._without_stop_words(child, warnings) for child in node.must_not)
         kept = [child for child in must if not self._is_stop_word(child, warnings)]
         if not kept and not should:
-            # If all clauses have only stop words, keep the clauses: without any, Solr would find either no documents or
-            # all documents.
+            # Without any clause, Solr would find no documents or all documents, so keep the stop words.
             kept = must
         least = max(1, node.min_should_match) if should and must and not kept else node.min_should_match
         return replace(node, must=tuple(kept), should=should, must_not=must_not, min_should_match=least)
@@ -723,7 +702,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     first = list(islice(remaining, 2))
     if len(first) < 2:
         return list(map(send, first))
-    # Keep one request waiting in addition to the running requests, so that no connection is idle.
+    # One request waits in addition to the running requests, so that no connection is idle.
     return list(map_in_threads(send, chain(first, remaining), CONNECTIONS, CONNECTIONS + 2, "whorl-solr"))
 
 

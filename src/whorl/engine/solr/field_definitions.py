@@ -56,7 +56,7 @@ VECTOR_HANDLER: Json = {
 @cache
 def definitions(tag: Literal["field", "dynamicField", "fieldType"]) -> Mapping[str, Json]:
     """Return the definitions in whorl's configset, keyed by name, in the JSON format of Solr's Schema API."""
-    # Import this module only here, because searches do not need it.
+    # Searches do not need this module.
     from whorl.engine.local.solr import configset_directory
 
     schema = ElementTree.parse(configset_directory() / "conf" / "managed-schema.xml")
@@ -76,15 +76,11 @@ def _definition(element: ElementTree.Element) -> Json:
 
 
 def dynamic_definitions() -> list[Json]:
-    """Return the definitions of the dynamic fields for whole values."""
     return [definition for name, definition in definitions("dynamicField").items() if name != "*"]
 
 
 def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
-    """Read the scheme of the passage hashes from the definition of their field.
-
-    Return None if the field is not searchable.
-    """
+    """Return the scheme of the passage hashes in a field; None if the field is not searchable."""
     if not all(field.get(part) for part in PASSAGE_PROPERTIES):
         return None
     kind = str(field["type"])

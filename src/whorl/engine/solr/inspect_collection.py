@@ -90,10 +90,7 @@ class Schema:
     cut_copies: frozenset[str] = frozenset()
 
     def describe(self, name: str, *, without: str = "") -> Json | None:
-        """Return the properties of a field or of the matching dynamic field; None if neither exists.
-
-        `without` is the pattern of a dynamic field to ignore.
-        """
+        """Return the properties of a field, or of the dynamic field for its name except `without`; None for neither."""
         if name in self.fields:
             return self.fields[name]
         # If several patterns match, Solr takes the longest.
@@ -118,7 +115,6 @@ class Schema:
         return LARGEST_INTEGER if class_name in ("LongPointField", "TrieLongField") else None
 
     def is_text(self, name: str) -> bool:
-        """Check whether a field's values are split into words."""
         return "TextField" in self.type_of(name).get("class", "")
 
     def word_field(self, content: str) -> str | None:
@@ -173,10 +169,7 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether the schema defines all fields of a sketch with the properties in `SKETCH_FIELDS`.
-
-        Dynamic fields with matching names do not count.
-        """
+        """Whether all fields of a sketch have the properties in `SKETCH_FIELDS`; dynamic fields do not count."""
         return not self.sketch_defects
 
     @property
@@ -187,10 +180,7 @@ class Schema:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage field; None if the collection has no such field.
-
-        Even with such a field, some documents may lack passage hashes.
-        """
+        """Scheme of the passage field, or None; even with the field, some documents may lack passage hashes."""
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
@@ -244,7 +234,6 @@ class SolrCollection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether a field of MinHash tokens exists. If not, searches use only sketches and words."""
         return self.names.minhash in self.schema.fields
 
     @property
@@ -323,13 +312,11 @@ def _has_same_analysis(known: SolrCollection, minhash: str, version: SolrVersion
 
 
 def _luke_reports(client: SolrClient) -> Iterator[Json]:
-    """Yield a report about the index of each shard, from one core: numbers of documents, and names of fields in use."""
     for core in client.cores(directly=False):
         yield core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false")
 
 
 def names_in_use(client: SolrClient) -> set[str]:
-    """Return the names of all fields in use in any shard, including dynamic fields."""
     return {name for report in _luke_reports(client) for name in report["fields"]}
 
 
@@ -394,10 +381,7 @@ def read_version(client: SolrClient) -> SolrVersion:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version.
-
-    The versions use different releases of ICU, which differ in the rules for colons and in the dictionaries.
-    """
+    """Return the word-break profile of a Lucene version: ICU's rules for colons and its dictionaries differ."""
     numbers = version_numbers(version)
     if not numbers:
         return DEFAULT_PROFILE
@@ -426,7 +410,6 @@ def _component_name(options: Json) -> str:
 
 
 def find_filter(filters: list[Json], name: str) -> Json | None:
-    """Return the first filter with a name (see `_component_name`)."""
     return next((options for options in filters if _component_name(options) == name), None)
 
 

@@ -156,7 +156,7 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Jso
 
 def realtime_get_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests documents by id from Solr's real-time get."""
-    # Escape commas, because Solr splits the list at unescaped commas.
+    # Solr splits the list at unescaped commas.
     escaped = (document_id.replace("\\", "\\\\").replace(",", "\\,") for document_id in ids)
     return {"params": {"ids": ",".join(escaped), "fl": ",".join(escape_field_names(fields)), **_WITHOUT_MACROS}}
 
@@ -180,10 +180,7 @@ def without_tokens(field: str) -> dict[str, Any]:
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch.
-
-    If `field` is given, match only documents with a value in this field.
-    """
+    """Return the query for documents with an empty sketch, and with a value in `field`, if it is given."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
@@ -198,10 +195,7 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def unmarked_sketches(scheme: str) -> Json:
-    """Return the query for documents with a non-empty sketch but without `SAMPLE_MARK`.
-
-    Older versions of whorl did not store this token.
-    """
+    """Return the query for documents with a non-empty sketch but, from older versions, without `SAMPLE_MARK`."""
     marked = {"term": {"f": SAMPLE, "query": SAMPLE_MARK}}
     return {"bool": {"filter": _filled_sketches(scheme), "must_not": [marked]}}
 
@@ -211,10 +205,7 @@ def _filled_sketches(scheme: str) -> list[Json]:
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents without passage hashes.
-
-    If `text` names a field, match only documents with a value in this field.
-    """
+    """Return the query for documents without passage hashes, and with a value in the field `text`, if it is given."""
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
@@ -327,10 +318,7 @@ class _Builder:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
     def _minimum_match(self, minimum: int, node: Bool[BoundLeaf]) -> Json:
-        """Return the query for documents that match at least `minimum` of the `should` clauses.
-
-        The query does not use the parameter `mm`, because Solr 8.11 ignores it.
-        """
+        """Return the query for at least `minimum` of the `should` clauses, without `mm`, which Solr 8.11 ignores."""
         if node.must or node.must_not or any(getattr(child, "weight", None) != 1.0 for child in node.should):
             raise ValueError(f"Solr 8.11 cannot require {minimum} of {len(node.should)} clauses of different weights")
         any_of = {"bool": {"should": [self.query(child) for child in node.should]}}
@@ -416,7 +404,6 @@ def _is_name(field: str, marks: str) -> bool:
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query that matches the same documents as `query`, all with the score `weight`."""
     if weight == 0.0:
         return {"bool": {"filter": [query]}}
     return {"bool": {"must": [f"*:*^={_decimal(weight)}"], "filter": [query]}}
@@ -593,7 +580,6 @@ def _pattern(pattern: Pattern) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escape syntax characters, including the wildcards * and ?, with a backslash."""
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 

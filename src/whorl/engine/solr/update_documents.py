@@ -143,7 +143,7 @@ def _fill(
     documents = [document for document in documents if str(document[key]) not in unsafe]
     unreadable = _find_unreadable(client, collection, documents)
     made, cleared, too_short, with_words = [], [], 0, list[str]()
-    # Treat an empty text as a text, because queries cannot distinguish it from other texts.
+    # Queries cannot distinguish an empty text from other texts, so treat it as a text.
     texts = [whole_text(document[content]) for document in documents if content in document]
     computed = fingerprint_fields(texts, collection)
     removed = dict.fromkeys([*SKETCH_FIELDS, *([PASSAGES] if collection.schema.passage_scheme else [])])
@@ -187,7 +187,7 @@ def _pages(
 
 
 def _queries(collection: SolrCollection, *, repair: bool) -> list[dict[str, Any]]:
-    """Return one query for each reason to process a document: no sketch, no tokens, no passages, or an empty sketch."""
+    """Return one query for each reason to process a document: no sketch, look-up tokens or passages; empty sketch."""
     name = collection.sketch_schemes
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.schema.passage_scheme:
@@ -213,7 +213,7 @@ def _find_unreadable(client: SolrClient, collection: SolrCollection, documents: 
 def update(collection: SolrCollection, document: Json, fields: Json) -> Json:
     """Return the update that sets fields; None removes a field. Solr skips the update if the document has changed."""
     key = collection.names.key
-    # Replace an empty list by null, because Solr removes a field only for null.
+    # Solr removes a field for null, but not for an empty list.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
     return {key: document[key], "_version_": document.get("_version_", _ANY_VERSION), **changes}
 
@@ -509,7 +509,7 @@ class SolrLabels(ServerLabels):
         texts = [whole_text(document.get(collection.content or "")) for document in documents]
         made = fingerprint_fields(texts, collection, with_sketches=False)
         for sketch, passages in zip(read_sketches(self._client, collection, documents), made, strict=True):
-            # Leave out the encoded sketch, because Solr stores and keeps it.
+            # Solr stores the encoded sketch, and so keeps it.
             yield passages if sketch is None else searched_sketch_fields(sketch, collection.scheme) | passages
 
 
