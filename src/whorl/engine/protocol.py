@@ -114,7 +114,7 @@ class Statistics:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of a sample; 0 for fewer than two numbers, NaN if the squares exceed a float.
+        """Standard deviation of a sample; 0 for fewer than two numbers, NaN or infinite if the sums exceed a float.
 
         Source: Solr's StatsComponent, sqrt((n * sum of squares - sum²) / (n * (n - 1))).
         """

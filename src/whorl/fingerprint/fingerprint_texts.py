@@ -121,7 +121,7 @@ def _split(numbers: _Row, counts: npt.NDArray[np.int64]) -> list[_Row]:
 class HashBatch(NamedTuple):
     """The shingle hashes of several texts (high halves), text after text, and the number of hashes of each text.
 
-    The hashes of a text are distinct and ascending, but with `in_order` of `hash_in_batches` in text order, with
+    The hashes of a text are distinct and ascending. With `hash_in_batches(in_order=True)`, they are in text order, with
     repetitions.
     """
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whorl.hamming.codes import Codes
 
-#: Minimum number of objects created since the last garbage collection for which marking them as old pays.
+#: Mark objects as old if at least this number was created since the last garbage collection.
 _MANY_OBJECTS = 10_000
 
 

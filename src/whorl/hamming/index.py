@@ -241,7 +241,6 @@ class _Recent:
         self.known.add(code)
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near a query, unordered."""
         if not self._chains:
             return list(self.codes[np.bitwise_count(self.codes ^ np.uint64(query)) <= self._distance].tolist())
         codes, distance, last = self._codes, self._distance, self._last

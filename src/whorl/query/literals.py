@@ -221,7 +221,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
 
 
 def split_at_underscores(typed: Typed) -> list[Typed]:
-    """Split at underscores that do not follow a backslash."""
+    """Split at unescaped underscores."""
     cuts = [match.start() for match in _UNDERSCORE.finditer(typed.text) if match[0] == "_"]
     begins, ends = [0, *(at + 1 for at in cuts)], [*cuts, len(typed.text)]
     return [Typed(typed.text[a:b], typed.start + a) for a, b in zip(begins, ends, strict=True)]

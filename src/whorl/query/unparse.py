@@ -295,7 +295,6 @@ def _write_bound(bound: ast.Bound | None) -> str:
 
 
 def write_fingerprint(node: ast.Fingerprint) -> str:
-    """Return a fingerprint as query text; raise ParameterError if its id is empty or a number is invalid."""
     check_text(node.reference, "the id of a fingerprint search")
     if node.overlap is None and node.probability is not None:
         raise ParameterError("a fingerprint search with a probability needs an overlap")

@@ -646,7 +646,7 @@ def _checksum(label: str, blob: bytes) -> bytes:
 
 @contextmanager
 def previous_store(folder: Path, *, or_current: bool = False) -> Iterator[RecordDatabase | None]:
-    """Open a store of the previous format for reading, or also of the current one; yield None for any other format."""
+    """Open a store of the previous format (or the current one if `or_current`) for reading; yield None for others."""
     path = folder / RECORDS
     if not path.is_file():
         raise StoreError(f"there is no store at {folder}")

@@ -688,7 +688,6 @@ class EmbeddedEngine(Engine):
         return self._with_repair(lambda: self._runner.facets(plan, facets))
 
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
-        """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
         # Another process may have just replaced the index, so first adopt its options, then refresh, and only then
         # rebuild.

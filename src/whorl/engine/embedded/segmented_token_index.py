@@ -169,7 +169,6 @@ class TokenIndex:
         return self._make_snapshot(manifest["applied"], segments)
 
     def _make_snapshot(self, applied: int, segments: Sequence[Segment]) -> TokenSnapshot:
-        """Return a snapshot of segments; reuse the masks of the cached snapshot."""
         known = dict(zip(self._cached[1].segments, self._cached[1].alive, strict=True)) if self._cached else {}
         alive = []
         for at, segment in enumerate(segments):

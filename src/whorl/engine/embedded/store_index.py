@@ -66,7 +66,7 @@ class StoreIndex:
         return StoreIndexWriter(self._folder, self.text_index.writer(read_entries, before_main), self.token_index)
 
     def build(self, changes: Iterable[Sequence[Change]], number: int, documents: int) -> None:
-        """Build a new index in a separate folder, which then replaces the old one."""
+        """Build a new index in a separate folder, which then replaces the old one; see `TextIndexWriter.commit`."""
         self.token_index.wait()
         aside = self._folder.with_name(self._folder.name + ".new")
         tokens = TokenIndex(aside / _TOKENS, self._store_id, self._token_bits)

@@ -380,7 +380,7 @@ class PlanTranslator:
     def _above(
         self, reader: IndexReader, field_and_prefix: tuple[str, str], low: str, fits: Fits, test: Between
     ) -> Query:
-        """Return a query for the terms above `low`, any number of them, and for `low` if the range includes it."""
+        """Return a query for all terms above `low`, however many, and for `low` itself if the range includes it."""
         field, prefix = field_and_prefix
         expressions, beginning = split_range_above(low, is_included=test.includes_low)
         # A short bound gives at most two expressions: for greater strings, and for strings that begin with the bound.

@@ -216,7 +216,6 @@ def _all_ids(searcher: tantivy.Searcher, query: Query) -> list[str]:
 
 
 def _search_by_id(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
-    """Return the number of matching documents, and one page of them ordered by id."""
     count, best = _search(searcher, query, 1)
     # tantivy allocates memory for the requested number of hits, so request no more than exist.
     end = min(end, count)
@@ -461,7 +460,6 @@ def segment_files(folder: Path) -> Iterator[Path]:
 
 
 def require_sound(path: Path) -> None:
-    """Verify the checksum of a segment file; raise IndexBrokenError if it is wrong."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < _END_BYTES:

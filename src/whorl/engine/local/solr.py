@@ -100,7 +100,6 @@ def admin(url: str, handler: str, **params: str) -> dict[str, Any]:
 
 
 def _free_to_bind(port: int) -> int:
-    """Return the port, or raise EngineUnavailableError if it is taken."""
     with socket.socket() as probe:
         if os.name == "posix":
             # Accept the port even if connections of a stopped Solr are still closing.

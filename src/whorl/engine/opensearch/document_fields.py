@@ -218,7 +218,7 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
 
 
 def _texts(value: Any, field: str) -> Iterator[str]:
-    """Yield the values of a field as texts, like a cluster indexes them: also numbers, and values in lists of objects.
+    """Yield the values of a field as texts, as a cluster indexes them: also numbers, and values in lists of objects.
 
     `field` is the name of the field inside `value`, or "" for the value itself.
     """

@@ -90,7 +90,10 @@ class Schema:
     cut_copies: frozenset[str] = frozenset()
 
     def describe(self, name: str, *, without: str = "") -> Json | None:
-        """Return the properties of a field, or of the dynamic field for its name except `without`; None for neither."""
+        """Return the properties of a field, or of the dynamic field that fits its name; None if there is neither.
+
+        Ignore the dynamic field with the pattern `without`.
+        """
         if name in self.fields:
             return self.fields[name]
         # If several patterns match, Solr takes the longest.
@@ -478,7 +481,6 @@ def _detect_encoding(client: SolrClient, field: str) -> TokenEncoding:
 
 
 def _scheme(chain: list[Json], profile: str) -> Scheme:
-    """Return the scheme of the tokens that a filter chain makes; raise SchemaError for an unsupported scheme."""
     minhash, shingle = find_filter(chain, "minhash"), find_filter(chain, "shingle")
     if minhash is None or shingle is None:
         return Scheme(profile=profile)

@@ -234,8 +234,8 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 def _terms(left: Floats, spread: Floats) -> int:
     """Return the number of terms on one side of the mean that are not negligible.
 
-    Nine standard deviations from the mean, a term is below 1e-16 of the first one. A skewed distribution needs some
-    more.
+    Nine standard deviations from the mean, a term is less than 1e-16 times the first term. A skewed distribution needs
+    some more terms.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 

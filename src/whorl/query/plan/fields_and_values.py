@@ -189,7 +189,7 @@ def split_name(name: str) -> str:
 
 
 def expand_path(pattern: Pattern) -> list[Pattern]:
-    """Return the patterns of the paths that a path with `//` finds; `//` stands for any number of steps.
+    """Return patterns for a path; each `//` in the path stands for any number of steps.
 
     >>> expand_path(("/app:company_home//cm:leases",))
     [('/app:company_home/cm:leases',), ('/app:company_home/', <WildcardCharacter.ANY: '*'>, '/cm:leases')]

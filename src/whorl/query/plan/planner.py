@@ -360,7 +360,6 @@ class _Resolver:
         return []
 
     def _valid_field_tests(self, clause: ast.Leaf, all_fields: list[FieldsByKind]) -> list[_FieldTest]:
-        """Return the tests of a clause in every field that supports it. If no field does, raise the first error."""
         tests: list[_FieldTest] = []
         errors = []
         for by_kind in all_fields:
