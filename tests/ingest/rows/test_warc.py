@@ -112,30 +112,73 @@ def test_unreadable_pages_and_archives_are_errors() -> None:
     assert [str(row.values) for row in rows] == ["no text"] * 3
     with pytest.raises(UnreadRowsError, match="this web archive"):
         read(RECORDS[0] + b"garbage\r\n" * 9, is_packed=False)
+    rows = []
     with pytest.raises(UnreadRowsError, match="this web archive"):
-        read(archive(is_packed=True)[:-40], is_packed=True)
+        rows += WarcFormat(text_of, is_packed=True).rows(io.BytesIO(archive(is_packed=True)[:-40]), RowColumns())
+    assert [row.number for row in rows] == [2, 3], "pages before the end of a truncated archive are read"
 
 
-@pytest.mark.parametrize("packing", ["identity", "zstd", "br", "gzip", "x-gzip", "deflate", "raw deflate", "GZIP, "])
+@pytest.mark.parametrize(
+    "packing",
+    ["identity", "zstd", "br", "gzip", "x-gzip", "deflate", "raw deflate", "GZIP, ", "deflate, gzip", "none", "utf-8"],
+)
 def test_encodings_of_pages(packing: str) -> None:
     """
-    `identity` and empty encodings are accepted; a page in an unsupported encoding is an error of its row only.
+    Unknown encodings are ignored; a page in an encoding of browsers that is not read is an error of its row only.
     """
     bodies = {
         "gzip": gzip.compress(b"words", mtime=0),
         "x-gzip": gzip.compress(b"words", mtime=0),
         "deflate": zlib.compress(b"words"),
         "raw deflate": zlib.compress(b"words")[2:-4],
+        "deflate, gzip": gzip.compress(zlib.compress(b"words"), mtime=0),
     }
     body, packing = bodies.get(packing, b"words"), packing.removeprefix("raw ")
     content = response(f"Content-Type: text/plain\r\nContent-Encoding: {packing}", body)
     (row,) = read(content, is_packed=False)
-    if packing in ("zstd", "br", "GZIP, "):
-        encoding = packing.strip().lower()
-        assert str(row.values) == f"this response is packed as {encoding!r}, which is not read"
+    if packing in ("zstd", "br"):
+        assert str(row.values) == f"this response is packed as {packing!r}, which is not read"
     else:
         assert isinstance(row.values, dict)
         assert row.values["text"] == ".txt words"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Content-Type: text/html charset=utf-8",
+        "Content-Type: text/html, text/html; charset=utf-8",
+        "Content-Type: html",
+        "Content-Type:",
+        "Server: none",
+    ],
+)
+def test_a_page_with_a_wrong_media_type(head: str) -> None:
+    """
+    A page whose media type is missing or badly written is read as HTML if it begins like HTML; other content is not.
+    """
+    (row,) = read(response(head, b"\n<!DOCTYPE html><p>words"), is_packed=False)
+    assert isinstance(row.values, dict)
+    assert (row.values["content_type"], row.values["text"]) == ("text/html", ".html \n<!DOCTYPE html><p>words")
+    assert not read(response("Server: none", b"\x89PNG <html>"), is_packed=False)
+
+
+def test_status_of_responses() -> None:
+    """
+    A response has its HTTP status; other records have none.
+    """
+    moved = response("Content-Type: text/html", b"<p>moved").replace(b"200 OK", b"301 No")
+    rows = read(moved + record("resource", "text/html", b"<p>page"), is_packed=False)
+    assert [row.values["status"] for row in rows if isinstance(row.values, dict)] == [301, None]
+
+
+def test_answers_of_name_servers_are_no_pages() -> None:
+    """
+    Answers of name servers, which Heritrix archives, are no documents, and no errors.
+    """
+    assert (
+        read(record("response", "text/dns", b"20200501000000\nexample.org. 60 IN A 192.0.2.1"), is_packed=False) == []
+    )
 
 
 @pytest.mark.parametrize("packing", ["gzip", "deflate"])

@@ -45,10 +45,16 @@ _TYPES = ("response", "resource", "conversion")
 #: Values of zlib's `wbits` to try for each content encoding of HTTP: some servers send deflate without zlib's header.
 _RAW_DEFLATE = -15
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, _RAW_DEFLATE)}
+#: Content encodings that are not read. Other names, such as "none" or "utf-8", are ignored, as browsers do.
+_UNREAD = ("br", "zstd", "compress", "x-compress")
+#: First line of a response after "HTTP/".
+_STATUS = re.compile(r"[\d.]+ (\d{3})\b", re.ASCII)
 _CHUNK_HEADER = re.compile(rb"[0-9a-fA-F]+[^\n]*\r\n")
 _GZIP = b"\x1f\x8b"
 #: Number of bytes of a packed body to unpack at once.
 _PACKED_AT_ONCE = 1 << 13
+#: Beginning of an HTML page whose media type is missing or invalid.
+_HTML = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|!--|html|head|body|title|meta|script)\b", re.IGNORECASE)
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
 
@@ -77,11 +83,11 @@ class WarcFormat(RowFormat):
 
     def _records(self, opened: IO[bytes]) -> Iterator[tuple[int, Any, bytes]]:
         """Yield each record with its number, from 1, and its raw content."""
-        stream = opened
+        stream: Any = opened
         if self._is_packed:
             # warcio's own stream does not notice a truncated file.
-            unpacked = UnpackedStream(GzipFile(fileobj=opened), ExpansionLimit(opened.tell))
-            stream = io.BufferedReader(unpacked, _READ_AT_ONCE)
+            # Do not use a BufferedReader, which loses the bytes it has read when it meets the truncated end.
+            stream = UnpackedStream(GzipFile(fileobj=opened), ExpansionLimit(opened.tell))
         with _convert_errors():
             archive = ArchiveIterator(stream, no_record_parse=True)
             archive.reader = _Reader(archive.fh, block_size=_READ_AT_ONCE)
@@ -101,11 +107,16 @@ class WarcFormat(RowFormat):
 
     def _row(self, number: int, record: Any, raw: bytes) -> Row | None:
         """Return the row of a record; None if the record is not a document."""
-        if record.rec_type not in _TYPES:
+        head = record.rec_headers.get_header
+        # Some crawlers also archive the answers of name servers.
+        if record.rec_type not in _TYPES or head("Content-Type") == "text/dns":
             return None
         try:
-            content, media_type = _content(record, raw)
-            kind = media_type.partition(";")[0].strip().lower()
+            content, media_type, status = _content(record, raw)
+            # Some servers send "text/html charset=utf-8", or the type twice.
+            kind = re.split(r"[;,\s]", media_type.strip(), maxsplit=1)[0].lower()
+            if "/" not in kind and _HTML.match(content):
+                kind = "text/html"
             if kind not in _SUFFIXES and record.rec_type != "conversion":
                 return None
             # Servers often send pages in UTF-8 with their default charset.
@@ -114,11 +125,10 @@ class WarcFormat(RowFormat):
             text = self._extract(content, PurePath(f"page{_SUFFIXES.get(kind, '.txt')}"))
         except DocumentError as error:
             return Row(number, "record", error)
-        head = record.rec_headers.get_header
         address = redact_address(head("WARC-Target-URI") or "")
         values = {
             "id": head("WARC-Record-ID"), "text": text, "name": address, "url": address,
-            "date": head("WARC-Date"), "content_type": kind,
+            "date": head("WARC-Date"), "content_type": kind, "status": status,
         }  # fmt: skip
         return Row(number, "record", values, len(raw) + len(text))
 
@@ -153,11 +163,10 @@ class _HeaderParser(StatusAndHeadersParser):  # type: ignore[misc]
         return line
 
 
-def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
-    """Return the page in a record, and its media type."""
-    head = record.rec_headers.get_header
+def _content(record: Any, raw: bytes) -> tuple[bytes, str, int | None]:
+    """Return the page in a record, its media type, and the status of its HTTP response."""
     if record.rec_type != "response":
-        return raw, head("Content-Type") or ""
+        return raw, record.rec_headers.get_header("Content-Type") or "", None
     stream = io.BytesIO(raw)
     try:
         answer = _HeaderParser(["HTTP/"]).parse(stream)
@@ -165,8 +174,10 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
         raise DocumentError("this is not an HTTP response") from None
     is_chunked = (answer.get_header("Transfer-Encoding") or "").lower() == "chunked"
     body = _join_chunks(stream.read()) if is_chunked else _all_of(stream)
-    packing = (answer.get_header("Content-Encoding") or "").strip().lower()
-    return _unpack_body(body, packing), answer.get_header("Content-Type") or ""
+    for packing in reversed((answer.get_header("Content-Encoding") or "").lower().split(",")):
+        body = _unpack_body(body, packing.strip())
+    status = _STATUS.match(answer.statusline)
+    return body, answer.get_header("Content-Type") or "", int(status[1]) if status else None
 
 
 def _charset(media_type: str) -> str | None:
@@ -187,10 +198,10 @@ def _join_chunks(body: bytes) -> bytes:
 
 def _unpack_body(body: bytes, packing: str) -> bytes:
     """Decode the body of a response; if its header claims a wrong encoding, return it unchanged."""
-    if packing in ("", "identity"):
-        return body
+    if packing in _UNREAD:
+        raise DocumentError(f"this response is packed as {packing!r}, which is not read")
     if packing not in _WINDOWS:
-        raise DocumentError(f"this response is packed as {packing!r:.40}, which is not read")
+        return body
     for window in _WINDOWS[packing]:
         with suppress(zlib.error):
             return _unpack(body, window)
