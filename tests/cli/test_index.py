@@ -89,6 +89,25 @@ def test_json_whose_rows_are_not_read_is_noted(folder: Path) -> None:
         assert (f"note: other.json {note}" in done.stderr) == ("text" in options)
 
 
+def test_columns_that_cannot_be_fields_are_left_out(folder: Path) -> None:
+    """
+    Columns called `id`, `text`, `content` or nothing are left out with one note if they hold neither the id nor the
+    text. Of pages with the same address as the id, the last one stays.
+    """
+    rows = [
+        {"": number, "id": f"r{number}", "url": "http://a/1", "content": "x", "body": f"{FIRST} {number}", "text": "y"}
+        for number in range(3)
+    ]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    done = whorl("index", "--store", "store", "--id-column", "url", "--text-column", "body", "rows.jsonl")
+    assert (done.exit_code, done.stdout) == (0, "1 document stored in store.\n")
+    assert "columns left out, since no field can have their names: '', 'content', 'id', 'text'\n" in done.stderr
+    with open_store("store") as store:
+        assert (store.count(), store.text("http://a/1")) == (1, f"{FIRST} 2")
+    found = whorl("similar", "--in", "rows.jsonl", "--id-column", "", "--text-column", "url", "rows.jsonl:1")
+    assert "no field can have their names: 'content', 'id', 'text'\n" in found.stderr
+
+
 def test_rows_with_hashes_of_64_bits_are_stored(folder: Path) -> None:
     """
     A number above 2^63 - 1 is stored as text, and one note names its column.

@@ -51,7 +51,8 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     """
     problems = Problems()
     text_tables: list[str] = []
-    columns = RowColumns.from_names(options.text_column, options.id_column)
+    left_out = set[str]()
+    columns = RowColumns.from_names(options.text_column, options.id_column, left_out=left_out)
     files = [found.file for found in find_files(paths, problems.append, follow_links=options.follow_links)]
     if problems and not files:
         # A mistyped path must not create a store.
@@ -112,7 +113,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                     skipped = plural(done.unchanged, "unchanged document")
                     print_notes([f"{skipped} not compared; with --all, they are stored and compared again"])
         finally:
-            print_notes(table_notes(text_tables))
+            print_notes(table_notes(text_tables, left_out))
             print_notes(
                 f"whole numbers of field {field!r:.80} above 2^63 - 1 or below -2^63 are stored as text: their digits "
                 "find them, a range of numbers does not"

@@ -232,3 +232,16 @@ def test_rows_that_are_no_documents(columns: RowColumns, row: dict[str, object],
     if "no column" in message:
         with pytest.raises(UnreadRowsError, match=message):
             columns.select(list(row), row)
+
+
+def test_columns_that_cannot_be_properties_are_left_out_or_refused() -> None:
+    """
+    `left_out` receives the names of columns that cannot be properties; without it, a row with such a column is refused.
+    """
+    row = {"id": "a", "url": "u", "text": "t", "content": "c", "date": "d"}
+    left_out = set[str]()
+    made = RowColumns.from_names(None, "url", left_out=left_out).document(row, "rows", 1)
+    assert made == Document("u", "t", properties={"date": ["d"]})
+    assert left_out == {"content", "id"}
+    with pytest.raises(DocumentError, match="a property cannot be called 'id'"):
+        RowColumns.from_names(None, "url").document(row, "rows", 1)

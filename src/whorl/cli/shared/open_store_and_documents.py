@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path, PurePath
@@ -106,14 +106,15 @@ def open_store_or_files(scope: SearchScope) -> Iterator[tuple[Store, int | None]
         store.read_files(Path.cwd(), read_if_file, f"name a file, or a document in {', '.join(folders)}")
         files = [found.file for found in find_files(folders, problems.append)]
         text_tables: list[str] = []
+        left_out = set[str]()
         with progress_bar("files") as bar:
             read = bar.track(files, total=len(files), description="reading")
-            columns = RowColumns.from_names(text_column, id_column)
+            columns = RowColumns.from_names(text_column, id_column, left_out=left_out)
             store.index(
                 file_documents(store, read, problems.append, columns, text_tables.append),
                 on_refused=lambda document, error: problems.append(Problem(document.id, str(error))),
             )
-        print_notes(table_notes(text_tables))
+        print_notes(table_notes(text_tables, left_out))
         print_problems(problems, "could not be read")
         if not store.engine.count():
             raise ParameterError(f"no text could be read in {', '.join(folders)}; name other files or folders")
@@ -140,8 +141,11 @@ def file_documents(
         yield from documents_in(file, on_problem, columns, on_text_table=on_table, file_id=own_id)
 
 
-def table_notes(names: Sequence[str]) -> list[str]:
-    """Return notes about the files that were read as one document each: tables, and JSON without rows."""
+def table_notes(names: Sequence[str], left_out: Collection[str] = ()) -> list[str]:
+    """Return notes about the files that were read as one document each: tables, and JSON without rows.
+
+    Add a note about the columns that were left out.
+    """
     others = [name for name in names if PurePath(name).suffix.lower() == ".json"]
     tables = [name for name in names if name not in others]
     notes = []
@@ -153,6 +157,8 @@ def table_notes(names: Sequence[str]) -> list[str]:
         notes.append(
             f"{others[0]}{more} without rows, read as one text; JSON lines and objects in an array become documents"
         )
+    if left_out:
+        notes.append(f"columns left out, since no field can have their names: {', '.join(map(repr, sorted(left_out)))}")
     return notes
 
 

@@ -182,6 +182,8 @@ class RowColumns:
         is_text_optional: Whether a row without a text is a document with an empty text, instead of an error.
         text_option: Name of the option for the text column, for error messages.
         is_text_named: Whether the user named the text column, so that standard input has rows, not one text.
+        left_out: Receives the names of columns that cannot be properties, such as `content`; None to refuse rows with
+            such columns.
     """
 
     text: str = "text"
@@ -191,11 +193,19 @@ class RowColumns:
     is_text_optional: bool = False
     text_option: str = "--text-column"
     is_text_named: bool = False
+    left_out: set[str] | None = None
 
     @classmethod
-    def from_names(cls, text: str | None, id: str | None, *, properties: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
+    def from_names(
+        cls,
+        text: str | None,
+        id: str | None,  # noqa: A002
+        *,
+        properties: frozenset[str] | None = None,
+        left_out: set[str] | None = None,
+    ) -> RowColumns:
         """Return the columns, given the user's names of the text column and the id column, or None."""
-        return cls(text or "text", id, properties=properties, is_text_named=text is not None)
+        return cls(text or "text", id, properties=properties, is_text_named=text is not None, left_out=left_out)
 
     @property
     def id_column(self) -> str:
@@ -277,7 +287,7 @@ class RowColumns:
 
         Without an id in the row, the id of the document is the file and the row number.
         """
-        from whorl.model import Document
+        from whorl.model import RESERVED_FIELDS, Document
 
         self.require({self.text: None, **row} if self.is_text_optional else row)
         text, name = find_text(row, self.text), find_value(row, self.name)
@@ -291,6 +301,9 @@ class RowColumns:
             own = {self.text, self.id_column, self.name}
             properties = _flatten({key: value for key, value in row.items() if key not in own})
             properties = {path: values for path, values in properties.items() if path in row or path not in own}
+            if self.left_out is not None:
+                self.left_out.update(properties.keys() & {*RESERVED_FIELDS, ""})
+                properties = {path: values for path, values in properties.items() if path not in self.left_out}
         else:
             # The retention policy may need the name column, so it is also a property.
             properties = self._property_values(row)
