@@ -58,15 +58,10 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
 
 
 def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[ReadText, ReadText, Scheme]:
-    """Read two texts by their names, and choose the scheme for the comparison.
+    """Read two texts by their names, and choose the scheme for the comparison, by default that of the store.
 
-    A name is a reference to a document, the path of a file, or `-` for standard input. Two files need no store if the
-    configured store is a folder that does not exist. If `scheme` is None, the scheme is that of the store, or the
-    default one.
-
-    Raises:
-        ParameterError: A name is neither a file nor a document, a file is unreadable, or both are standard input.
-        StoreError: A name is not a file, and the store cannot be opened or does not answer.
+    A name is a reference to a document, the path of a file, or `-`. Two files need no store if the configured one is a
+    folder that does not exist. Raises ParameterError for a bad name or file, StoreError if the store cannot be opened.
     """
     if a == b == STANDARD_INPUT:
         raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
@@ -85,7 +80,6 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
 
 
 def _is_store_configured() -> bool:
-    """Check whether the configured store is a server or an existing folder."""
     from whorl.settings.settings import Settings
 
     configured = Settings.load().store

@@ -33,9 +33,7 @@ from whorl.query.unparse import quote
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: Number of words that the demo's letter quotes from each document.
 _WORDS_QUOTED = 60
-#: First and last line of the letter.
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
 #: Maximum number of texts of one kind; more would only slow down the demo.
 _MOST_OF_A_KIND = 600
@@ -121,10 +119,7 @@ def find_texts() -> Iterator[Document]:
 
 
 def choose_documents(store: Store) -> tuple[str, str]:
-    """Return the ids of the two documents of different kinds with the most near-duplicates.
-
-    If all candidates are of one kind, both ids are the same.
-    """
+    """Return the ids of the two documents of different kinds (if possible) with the most near-duplicates."""
     relatives = {
         document_id: store.search(f"FINGERPRINT:{quote(document_id)}_30", rows=0).total
         for document_id in _candidates(store)
@@ -157,7 +152,6 @@ def _is_about(file_name: str) -> bool:
 
 
 def _module_texts() -> Iterator[Document]:
-    """Yield a document for each module of the standard library, with its docstrings."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     for file in sorted(folder.glob("*.py"))[:_MOST_OF_A_KIND]:
         try:

@@ -134,7 +134,6 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
 
 
 def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: IndexOperation) -> None:
-    """Print the stored documents that repeat earlier documents."""
     metric, count = metric_named(options.metric, SIMILAR_METRICS), 0
     with show_progress("documents"):
         for repeated in repeats.find_for_stored(stored):

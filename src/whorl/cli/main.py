@@ -45,7 +45,6 @@ _COMMANDS: Mapping[str, str] = {
     "upgrade": "Bring a store of an earlier version up to date.",
     "verify": "Check whether the quotations in a text are in the store, word for word, and where.",
 }
-#: Names of modules, for commands whose module is not named after the command.
 _MODULES = {
     **dict.fromkeys(("fingerprint", "simhash"), "fingerprint_and_simhash"),
     **dict.fromkeys(("search", "explain"), "search_and_explain"),
@@ -55,7 +54,6 @@ _MODULES = {
 }
 #: Function names of commands whose own name is a keyword or builtin function of Python.
 _FUNCTIONS = {"list": "list_documents"}
-#: Commands that answer requests until they are stopped.
 _LONG_RUNNING = {"mcp", "serve"}
 _STANDARD_OUTPUT = 1
 
@@ -63,8 +61,7 @@ _STANDARD_OUTPUT = 1
 class _Group(SingleValueGroup):
     """Imports commands when they run, and turns whorl's errors into one message and an exit code.
 
-    The exit code is 2 for invalid input, and 1 for other errors. `commands` holds only names and help texts, for the
-    list of commands and for suggestions after a mistyped name.
+    The exit code is 2 for invalid input, else 1. `commands` holds only names and help texts, for the list of commands.
     """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -118,8 +115,7 @@ class _Group(SingleValueGroup):
 def _pass_on_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
     """Send Ctrl-C again if it has interrupted a callback of the compiler; report other errors as usual.
 
-    LLVM calls Python while it compiles a loop. An exception in such a callback is printed and ignored, so the command
-    would continue.
+    An exception in such a callback of LLVM is printed and ignored, so the command would continue.
     """
     module = getattr(unraisable.object, "__module__", None) or ""
     if issubclass(unraisable.exc_type, KeyboardInterrupt) and module.partition(".")[0] in ("llvmlite", "numba"):

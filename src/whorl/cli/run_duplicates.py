@@ -65,7 +65,6 @@ from whorl.request_context import report_progress, reporting
 _EXIT_CODE = 128 + signal.SIGTERM
 #: Largest share of unreadable documents at which the command still succeeds.
 _MOST_LOST = 0.01
-#: Words after the number of unread documents in the note at the end of a run.
 _UNREADABLE = "could not be read as they are"
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 #: Suffixes of output files that are written as a text table.
@@ -94,10 +93,7 @@ _OF_SPARK = ("input", "name_column", "checkpoints")
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicatesCommand(DuplicatesOperation):
-    """Options of `whorl duplicates`, with the inputs that the command line names.
-
-    Properties derive other values from the options; some raise ParameterError if an option is invalid.
-    """
+    """Options of `whorl duplicates`, with the inputs that the command line names."""
 
     paths: tuple[str, ...]
     store: str | None
@@ -204,11 +200,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError("--boilerplate does not work with --within-column; leave out one of the two")
 
     def output_of_spark(self) -> str:
-        """Return the output folder for Spark.
-
-        Raises:
-            ParameterError: No output folder or PATHs are given, or an option is not supported by Spark.
-        """
+        """Return the output folder for Spark; raise ParameterError if it is missing, or an option is not supported."""
         reason = "is for --engine local"
         require_default(self, _NOT_OF_SPARK, reason)
         if self.store is not None:
@@ -302,7 +294,6 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
 
 
 def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
-    """Find duplicates, write them as requested, and return the number of compared documents."""
     has_begun = False
     with reading_bar(lambda: reader.byte_progress) as show:
 
@@ -344,10 +335,7 @@ def _write_extra_files(
     clusters: Callable[[], Iterable[Cluster]],
     metric: Metric = Metric.JACCARD,
 ) -> list[str]:
-    """Write the copies of the files and the delete list, as requested; return lines to print.
-
-    `metric` defines the similarity in annotated copies.
-    """
+    """Write the copies of the files and the delete list, as requested; return lines to print."""
     lines = []
     # Without readable input, create no folder, so that the user can correct the command and repeat it.
     if command.folders and (reader.count_in_paths or not reader.problems):
@@ -361,7 +349,6 @@ def _write_extra_files(
 
 
 def _search_options(command: DuplicatesCommand, reader: InputReader) -> DuplicatesOptions:
-    """Return the options for a search of files, with a number of processes that suits the size of the files."""
     return replace(command.search, workers=command.workers or worthwhile_workers(reader.byte_progress[1]))
 
 
@@ -400,7 +387,6 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
 
 
 def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader) -> list[str]:
-    """Write clusters or pairs to the output; return lines to print, a summary first."""
     keep, versions, new, complete = command.search.keep, command.versions, command.shows_only_new, command.is_complete
     with_residual, shown = result.residual is not None, list[str]()
     # Writing exact results from whole columns is much faster than writing objects.
@@ -479,7 +465,6 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
 
 
 def _write_passages(command: DuplicatesCommand, reader: InputReader) -> int:
-    """Find passages that documents share, write them as requested, and return the number of compared documents."""
     words = command.words or WORDS
     search = _search_options(command, reader)
     with (
@@ -495,7 +480,7 @@ def _write_passages(command: DuplicatesCommand, reader: InputReader) -> int:
     ):
         report_progress("", 0)
         command = command.keep_files_if_nothing_read(reader)
-        # Write files first: printing fails if the reader of standard output has closed it.
+        # Write files first: printing fails if standard output is closed.
         lines = _write_extra_files(command, reader, result.clusters)
         if result.too_short:
             lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
@@ -520,7 +505,6 @@ def _write_passages(command: DuplicatesCommand, reader: InputReader) -> int:
 
 
 def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) -> int:
-    """Find reference texts in documents, write the matches as requested, and return the number of documents."""
     search = _search_options(command, reader)
     with reading_bar(lambda: reader.byte_progress) as show, reporting(show):
         result = find_in_documents(reader.documents(), reader.reference(), search, on_repeated=reader.note_repeated)
@@ -528,7 +512,7 @@ def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) ->
     command = command.keep_files_if_nothing_read(reader)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
-    # Write files first: printing fails if the reader of standard output has closed it.
+    # Write files first: printing fails if standard output is closed.
     lines += _write_extra_files(command, reader, result.clusters_by_document, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
     for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.granularity.value)):
@@ -553,7 +537,7 @@ def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) ->
 def report_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bool) -> bool:
     """Print a message if too many documents could not be read; return whether it was printed.
 
-    With `strict`, one unreadable document, or one repeated id, is too many; `repeated` is the number of repeated ids.
+    With `strict`, one unreadable document or one repeated id is too many.
     """
     lost, whole_files = problems.lost, problems.whole_files
     if strict and repeated:
@@ -584,10 +568,7 @@ class _TerminatedError(KeyboardInterrupt):
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted; the exit code is 143.
-
-    Child processes must reset SIGTERM to its default.
-    """
+    """Handle SIGTERM like Ctrl-C, so that temporary files are deleted. Child processes must reset it to its default."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return

@@ -45,8 +45,7 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate time in seconds to read a code and find its pairs without compiled loops, and approximate number of bytes
-#: per line.
+#: Time in seconds per code without compiled loops, and number of bytes per line, both approximate.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 

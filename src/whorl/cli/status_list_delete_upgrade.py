@@ -74,7 +74,6 @@ def status(store: str | None, verify: bool) -> None:
 
 
 def _missing(engine: Engine, kind: str, name: str, flag: str) -> Iterator[str]:
-    """Yield a line for sketches and for passages if the store lacks them, with the command that adds them."""
     if engine.sketch_scheme is None:
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"
     if engine.passage_scheme is None:

@@ -127,7 +127,6 @@ def _print(verification: Verification, options: VerifyOperation) -> None:
 
 
 def _quotation_lines(number: int, quotation: VerifiedQuotation, *, printer: Console) -> Iterator[Text]:
-    """Yield the lines of a quotation, wrapped to the width of the printer, then an empty line."""
     verdict = (f"{number}. {quotation.verdict.value}", f"bold {colour_of(quotation.verdict)}")
     source = quotation.quotation.source
     named = f", source named: {printable(source)}" if source else ""

@@ -26,10 +26,7 @@ _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """Map each document to the index of the first equal document, which may be the document itself.
-
-    Documents with equal `keys` are equal. A document without shingles is equal only to itself.
-    """
+    """Map each document to the first one with an equal key; a document without shingles is mapped to itself."""
     _, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return np.where(sizes > 0, firsts[inverse], np.arange(keys.size))
 
@@ -48,10 +45,10 @@ def find_pairs(
     Args:
         firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
         known: Pairs found by an earlier run.
-        is_known: Mask of the documents that are not compared with each other: the earlier run has found their pairs
-            (`known`), or they are reference documents.
-        keys: Keys of the documents, as in `first_of_equals`. Documents of equal size are sorted by key, so that the
-            result does not depend on the order of the input.
+        is_known: Mask of the documents that are not compared with each other: earlier documents and reference
+            documents.
+        keys: Keys as in `first_of_equals`. Documents of equal size are sorted by key, for a result that does not depend
+            on the order of the input.
     """
     indices = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
@@ -64,7 +61,6 @@ def find_pairs(
     batches_found, count = list[Pairs](), len(known)
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
-        # `known` has indices among all documents, so renumber it too.
         index_of = np.full(len(sketches), -1)
         index_of[indices] = np.arange(indices.size)
         spanning.add(known.renumber(index_of))
@@ -93,10 +89,7 @@ def find_pairs(
 
 
 class _SpanningPairs:
-    """Finds spanning pairs: enough pairs to connect all documents of each cluster.
-
-    The pairs found so far connect documents into components; two documents of one component are not compared.
-    """
+    """Finds enough pairs to connect all documents of each cluster (spanning pairs)."""
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: Bools) -> None:
         self._sketches, self._pair_options, self._is_new = sketches, pair_options, is_new
@@ -106,10 +99,10 @@ class _SpanningPairs:
         self._components.join(pairs.a, pairs.b)
 
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
-        """Yield spanning pairs among candidate pairs of an `a` and a `b`; equal elements of `a` must be adjacent.
+        """Yield spanning pairs among the candidate pairs of `a` and `b`; equal elements of `a` must be adjacent.
 
-        Each document of `a` is compared with one of its candidates, then with two more, then with four, and so on.
-        Candidates that are already in its component are skipped. So n near-copies take about n comparisons.
+        Each document of `a` is compared with one of its candidates, then with two more, then with four, and so on, but
+        not with candidates in its component. So n near-copies take about n comparisons.
         """
         most = 1
         while a.size:
@@ -132,9 +125,7 @@ class _SpanningPairs:
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
         """Try to connect a block with few comparisons; return the spanning pairs found, and whether the block is done.
 
-        If most documents are near-copies of each other, about one comparison per document is enough. The method gives
-        up if a sample shows that the documents share only boilerplate, or if too many comparisons remain. The search
-        must then compare the documents by more of their hashes.
+        The method gives up if a sample shows only shared boilerplate, or if too many comparisons remain.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
@@ -163,8 +154,7 @@ class _SpanningPairs:
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
         """Return the remaining comparisons of a block as two tuples (A, B): compare each document of A with each of B.
 
-        If two documents are not connected, at least one of them is outside the block's largest component. So compare
-        only the documents outside it: the new ones with the whole block, the old ones with the new documents.
+        If two documents are not connected, at least one of them is outside the block's largest component.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

@@ -16,10 +16,7 @@ from whorl.duplicates.sketch_arrays import Bools, Numbers
 
 
 def groups_by_label(labels: Numbers) -> list[Numbers]:
-    """Return the groups of two or more documents with equal labels, the largest first.
-
-    Groups of equal size are in the order of their first documents.
-    """
+    """Return the groups of two or more documents with equal labels, the largest first, ties by first document."""
     inside = np.flatnonzero(np.bincount(labels, minlength=1)[labels] > 1)
     groups = [inside[group] for group in group_equals(labels[inside])]
     groups.sort(key=lambda group: (-group.size, int(group[0])))
@@ -45,8 +42,8 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 def labels_around_earlier(count: int, pairs: Pairs, is_known: Bools) -> Numbers:
     """Label each new document with the earlier document that it joins, or with its complete group of new documents.
 
-    A new document joins the most similar earlier document among its pairs; ties go to the first document. The new
-    documents that join no earlier document form complete groups. Pairs of two earlier documents are ignored.
+    A new document joins the most similar earlier document among its pairs; ties go to the first. Pairs of two earlier
+    documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
@@ -84,7 +81,7 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: Bools) -
     is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
     removed, retained, shares = ends[is_link], others[is_link], shares[is_link]
     labels = np.arange(count)
-    # If an assignment repeats an index, numpy keeps the last value. So sort the best match last.
+    # Again, numpy keeps the last value of a repeated index.
     best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
     labels[removed[best_last]] = retained[best_last]
     return labels

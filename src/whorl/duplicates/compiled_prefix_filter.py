@@ -49,7 +49,7 @@ def read_entries(
             at += 1
         cursors[member] = at
         if count == entries_read.size:
-            # The buffer is full. The next call continues with this member.
+            # The next call continues with this member.
             state[0], state[1] = member, count
             return
     state[0], state[1] = upto, count
@@ -57,10 +57,7 @@ def read_entries(
 
 @cached
 def distribute_entries(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
-    """Copy the entries written by `read_entries` to `entries`, grouped by part.
-
-    `parts` has the offset of each part in `entries`. The function changes these offsets to the ends of the parts.
-    """
+    """Copy the entries of `read_entries` to `entries`, grouped by part; change the offsets in `parts` to ends."""
     part_shift, lead = _part_shift(parts), uint64(bits[2])
     for i in range(entries_read.size):
         key = get(entries_read, i)

@@ -50,7 +50,6 @@ _COUNTED_AT_ONCE = 1 << 22
 #: Maximum number of a shingle's positions in a reference text to try, and approximate number of pairs of positions to
 #: compare at a time. A long document tries fewer positions of each shingle.
 _POSITIONS, _TRIED_AT_ONCE = 64, 1 << 20
-#: Maximum length of a displayed passage, in characters.
 _PASSAGE_CHARACTERS = 100
 #: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers
 #: make the search several times faster.
@@ -72,7 +71,7 @@ def normalize_texts(texts: Sequence[str]) -> list[str]:
 class ReferenceIndex:
     """Inverted index of reference texts: finds the texts that contain a shingle, and its positions in these texts.
 
-    `sizes` has the number of distinct shingles of each text. `groups` has each text's group (see `group_of`).
+    `sizes` has the number of distinct shingles of each text, `groups` its group (see `group_of`).
     """
 
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
@@ -103,7 +102,6 @@ class ReferenceIndex:
         self._lookup = HashLookup(distinct)
         #: Hash index and text of each element of `_texts`, combined in one number; ascending.
         self._keys = np.repeat(np.arange(distinct.size), self._counts) * len(documents) + self._texts
-        #: Cache: the character range of each word, for reference texts that were found in a document.
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
 
     def look_up(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
@@ -138,14 +136,12 @@ class ReferenceIndex:
 
         Args:
             texts: Reference text of each pair.
-            begins: For each pair, the index in the arrays of `shared` at which its document begins.
-            ends: For each pair, the index at which its document ends (exclusive).
+            begins, ends: For each pair, the range of its document in the arrays of `shared`.
             shared: Positions and hash numbers from `look_up`, for all shingles of a batch of documents.
 
         Returns:
-            Array of shape (pairs, 3): position of the run's first shingle in the reference text, its position among the
-                shingles of the batch of documents, and the number of shingles. Ties go to the first run in the
-                document.
+            Array of shape (pairs, 3): position of the run's first shingle in the reference text, its position in the
+                batch of documents, and the number of shingles. Ties go to the first run in the document.
         """
         runs = [np.empty((0, 3), np.int64)]
         counts = ends - begins
@@ -212,8 +208,7 @@ def _matches_in_batch(
     order = np.lexsort((numbers, rows))
     firsts = order[run_starts(rows[order], numbers[order])]
     rows, numbers = rows[firsts], numbers[firsts]
-    # A document has at least as many distinct shingles as it shares with the reference. This bound excludes most
-    # pairs before the loop below counts a document's shingles.
+    # A document has at least as many distinct shingles as it shares, which excludes most pairs before the loop below.
     least_sizes = np.bincount(rows, minlength=len(documents))
     for row, text, shared in index.count_shared(rows, numbers):
         is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
@@ -264,8 +259,8 @@ def item_of(text: Member) -> str:
 class ReferenceItem:
     """A row of the reference, such as a question with its answer, and the documents that contain one of its texts.
 
-    The texts of an item are the text of each column, and the text of all columns together. `documents` has a list of
-    pairs for each document: A is a text of the item, B is the document that contains this text.
+    A text is one column of the row, or all together. `documents` has the pairs of each document: A is a text of the
+    row, B the document that contains it.
     """
 
     id: str
@@ -295,7 +290,7 @@ class ReferenceMatches:
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
         matches, is_too_short = list[_Match](), [np.empty(0, np.bool_)]
-        # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
+        # Windows cannot delete a mapped file before the process ends.
         with (
             tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
             closing(IdFile(Path(folder) / "ids")) as ids,
@@ -303,7 +298,7 @@ class ReferenceMatches:
             for batch_ids, is_batch_too_short, batch_matches in match_batches:
                 require_time()
                 for text, row, pair in batch_matches:
-                    # If another process has found the match, A is a copy; replace it with the original object.
+                    # Another process has copied A; replace it with the original object.
                     matches.append((text, len(ids) + row, pair._replace(a=self.references[text])))
                 is_too_short.append(is_batch_too_short)
                 for document_id in ids.add(batch_ids):

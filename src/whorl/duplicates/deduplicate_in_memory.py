@@ -262,7 +262,6 @@ def _no_rank(keep: Keep) -> str:
 
 
 def _column(data: Any, name: str) -> list[Any]:
-    """Return the column `name` of a table as a list, or the items of any other iterable."""
     if isinstance(data, str | bytes | Mapping):
         raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
     if type(data).__name__ == "LazyFrame":
@@ -290,7 +289,7 @@ def _no_column(name: str, known: Sequence[object]) -> ParameterError:
 
 
 def _with_lists(value: object) -> object:
-    """Convert the arrays in a value to lists, because pandas stores nested columns as arrays."""
+    """Convert the arrays in a value to lists: pandas stores nested columns as arrays."""
     if isinstance(value, dict):
         return {key: _with_lists(inner) for key, inner in value.items()}
     return [_with_lists(inner) for inner in value] if isinstance(value, list | np.ndarray) else value
@@ -306,7 +305,6 @@ def _values(data: Any) -> list[Any]:
 
 
 def _column_names(data: Any) -> list[Any] | None:
-    """Return the column names of a table; None for texts."""
     # Arrow and Hugging Face call the attribute column_names, pandas and polars call it columns.
     names = getattr(data, "column_names", getattr(data, "columns", None))
     return None if names is None else list(names)

@@ -81,7 +81,6 @@ class InputReader:
         found = list(find_files(named, self.problems.append, follow_links=follow_links))
         #: Number of files that are also in the reference.
         self.in_reference = len({file.identity for file in found} & known) if known else 0
-        #: Files to search, without files of the reference.
         self.files = list(skip_known(found, known))
         if self.in_reference and not self.files:
             raise ParameterError(ALL_IN_REFERENCE)
@@ -162,8 +161,8 @@ class InputReader:
     def require_used_columns(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if the column of the retention policy, or the date column, has no usable value at all.
 
-        If no file has the `within` column, this is an error too, because all documents would then be compared with each
-        other. The column may be empty, because the input of one day may lack values.
+        It is also an error if no file has the `within` column, which would compare all documents with each other. The
+        column may be empty.
         """
         if not self.count_in_paths:
             return
@@ -325,10 +324,7 @@ class InputPart:
                 self.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _split_columns(self, document: Document) -> list[Document]:
-        """Return one document for each text of a row, named after the text's column.
-
-        If several columns have a text, the last document contains all of these texts.
-        """
+        """Return one document for each text of a row, named after its column; if several, also one with all texts."""
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")
@@ -376,7 +372,7 @@ class InputDocuments:
             self._reader.note_bytes(left)
 
     def note(self, part: InputPart) -> None:
-        """Record the counts of a part. Raise ParameterError if an unknown number of reference documents is lost."""
+        """Record a part's counts and problems; raise ParameterError if a whole file of the reference is lost."""
         if self._is_reference:
             _require_no_loss(part.problems)
         self._reader.note(part)

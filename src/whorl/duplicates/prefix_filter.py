@@ -55,7 +55,6 @@ _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
 #: Binary logarithm of the number of entries to sort at a time; this number of entries fits into the processor cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
-#: Number of entries that the compiled loop writes into one buffer.
 _BUFFER_ENTRIES = 1 << 19
 
 
@@ -67,10 +66,7 @@ class CandidatePairs(NamedTuple):
 
 
 class HashBlock(NamedTuple):
-    """Documents, sorted by size, that share a frequent hash; their other hashes cannot separate them.
-
-    Any two of them are a candidate pair.
-    """
+    """Documents, sorted by size, that share a frequent hash; any two of them are a candidate pair."""
 
     indices: Numbers
 
@@ -81,9 +77,9 @@ def find_candidates(
     """Yield batches of candidate pairs, which may reach the threshold. A few pairs occur several times.
 
     With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. If a hash still has too
-    many pairs in the last round, its documents are yielded as one block instead of all their pairs, and the caller
-    connects them. In an earlier round, `connect_block` gets the documents of this hash. It returns True if it has
-    connected the documents; otherwise the next round compares them by more of their hashes.
+    many pairs in the last round, its documents are yielded as one block. In earlier rounds, `connect_block` gets the
+    documents of such a hash, and returns whether it has connected them; otherwise the next round compares them by more
+    of their hashes.
     """
     indices, rounds_left = np.flatnonzero(sketches.sizes > 0), options.rounds
     if rounds_left is None:
@@ -104,7 +100,6 @@ class _FilterRound:
     round: RoundParameters
     options: JoinOptions
     connect_block: Callable[[Numbers], bool]
-    #: Groups of documents that share a hash with too many pairs, for the next round.
     deferred: list[Numbers] = field(default_factory=list)
 
     def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:
@@ -192,18 +187,16 @@ def mark_prefixes(
 ) -> tuple[Bools, Bools]:
     """Return two masks of entries (hashes of members): entries in index prefixes, and entries in probe prefixes.
 
-    A prefix has a member's entries with the rarest hashes. Among equally rare hashes, the smaller hash comes first.
+    A prefix has a member's entries with the rarest hashes; ties go to the smaller hash.
 
     Args:
         owners: Member of each entry; the entries of a member are in the order of their hashes.
         frequency: Number of members with the entry's hash.
         is_indexable: Whether the member's index prefix may contain the entry (see `PrefixLengths.indexable`).
-        index_lengths, probe_lengths: Lengths of each member's prefixes. The length of an index prefix counts only
-            indexable entries.
+        index_lengths, probe_lengths: Lengths of each member's prefixes; an index prefix counts only indexable entries.
     """
     is_indexed, is_probed = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
     entries = np.flatnonzero((index_lengths[owners] > 0) & is_indexable | (probe_lengths[owners] > 0))
-    # The sort is stable, so ties stay in the order of their hashes.
     entries = entries[np.lexsort((frequency[entries], owners[entries]))]
     ranked, indexable = owners[entries], is_indexable[entries]
     is_indexed[entries] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
@@ -212,10 +205,7 @@ def mark_prefixes(
 
 
 def _prefix_keys(shared: SharedHashes, prefixes: tuple[Numbers, Numbers], member_bits: int) -> tuple[Hashes, Hashes]:
-    """Return the keys (see `HashEntries`) in all index prefixes, and the keys in all probe prefixes.
-
-    `prefixes` has the lengths of each member's index prefix and probe prefix.
-    """
+    """Return the keys (see `HashEntries`) in all index prefixes and in all probe prefixes, given the prefix lengths."""
     keys, frequency, is_indexable = shared.entries
     if is_compiled_faster(keys.size):
         from whorl.duplicates import compiled_prefix_filter
@@ -230,10 +220,7 @@ def _prefix_keys(shared: SharedHashes, prefixes: tuple[Numbers, Numbers], member
 
 
 def _ranks(groups: Numbers, is_counted: Bools) -> Numbers:
-    """Count, for each entry, the earlier entries of its group for which `is_counted` is true.
-
-    The entries of a group are adjacent.
-    """
+    """Count, for each entry, the earlier counted entries of its group; the entries of a group are adjacent."""
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(is_counted) - is_counted
@@ -286,9 +273,7 @@ class HashEntries(NamedTuple):
 class SharedHashes(NamedTuple):
     """The entries (a hash and a member) of all hashes that can lead to a pair, without entries of pruned members.
 
-    Args:
-        counts: Number of each member's entries.
-        indexable: Number of each member's entries that the index may contain (`is_indexable`).
+    `counts` has the number of each member's entries, `indexable` the number of entries that the index may contain.
     """
 
     entries: HashEntries
@@ -415,10 +400,7 @@ class _HashSweep:
         )
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Read the entries of the members at the indices from `first` to `upto`.
-
-        Return the entries in blocks, and an array that has the number of entries of part i at index i + 1.
-        """
+        """Read the entries of the members `first` to `upto` in blocks; the number for part i is at index i + 1."""
         from whorl.duplicates.compiled_prefix_filter import read_entries
 
         counts = np.zeros((1 << max(1, HASHES_AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)

@@ -54,16 +54,13 @@ class PrefixLengths(NamedTuple):
     def can_reach_threshold(self, is_larger: Bools, shared: Numbers, shared_indexable: Numbers) -> Bools:
         """Return a mask of the documents that can be in a pair if they share at most these numbers of hashes.
 
-        The arguments are the same as in `prefixes`. Decision 0050 describes this pruning.
+        The arguments are those of `prefixes`. Decision 0050 describes this pruning.
         """
         is_smaller = (self.indexable > 0) & (shared_indexable >= self.min_indexable_shared)
         return np.asarray(is_smaller | (is_larger & (shared >= self.min_shared)))
 
     def prefixes(self, is_larger: Bools, shared: Numbers, shared_indexable: Numbers) -> tuple[Numbers, Numbers]:
         """Return the lengths of each document's index prefix and probe prefix; a prefix of length 0 or less is empty.
-
-        As the smaller document of a pair, a document is indexed under the hashes of its index prefix. As the larger
-        one, it looks up partners by the hashes of its probe prefix.
 
         Args:
             shared: Number of hashes that each document shares with other documents.
@@ -77,7 +74,7 @@ class PrefixLengths(NamedTuple):
 class RoundParameters:
     """Parameters of one pass of the prefix filter, which uses about `aim` hashes of each sketch.
 
-    The round finds a pair just at the threshold with probability `recall`.
+    A pair just at the threshold is found with probability `recall`.
     """
 
     pair_options: PairOptions
@@ -92,12 +89,9 @@ class RoundParameters:
         return own if self.pair_options.least_jaccard is None else np.maximum(own, level_for_count(sizes, self.aim))
 
     def participants(self, sizes: Numbers, home_levels: Numbers, level: int, smallest_size: int) -> Bools:
-        """Return a mask of the documents to compare at a level.
+        """Return a mask of the documents with this home level, and of their possible smaller partners.
 
-        These are the documents with this home level, and all documents that may be their smaller partners.
-
-        `smallest_size` is the size of the smallest document with this home level. Documents with a lower home level
-        take part if they are large enough to be partners of this document.
+        `smallest_size` is the size of the smallest document with this home level.
         """
         least = self.pair_options.smallest_partner(np.array([smallest_size]))[0]
         return np.asarray((home_levels == level) | ((home_levels < level) & (sizes >= least)))

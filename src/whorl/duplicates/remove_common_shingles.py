@@ -131,10 +131,7 @@ def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> Hashes:
 
 
 def _without_hashes(sketches: Sketches, common: Hashes, is_whole: Bools) -> Sketches:
-    """Write the sketches without their common hashes to a temporary file, and return them.
-
-    Sketches outside the mask `is_whole` are samples, and are not changed.
-    """
+    """Return the sketches without common hashes, in a temporary file; samples (outside `is_whole`) stay unchanged."""
     counts = np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches

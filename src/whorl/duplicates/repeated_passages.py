@@ -124,7 +124,7 @@ def _batch_of_words(within: str | None, together: Sequence[tuple[Document, TextH
 class _WordStream:
     """The words of all texts as one sequence; a position is the index of a word in it.
 
-    `begins` has the position of each text's first word, and at its end the total number of words.
+    `begins` has the position of each text's first word, then the total number of words.
     """
 
     def __init__(self, stored: StoredSketches, words: int) -> None:
@@ -140,10 +140,7 @@ class _WordStream:
             begin = max(begin + 1, end)
 
     def words(self, texts: slice) -> tuple[Hashes, Bools]:
-        """Return the word hashes of some texts, and a mask of the words that start a window within one text.
-
-        The mask is shorter than the hashes, because no window can start at the last words.
-        """
+        """Return the word hashes of some texts, and a shorter mask: the words that start a window within one text."""
         words, owners = self._sketches.copy_hashes(np.arange(texts.start, texts.stop))
         return words, owners[: -self.window + 1] == owners[self.window - 1 :]
 
@@ -165,8 +162,8 @@ class _WordStream:
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
     """Return, for the window at each position, 1 plus the position of its source; 0 if the window has no source.
 
-    The array is mapped from a sparse file in `folder`. To limit the memory, each pass sorts only the windows in a range
-    of hash values.
+    The array is mapped from a sparse file in `folder`. To limit memory, each pass sorts the windows in a range of
+    hashes.
     """
     total = int(stream.begins[-1])
     if not total:
@@ -249,7 +246,7 @@ def _record_sources(
 def _cover_windows(stream: _WordStream, sources: Numbers) -> Numbers:
     """Combine windows into passages; return an int64 array of shape (passages, 3).
 
-    Columns: position of the passage's first word, position of its source's first word, length in words.
+    The columns are the positions of the first words of the passage and of its source, and the number of words.
     """
     ranges: list[tuple[int, int, int]] = []
     for texts in stream.portions():

@@ -181,7 +181,7 @@ class Duplicates:
         self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
-        #: Function that returns the values read so far that are not a rank or date; a store reads only those of cluster
+        #: Function that returns the values read so far that are not a rank or date; a store reads them only for cluster
         #: members.
         self.find_unread_values: Callable[[], Sequence[UnreadValues]] = tuple
         #: Function that reads texts by id; the default finds no texts.
@@ -229,8 +229,8 @@ class Duplicates:
     def _sort_by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs, the most similar first; add a pair of each document of `firsts` with itself.
 
-        The pair of a document with itself represents the pairs among its exact copies. If the search ignored
-        boilerplate, similarity means that of the texts without it.
+        This pair represents the pairs among the document's exact copies. Similarity ignores boilerplate if the search
+        did.
         """
         whole = compared = self._stored.sketches
         if self.residual is not None and self.residual.options.is_ignored:
@@ -287,8 +287,8 @@ class Duplicates:
             new: Leave out clusters without a new document, and keep all earlier documents. With `complete`, a new
                 document joins the most similar earlier document that it duplicates; the other new documents form
                 complete clusters.
-            keep: Retention policy. Members are compared with the kept document. If there is no policy, they are
-                compared with the first document.
+            keep: Retention policy. Members are compared with the kept document, without a policy with the first
+                document.
             with_pairs_up_to: Include the pairs of each cluster with at most this number of members.
             versions: Include the members in the order of their versions; `with_words` adds the words that changed.
         """
@@ -375,10 +375,7 @@ class Duplicates:
         return np.bincount(self._firsts, ~self._is_new & new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
-        """Label each document with the document to keep in its place; the label of a kept document is its own index.
-
-        With `new`, all documents of earlier runs are kept.
-        """
+        """Label each document with the document to keep in its place; with `new`, keep all earlier documents."""
         stays = self._is_earlier(new=new)
         is_paired = np.zeros(self.documents, np.bool_)
         is_paired[self._pairs.a] = is_paired[self._pairs.b] = True
@@ -414,7 +411,7 @@ class Duplicates:
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
     """Return the pairs of different texts, and for each document its first equal document and its shingle count."""
-    # This is not a method, because `Duplicates` is public and `Pairs` is not.
+    # Not a method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
 

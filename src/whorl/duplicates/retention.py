@@ -71,7 +71,7 @@ class Keep:
     def rank_of(self, value: object) -> float | None:
         """Return the rank of a document (larger is better), or None if the value is not a date or number.
 
-        `value` is the column's value, or seconds since 1970. If the column has several values, the first one is used.
+        `value` is the value of the column (a list stands for its first item), or seconds since 1970.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
@@ -79,7 +79,7 @@ class Keep:
     def losses(self, sizes: Numbers, ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the loss of each document, given its number of shingles and its rank (NaN if unknown).
 
-        The document of a cluster with the smallest loss is kept. A document without a rank has infinite loss.
+        The document of a cluster with the smallest loss is kept; without a rank, the loss is infinite.
         """
         if self.by == "longest":
             return -sizes.astype(np.float64)
@@ -92,11 +92,7 @@ _MISSING = frozenset({"", "none", "null", "nan", "nat", "<na>"})
 
 @dataclass(frozen=True, slots=True)
 class UnreadValues:
-    """Values of a column that do not have the needed type: their number, and the first one.
-
-    Args:
-        sought: The needed type, "date" or "number".
-    """
+    """Number of a column's values that are not of the needed type (`sought`: date or number), and the first one."""
 
     column: str
     sought: str
@@ -105,10 +101,7 @@ class UnreadValues:
 
     @classmethod
     def of_column(cls, column: str, sought: str, unread: Iterable[object]) -> list[UnreadValues]:
-        """Summarise the values of a column that cannot be converted, without missing values (None, NaN, blanks).
-
-        Return a list with one element, or an empty list if all values are missing.
-        """
+        """Return a list with a summary of a column's unread values, or empty if all are missing (None, NaN, blanks)."""
         present = [value for value in map(_first_of, unread) if str(value).strip().lower() not in _MISSING]
         return [cls(column, sought, len(present), present[0])] if present else []
 
@@ -160,7 +153,7 @@ _BLANK_BEFORE_TIME = re.compile(r"(?<=\d{4}-\d\d-\d\d) (?=\d\d:)", re.ASCII)
 def seconds_of(value: object) -> float | None:
     """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date.
 
-    A number means seconds, even if it is given as text: CSV has only text, and Spark reads all JSON values as text.
+    A number, also as text, means seconds: CSV has only text, and Spark reads all JSON values as text.
     """
     first = _first_of(value)
     if isinstance(first, date):

@@ -149,8 +149,7 @@ def duplicates_in(
         unread: dict[tuple[str, str], dict[str, object]] = {}
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
-            # Read properties only for members of clusters, and only when they are needed, so that the values are
-            # current.
+            # Read properties only for members of clusters, and only when needed, so that they are current.
             documents = engine.documents(ids)
             read_ids = list(documents)
 
@@ -169,8 +168,7 @@ def duplicates_in(
         duplicates.find_unread_values = lambda: [
             found for key, of_ids in unread.items() for found in UnreadValues.of_column(*key, of_ids.values())
         ]
-        # If the engine reports no gaps, all texts of the store have sketches. Then a document without a sketch has no
-        # text.
+        # If the engine reports no gaps, all texts have sketches, so a document without a sketch has no text.
         if without and options.common is None and engine.gaps("sketches"):
             duplicates.without_sketch = without
         else:
@@ -180,10 +178,7 @@ def duplicates_in(
 
 
 def require_few_documents(engine: Engine, where: str) -> int:
-    """Return the number of documents of a store; raise ParameterError if it exceeds MOST_DOCUMENTS.
-
-    `where` completes the message, such as "over HTTP".
-    """
+    """Return the number of a store's documents; raise ParameterError (naming `where`) if there are too many."""
     count = engine.count()
     if count > MOST_DOCUMENTS:
         raise ParameterError(
@@ -196,7 +191,7 @@ def require_few_documents(engine: Engine, where: str) -> int:
 def _put_changed(store: SketchStore, engine: Engine, portion: ScanBatch, *, of_texts: bool) -> int:
     """Put the new and changed documents of a batch into a sketch store; return the number without a sketch or text.
 
-    Sketches come from the engine, or with `of_texts` from the texts. Of unchanged documents, only the name is updated.
+    Sketches come from the engine, or with `of_texts` from the texts. Unchanged documents get only their current name.
     """
     names = {document_id: name for document_id, name, _ in portion.documents}
     sketches = {document_id: sketch for document_id, _, sketch in portion.documents if sketch is not None}
@@ -282,8 +277,7 @@ def _load_changed(
 ) -> list[UnreadValues]:
     """Sketch and store new and changed documents; return the values that are not a rank or date.
 
-    Unchanged documents are marked as seen, and their names, ranks and dates are updated. Their values are checked as
-    well.
+    Unchanged documents are marked as seen; their names, ranks and dates are updated.
     """
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
@@ -291,7 +285,6 @@ def _load_changed(
     is_empty = not store.count()  # Then all documents are new, and `sketch` converts their ranks and dates.
 
     def changed_documents() -> Iterator[list[Document]]:
-        """Yield the new and changed documents of each batch, and remember their digests."""
         for batch in batches(documents, DOCUMENTS_AT_ONCE):
             require_time()
             digests = [_digest(document, sketching) for document in batch]

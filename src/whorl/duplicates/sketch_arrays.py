@@ -41,8 +41,7 @@ class Sketches:
     Args:
         sizes: Number of distinct shingles of each document; int64 array of shape (documents,).
         starts, counts: Offset of each document's first hash, and number of its hashes; arrays like `sizes`.
-        hashes: Hashes of all documents, grouped by document, ascending within each; uint64 array, possibly mapped from
-            a file.
+        hashes: Hashes of all documents, grouped by document, ascending within each; uint64 array, or a mapped file.
     """
 
     scheme: SketchScheme
@@ -72,13 +71,9 @@ class Sketches:
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, Hashes, Numbers, Numbers]]:
         """Yield pairs in batches, with their hashes in memory.
 
-        Args:
-            a, b: First and second document of each pair.
-
-        Yields:
-            A slice that selects the pairs of the batch, an array of hashes, and for each pair the offsets in this array
-                of the hashes of its first and of its second document. The hashes are copied in the order of the file,
-                because reading a page of a mapped file takes longer than comparing two documents.
+        A batch is a slice of the pairs, an array of hashes, and the offsets in it of the hashes of each pair's first
+        and second document. They are copied in the order of the file: reading a page takes longer than comparing two
+        documents.
         """
         if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]
@@ -190,8 +185,7 @@ class Sketches:
     ) -> tuple[Hashes, Numbers]:
         """Copy `counts` hashes of each document, after its `skipped` smallest ones; by default all hashes.
 
-        Returns:
-            The hashes, and for each hash the position of its document in `indices`.
+        Return the hashes, and the position in `indices` of each hash's document.
         """
         counts = self.counts[indices] if counts is None else counts
         owners = np.repeat(np.arange(indices.size), counts)

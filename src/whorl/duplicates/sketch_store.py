@@ -236,7 +236,7 @@ class PersistentSketchStore:
         return unchanged
 
     def put(self, batch: SketchBatch, digests: Sequence[bytes], mark: str | None = None) -> list[str]:
-        """Store or replace documents in one durable transaction; return the ids that the batch or the scan repeats.
+        """Store or replace documents in one durable transaction; return the ids repeated in the batch or in this scan.
 
         If documents of the batch share an id, only the last one is stored.
 
@@ -384,7 +384,6 @@ class PersistentSketchStore:
             return self._database.execute(statement, values).fetchall()
 
     def _columns(self, statement: str, count: int) -> list[Numbers]:
-        """Read integer columns in batches, to save memory."""
         parts = [np.empty((0, count), np.int64)]
         with self._convert_errors():
             cursor = self._database.execute(statement)
@@ -435,10 +434,7 @@ def write_all(descriptor: int, numbers: Hashes, at: int | None = None) -> None:
 
 
 class TemporarySketchStore:
-    """Sketch store in a temporary folder, for one run, with the interface of `PersistentSketchStore`.
-
-    The files have the hashes, ids and names. The memory holds some tens of bytes per document.
-    """
+    """Sketch store in temporary files for one run, with the interface of `PersistentSketchStore`."""
 
     _is_closed = False
 
@@ -598,7 +594,6 @@ class IdFile(_StringFile):
         super().__init__(path)
         self._count = self._searched = 0
         self._next_search = _FIRST_SEARCH
-        #: Python's hash of each id.
         self._id_hashes = [np.empty(0, np.int64)]
 
     def __len__(self) -> int:

@@ -19,8 +19,7 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_o
 from whorl.fingerprint.winnowing import mix_bits
 from whorl.model import Document
 
-#: Odd multiplier from the golden ratio: products modulo 2**64 are spread evenly, and are different for different
-#: numbers.
+#: Odd multiplier from the golden ratio: products modulo 2**64 are distinct and evenly spread.
 GOLDEN_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -59,7 +58,6 @@ class SketchBatch:
         return cls(ids, names, unknown, unknown, *numbers, hashes=together.hashes)
 
 
-#: Function that computes the sketches of documents, batch by batch.
 MakeSketches: TypeAlias = Callable[[Iterable[Sequence[Document]]], Iterator[tuple[Sequence[Document], SketchBatch]]]
 
 
@@ -69,8 +67,7 @@ class Sketching:
 
     Args:
         options: Only scheme, `keep`, `date` and `within` apply.
-        dates: Returns a document's creation or modification time in seconds since 1970, or None; used if the options
-            name no date column.
+        dates: Returns a document's date in seconds since 1970, or None; used if the options name no date column.
     """
 
     options: DuplicatesOptions
@@ -120,10 +117,7 @@ class Sketching:
 def _distinct_texts(
     documents: Sequence[Document], within: str | None
 ) -> tuple[Sequence[Document], dict[tuple[str, str], int], Numbers]:
-    """Number the distinct pairs of a text and its group.
-
-    Return the documents, a dict with the number of each pair, and an array with the number of each document's pair.
-    """
+    """Return the documents, a number for each distinct pair of text and group, and each document's number."""
     distinct: dict[tuple[str, str], int] = {}
     keys = ((document.text, group_of(document, within)) for document in documents)
     indices = [distinct.setdefault(key, len(distinct)) for key in keys]
@@ -133,8 +127,7 @@ def _distinct_texts(
 def group_of(document: Document, within: str | None) -> str:
     """Return the name of a document's group: its value of the property `within`, or "".
 
-    Only documents of one group are compared. A whole float counts as an integer, because pandas converts integers to
-    floats if a value is missing.
+    A whole float counts as an integer, because pandas converts integers to floats if a value is missing.
     """
     value = None if within is None else document.properties.get(within)
     if value is None:
@@ -149,7 +142,6 @@ def group_hash_mask(group: str) -> np.uint64:
 
 
 def _separate_groups(batch: HashBatch, groups: Sequence[str]) -> None:
-    """Change the hashes of texts in place, so that texts of different groups share no hash."""
     ends = np.cumsum(batch.sizes)
     for group, end, size in zip(groups, ends.tolist(), batch.sizes.tolist(), strict=True):
         if group:

@@ -34,8 +34,7 @@ def split_evenly(cumulative_work: Numbers, most: int) -> list[tuple[int, int]]:
 def run_in_threads(work: Callable[..., Result], argument_tuples: Iterable[tuple[object, ...]]) -> list[Result]:
     """Call `work` with each tuple of arguments, in parallel; return the results in order.
 
-    The last call runs in the current thread, every other one in a new thread. An error is raised after all calls have
-    ended.
+    The last call runs in the current thread, each other in a new one. An error is raised after all calls have ended.
     """
     *others, last = argument_tuples
     if not others:

@@ -29,8 +29,7 @@ _AT_ONCE = 1 << 19
 class PairOverlaps(NamedTuple):
     """Numbers of comparable hashes of each pair of sketches: in A, in B, and in both.
 
-    A sketch of level L has the hashes in the lowest fraction 2**-L of the hash space. So only hashes below the bound of
-    the pair's higher level (`levels`) are comparable.
+    Only hashes below the bound of the pair's higher level (`levels`) are comparable.
     """
 
     levels: Numbers
@@ -93,10 +92,7 @@ def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
 
 
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
-    """Count the shared shingles of pairs, whether or not they reach the threshold, with confidence intervals.
-
-    `confidence` is between 0 and 1.
-    """
+    """Count the shared shingles of pairs, also below the threshold; `confidence` (0 to 1) is for the intervals."""
     return _with_intervals(sketches, a, b, overlaps(sketches, a, b), confidence)
 
 

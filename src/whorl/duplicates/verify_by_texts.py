@@ -33,8 +33,8 @@ def split_equal_samples(
 ) -> StoredSketches:
     """Give new keys to documents whose incomplete sketches are equal, because their texts may differ.
 
-    The new keys are computed from all hashes of the texts. Documents that are certainly similar enough for a pair keep
-    their keys, and are treated as equal.
+    Keys are computed from all hashes of the texts. Documents that are certainly similar enough for a pair keep their
+    keys, and so are treated as equal.
     """
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0

@@ -146,10 +146,7 @@ def sketch_in_processes(
     workers: int,
     method: str,
 ) -> Iterator[SketchBatch]:
-    """Yield the sketches of documents in order; raise StoreError if a process fails.
-
-    The processes write the hashes into the file of `scratch`; the batches have only offsets in it.
-    """
+    """Yield the sketches of documents in order; the processes write the hashes into the file of `scratch`."""
     end = multiprocessing.get_context(method).Value("q", scratch.end)
     work = partial(_write_hashes, sketch, str(scratch.hashes_path), end)
     try:

@@ -21,8 +21,7 @@ class LabelCounts:
     Args:
         written: Documents whose label was missing or has changed.
         cleared: Documents whose label was removed, because they are no longer in a cluster.
-        left: Documents without the new label, because they were changed or deleted during the run. The next run labels
-            the changed documents.
+        left: Documents without the new label, because they were changed or deleted during the run.
     """
 
     clusters: int

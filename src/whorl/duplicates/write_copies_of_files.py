@@ -39,7 +39,6 @@ from whorl.query.plan.fields_and_values import LARGEST_INTEGER, SMALLEST_INTEGER
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of the added columns for a row that is in no cluster.
 _OUTSIDE_CLUSTERS = {"cluster": None, "is_principal": True, "similarity": None}
-#: Metadata files of Hugging Face's library.
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
 #: Entries of Hugging Face's metadata files that are wrong for a copy with fewer rows.
 _STALE_METADATA = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
@@ -221,11 +220,7 @@ def _lock(partial: Path) -> ExitStack:
 
 
 class _OutputWriter:
-    """Writes copies of input files, either without the deleted documents or with cluster columns.
-
-    Attributes:
-        read, written: Numbers of documents read and written so far.
-    """
+    """Writes copies of input files, without deleted documents or with cluster columns; counts the documents."""
 
     def __init__(self, reader: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
         self._reader, self._decisions, self._with_columns = reader, decisions, with_columns
@@ -300,7 +295,6 @@ class _OutputWriter:
             opened.seek(0)
 
     def _filter_text(self, raw: bytes, file: str) -> bytes | None:
-        """Return the bytes of a text file without the parts to delete, or None if no text is left."""
         self.read += 1
         if file in self._decisions.to_delete:
             return None

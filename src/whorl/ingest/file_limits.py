@@ -13,13 +13,10 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-#: Linux file with the number of pages that this process has mapped.
 _MAPPED = Path("/proc/self/statm")
 
 
 class _Current:
-    """The limits of this process; None until they are read or set."""
-
     limits: FileLimits | None = None
 
 

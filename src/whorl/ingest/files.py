@@ -73,8 +73,7 @@ OnProblem: TypeAlias = Callable[[Problem], None]
 class Problems(Collection[Problem]):
     """The problems of one run; `len()` counts all, but iteration yields only the stored ones.
 
-    Problems of whole files (`documents` is None) are all stored. The other problems are called row problems; only the
-    first `_ROW_PROBLEMS_KEPT` are stored, so that a file with many broken rows takes little memory.
+    All problems of whole files (`documents` is None) are stored, but only the first `_ROW_PROBLEMS_KEPT` others.
     """
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
@@ -163,10 +162,7 @@ def files_under(paths: Iterable[Path], on_problem: OnProblem, *, within: PurePat
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path is outside the folder `root` after its links are followed.
-
-    If `is_named` is false, only the path itself can be a link, not its parent folders.
-    """
+    """Check whether a path is outside the folder `root`; with `is_named`, its parent folders can be links, too."""
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -174,10 +170,7 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder without those of metadata files; none if the folder is a whorl store.
-
-    Spark marks a complete folder by a file; Hugging Face's library writes files that describe a data set.
-    """
+    """Return the names in a folder without those of metadata files (Spark, Hugging Face); none for a whorl store."""
     # Importing these names from `engine.embedded.store_files` would take longer than comparing two files.
     if {"records.db", "index"} <= names:
         return set()
@@ -243,7 +236,6 @@ def documents_in(
 
 
 def _readable_text(opened: IO[bytes], file: File, on_problem: OnProblem) -> str:
-    """Return the text of a file; call `on_problem` if only parts of the file can be read."""
     try:
         return text_from_bytes(_bytes(opened), PurePath(file.name))
     except PartialTextError as error:
@@ -275,7 +267,6 @@ def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
             else:
                 yield from form.spans(opened, columns)
     except (OSError, DocumentError, MemoryError):
-        # `documents_in` reports the error.
         yield None
 
 
@@ -319,12 +310,9 @@ def source_text(named: str, *, keeps_markup: bool = False) -> str:
 
 
 def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
-    """Return the text of a file from its bytes; if they are ambiguous, the file name decides the format.
+    """Return the text of a file from its bytes; raise DocumentError if it has no readable text.
 
-    By default, use the reader of this process, with the limits of the settings.
-
-    Raises:
-        DocumentError: The file has no readable text, for the stated reason.
+    If the bytes are ambiguous, the file name decides the format. By default, use the reader of this process.
     """
     form = format_of(raw, file)
     if form is None:
@@ -444,10 +432,8 @@ class StandardInput:
 def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: bool = False) -> Iterator[FoundFile]:
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Unless `follow_links` is true, links out of the named folder or the fixed part of a pattern are not followed.
-
-    Raises:
-        ParameterError: fsspec is missing, or has no file system for an address.
+    Links out of the named folder or the fixed part of a pattern are followed only with `follow_links`. Raises
+    ParameterError if fsspec is missing, or has no file system for an address.
     """
     addresses: dict[str, str] = {}
     for word in named:
@@ -472,10 +458,7 @@ def find_files(named: Iterable[str], on_problem: OnProblem, *, follow_links: boo
 
 
 def skip_known(named: Iterable[FoundFile], known: set[object]) -> Iterator[FoundFile]:
-    """Yield the files that are not yet in `known`, and add them.
-
-    A file that the user names twice, by two paths or by a link, would otherwise be a duplicate of itself.
-    """
+    """Yield the files not yet in `known`, and add them, so that a file named twice is not compared with itself."""
     for found in named:
         if (identity := found.identity) not in known:
             known.add(identity)

@@ -1,4 +1,4 @@
-"""Finds and reads remote files (`s3://`, `https://` …) with fsspec, and removes passwords and keys from its errors."""
+"""Finds and reads remote files (`s3://`, `https://` …) with fsspec, and removes secrets from its errors."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class RemoteFile:
     def address(self) -> str:
         """The address with login and signature, because two files may differ only in these parts.
 
-        fsspec's own addresses leave out the host of an FTP server and the archive of `zip://a.txt::b.zip`, so these
-        come from the address as given.
+        fsspec leaves out the host of an FTP server and the archive of `zip://a.txt::b.zip`; they come from the address
+        as given.
         """
         own, *outer = self._word.split("::")
-        # A cache, such as `simplecache::`, has no path of its own.
+        # A cache, such as `simplecache::`, uses the path of the file that it caches.
         while "://" not in own and outer:
             own, *outer = outer
         own = own.rstrip("/")
@@ -70,11 +70,7 @@ class RemoteFile:
     __str__ = as_posix
 
     def version(self) -> Mapping[str, object]:
-        """Return the file's size, entity tag and times, if the file system knows them; {} if the file is missing.
-
-        Raises:
-            OSError: The file system fails.
-        """
+        """Return the file's size, entity tag and times, if they are known; {} if the file is missing."""
         with self._convert_errors():
             self._system.invalidate_cache(self._system._parent(self._path))
             try:
@@ -134,9 +130,7 @@ class _Stream(ReadableStream):
 def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
     """Return the files of an address, by their paths relative to the folder or to the fixed part of the pattern.
 
-    Raises:
-        ParameterError: fsspec is missing, or has no file system for the address.
-        OSError: The file system fails.
+    Raises ParameterError if fsspec has no file system for the address, and OSError if the file system fails.
     """
     shown = redact_address(word)
     try:

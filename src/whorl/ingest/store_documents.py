@@ -73,11 +73,7 @@ class SeenIds:
 
 
 def index_documents(engine: Engine, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
-    """Store documents; see `Store.index` and `IndexOptions`.
-
-    Raises:
-        DocumentError: An item is not a `Document`, or the engine cannot store it and `on_refused` is missing.
-    """
+    """Store documents; see `Store.index` and `IndexOptions`."""
     if unknown := options.keys() - IndexOptions.__optional_keys__:
         raise TypeError(f"index() has no option {min(unknown)!r}")
     batch, again = require_int("batch", options.get("batch", DEFAULT_BATCH)), options.get("again", False)
@@ -92,8 +88,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             # If documents in a batch share an id, only the last one is stored.
             last = {document.id: document for document in group}
             digests = {} if again else engine.digests(last)
-            # A digest does not cover cluster labels. So send documents with labels even if they are unchanged: `_store`
-            # refuses them.
+            # A digest does not cover cluster labels, so always send documents with labels, which `_store` then refuses.
             sent = [
                 document
                 for document in last.values()
@@ -158,10 +153,7 @@ def _reserved_name(document: Document, options: IndexOptions) -> str | None:
 
 
 def _require_bounded_folding(document: Document) -> None:
-    """Raise DocumentError if folding would add more characters than the limit on a file's text.
-
-    U+FDFA, for example, becomes 18 letters, and an index stores the folded text.
-    """
+    """Raise DocumentError if folding adds too many characters: U+FDFA, for example, becomes 18 letters."""
     texts = [document.text, document.name, *(text for values in document.values().values() for text in values)]
     if sum(map(len, texts)) > _SMALL_CHARACTERS:
         growth, most = sum(map(folding_growth, texts)), file_limits().text_characters
@@ -175,9 +167,8 @@ def _require_bounded_folding(document: Document) -> None:
 def _groups(documents: Iterator[Document], most: int, *, replaces: bool) -> Iterator[list[Document]]:
     """Yield the documents in batches of `most`, or fewer if they are long.
 
-    Unless documents replace others, a batch ends before a different text with one of its ids, so that the engine stores
-    the first text and refuses the second. Unlike `arrays_and_batches.chunks`, no document is read ahead, because its
-    sender may wait until this batch is stored.
+    Unless documents replace others, a batch ends before a different text with the same id, so that the engine refuses
+    it. No document is read ahead, because its sender may wait until this batch is stored.
     """
     group, characters, texts = list[Document](), 0, dict[str, str]()
     for document in documents:

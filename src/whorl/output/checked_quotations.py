@@ -22,7 +22,6 @@ MEANINGS: Mapping[Verdict, tuple[str, str]] = {
     Verdict.MISATTRIBUTED: ("is in another document than the named one", "red"),
     Verdict.ABSENT: ("is in no document", "red"),
 }
-#: Class of each colour in the report's style sheet.
 _CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
 
 
@@ -164,7 +163,6 @@ def _table(verification: Verification) -> Iterator[str]:
 
 
 def _text_part(verification: Verification) -> Iterator[str]:
-    """Yield the HTML of the text, with a link from each quotation to its verdict."""
     if not verification.text:
         return
     yield '<section aria-labelledby="text"><h2 id="text">The text</h2><div class="text" dir="auto">'
@@ -180,7 +178,6 @@ def _text_part(verification: Verification) -> Iterator[str]:
 
 
 def _article(number: int, quotation: VerifiedQuotation) -> str:
-    """Return the HTML of a quotation with its places and the differences."""
     named = quotation.quotation.source
     parts = [
         f'<article id="q{number}" aria-labelledby="h{number}">',

@@ -36,7 +36,6 @@ from whorl.output.json_conversion import values
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
-#: Number of rows in a Parquet row group.
 _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
@@ -235,8 +234,7 @@ def write_pairs(
 ) -> int:
     """Write pairs one by one, and return their number; `out` is a binary file for Parquet, otherwise a text file.
 
-    `with_residual` also writes the shares without common text (boilerplate), `with_spans` the documents and character
-    ranges of passages, except in a table.
+    `with_residual` also writes the shares without common text, `with_spans` the ranges of passages, except in a table.
     """
     count, width = 0, 20 if with_residual else 10
     columns = _columns(_PAIR_COLUMNS, with_residual=with_residual, with_spans=with_spans)
@@ -257,12 +255,7 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """Limits for a table that shows only a part of the clusters.
-
-    Args:
-        texts: Reads texts by id, for a snippet of each cluster.
-        clusters, members: Maximum number of clusters, and of members of each, to show.
-    """
+    """Limits for a table of some clusters: how many to show, how many members of each, and a reader for snippets."""
 
     texts: ReadTexts
     clusters: int = 20
@@ -279,11 +272,10 @@ def write_clusters(
     with_residual: bool = False,
     preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
-    """Write clusters one by one, and return the numbers of clusters and of their documents.
+    """Write clusters one by one; return the numbers of clusters and of their documents.
 
-    `out` is a binary file for Parquet, otherwise a text file. A table marks the document to keep only with
-    `marks_principal`, and shows all clusters and documents without `preview`. With `versions`, the documents are in the
-    order of their versions.
+    `out` is a binary file for Parquet, otherwise a text file. A table marks documents to keep only with
+    `marks_principal`. With `versions`, documents are in the order of their versions.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}
@@ -330,8 +322,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # Show the parts of the item that are in the document, not parts that contain it; without any, show the
-            # first part.
+            # Show the parts of the item that are in the document, not parts that contain it; else show the first part.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:
@@ -339,7 +330,6 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _format_larger_share(pair: Pair) -> str:
-    """Format the larger share: how much of the document is in the reference text, or the reverse."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -358,7 +348,6 @@ def reference_line(result: ReferenceMatches, items: Sequence[ReferenceItem]) -> 
 
 
 def _snippet(text: str) -> str:
-    """Return the beginning of a text in quotes; "" for an empty text."""
     words = printable(" ".join(text[: 10 * _SNIPPET].split()))
     if not words:
         return ""
@@ -366,10 +355,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line with the number of documents that could be deleted: all except one of each cluster.
-
-    `size` is the size of all input files in bytes; 0 if unknown.
-    """
+    """Return a line with the number of redundant documents; `size` is the input's size in bytes, or 0."""
     removed, text_share = result.redundancy(complete=complete, keep=keep)
     line = f"keeping one of each removes {plural(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
     line += f" with {percent(text_share)} of the text"
@@ -378,7 +364,6 @@ def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep
 
 
 def _write_rows(columns: tuple[str, ...], rows: Iterable[list[object]], form: str, out: IO[Any]) -> int:
-    """Write rows as CSV or Parquet, and return their number."""
     if form == "csv":
         table, count = csv.writer(out, lineterminator="\n"), 0
         table.writerow(columns)
@@ -412,7 +397,6 @@ def _pair_row(pair: Pair, *, with_spans: bool = False) -> list[object]:
 
 
 def _spans(pair: Pair) -> tuple[str | int, ...]:
-    """Return the columns _SPAN_COLUMNS of a pair."""
     if pair.spans is not None:
         return (pair.a.id, *pair.spans[0], pair.b.id, *pair.spans[1])
     return (*span_of(pair.a.id), *span_of(pair.b.id))
@@ -514,10 +498,7 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
 
 
 def _members(pairs: PairColumns, ids: Sequence[str]) -> list[str]:
-    """Return the second document of each pair as a cluster member in JSON; the first one is the principal.
-
-    `ids` has the ids of the documents as JSON.
-    """
+    """Return the second document of each pair as a cluster member in JSON; `ids` has ids as JSON."""
     names, sizes = _json_texts(pairs.names), pairs.sizes.tolist()
     return [
         f'{{"id": {ids[b]}, "name": {names[b]}, "shingles": {sizes[b]}, "is_principal": {"true" if a == b else "false"}'
@@ -529,7 +510,6 @@ def _members(pairs: PairColumns, ids: Sequence[str]) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON numbers; many are equal, so each is converted once."""
     numbers = shares.tolist()
     texts = {share: repr(round_down(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

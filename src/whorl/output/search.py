@@ -192,10 +192,7 @@ def make_measured_page(
 
 
 def repeats_lines(repeats: NewDocumentRepeats, metric: Metric) -> Iterator[str]:
-    """Yield a heading, then a line for each document that the new one repeats, with the share that `metric` names.
-
-    `~` marks an estimate.
-    """
+    """Yield a heading, and a line for each document that the new one repeats; `~` marks an estimated share."""
     yield f"{printable(repeats.id)} repeats"
     for match in repeats.found:
         share = percent(match.estimate.shares.measured_by(metric), is_exact=match.estimate.is_exact)

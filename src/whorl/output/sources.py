@@ -121,10 +121,7 @@ class AttributedText:
 
 
 def sources_values(read: ReadText, attribution: Attribution, *, with_texts: bool = True) -> dict[str, Any]:
-    """Return the sources (B) of a text (A) as JSON values: totals, and the shares and passages of each source.
-
-    With `with_texts`, the texts of the passages are included.
-    """
+    """Return the sources (B) of a text (A) as JSON values: totals, and the shares and passages of each source."""
     lines, common = Lines(read.text), attribution.common
 
     def lined(source: TextSource) -> LinedSource:
@@ -199,7 +196,6 @@ def recall_line(attribution: Attribution) -> str:
 
 
 def report(read: ReadText, attribution: Attribution) -> str:
-    """Return the HTML report on the sources of a text."""
     title = read.name or "a text"
     also = ", ".join(html_name(name or document_id) for document_id, name in attribution.also)
     return report_page(
@@ -233,7 +229,6 @@ def report(read: ReadText, attribution: Attribution) -> str:
 
 
 def _legend(attribution: Attribution) -> Iterator[str]:
-    """Yield the table of sources with their colours and shares."""
     if not attribution.sources:
         return
     titles = (
@@ -277,9 +272,9 @@ def _mark_passages(attribution: Attribution) -> Iterator[str]:
 
 
 def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Divide the text into ranges; yield the start and end of each, and its source and passage as numbers from 1.
+    """Divide the text into ranges; yield the start and end of each, and the numbers (from 1) of its source and passage.
 
-    Without a source, the numbers are None. Where passages overlap, the longest passage of the first source counts.
+    Where passages overlap, the longest passage of the first source counts.
     """
     places = [
         (number, at, passage.a)

@@ -138,11 +138,8 @@ def _mark_runs(
 ) -> None:
     """Mark the words of frequent hashes, and the words between two adjacent frequent hashes.
 
-    Args:
-        marked: Mask of the words of a text, changed in place.
-        places: Index of the first word of each hash, ascending.
-        is_frequent: Mask of the frequent hashes.
-        width: Number of words that each hash covers.
+    `places` has the index of each hash's first word, ascending; `width` is the number of words of a hash. `marked` is
+    changed in place.
     """
     both = is_frequent[1:] & is_frequent[:-1]
     ends = places + width
@@ -180,8 +177,7 @@ def detector_for_comparison(
 ) -> BoilerplateDetector | None:
     """Return a `boilerplate_detector`; raise StoreError if the index lacks changes because its last write failed.
 
-    A search would add a warning instead, but a comparison has no warnings. Documents that a writer is still adding are
-    not counted: waiting for it could take hours.
+    Documents that a writer is still adding are not counted, because waiting for it could take hours.
     """
     if common_above is not None and (lag := engine.index_lag()) and not lag.is_pending:
         raise StoreError(f"{lag}; what is common in the collection would be wrong without them")

@@ -95,10 +95,7 @@ class References:
         return {name: ids[0] for name, ids in self.ids_of_all(references).items() if len(ids) == 1}
 
     def other_ids(self, references: Iterable[str]) -> dict[str, str]:
-        """Return a dict from paths and names (but not ids) to the ids of their documents.
-
-        Unknown references, and names that several documents have, are left out.
-        """
+        """Return a dict from paths and unambiguous names (but not ids) to the ids of their documents."""
         return {name: ids[0] for name in references if len(ids := self._ids_by_path_or_name(name)) == 1}
 
     def _ids_by_path_or_name(self, name: str) -> list[str]:
@@ -116,10 +113,7 @@ class References:
         return {name: found for name, found in ids.items() if found}
 
     def ids_of_files(self, paths: Iterable[str]) -> dict[str, list[str]]:
-        """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case.
-
-        Paths without such a document are left out.
-        """
+        """Return a dict from paths to the ids of documents with the same file name, ignoring folders and case."""
         names = {path: PurePosixPath(path.replace("\\", "/")).name for path in paths}
         hits = {path: self._find_by_name(name, ignores_case=True) for path, name in names.items()}
         return {path: [hit.id for hit in found] for path, found in hits.items() if found}
@@ -186,7 +180,6 @@ class References:
         return f", but several of this name: {shown}; name one by its id" if len(names) > 1 else ""
 
     def _gaps_hint(self) -> str:
-        """Return a hint for an error message if the engine cannot find all documents yet; otherwise ""."""
         return "".join(f"; {gap}" for gap in self._engine.gaps("words"))
 
     def _nearest_id(self, reference: str) -> str | None:
@@ -228,8 +221,7 @@ class References:
     def _has_new_beginning(self, text: str) -> bool:
         """Check whether the store lacks a passage hash of the text's beginning; then no document has the text.
 
-        For most texts, this replaces the search for documents with the same shingles, which takes several times as
-        long.
+        For most texts, this replaces the search for documents with the same shingles, which is several times slower.
         """
         scheme = self._engine.passage_scheme
         if scheme is None:
@@ -286,12 +278,10 @@ class References:
         return suffix if text is None or self._engine.texts([suffix]).get(suffix, "").split() == text.split() else None
 
     def _find_stored(self, ids: Sequence[str]) -> str | None:
-        """Return the first of the ids that a document has, or None."""
         stored = self._engine.documents(ids) if ids else {}
         return next((document_id for document_id in ids if document_id in stored), None)
 
     def _read_or_none(self, path: str) -> str | None:
-        """Return the text of a file, or None if it is unreadable."""
         with suppress(ParameterError):
             return self._read(self._absolute(path)) if self._folder else None
         return None

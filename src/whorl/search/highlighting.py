@@ -1,7 +1,6 @@
 """Marks a query's words in snippets and fragments of texts.
 
-Texts are split into words as for the index, so with every engine, exactly the words that the query has found are
-marked.
+Texts are split into words as for the index, so with every engine, exactly the words that the query found are marked.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from whorl.query.plan.planner import is_near
 from whorl.request_context import timely
 
 _Range: TypeAlias = tuple[int, int]
-#: Number of texts to mark at a time.
 TEXTS_AT_ONCE = 20
 #: Length of a snippet in words.
 _SHOWN = 40
@@ -31,11 +29,9 @@ _IsMeant: TypeAlias = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Part of a text that shows why a query finds it.
+    """Part of a text that shows why a query finds it; the text may continue before and after it.
 
-    Args:
-        places: Matching words in the part: half-open ranges of characters, ascending.
-        is_cut_before, is_cut_after: Whether the text continues before or after the part.
+    `places` are the matching words in the part: half-open ranges of characters, ascending.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("text", "places", "cut_before=is_cut_before", "cut_behind=is_cut_after")

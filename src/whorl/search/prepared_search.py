@@ -67,8 +67,7 @@ Sort: TypeAlias = str | Sequence[Order] | None
 class QueryOptions(CommonOptions, total=False):
     """Keywords of `Store.prepare` and `Store.explain`; `ExplainOperation` describes them.
 
-    `filter` can also be a list of filters; hits match all of them. A filter is a query, or a list of alternative
-    queries.
+    `filter` can also be a list of filters; hits match all of them. A filter is a query, or a list of alternatives.
     """
 
     plan: QueryPlan
@@ -156,10 +155,7 @@ class QueryReader:
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def fields_by_kind(self, field: str) -> FieldsByKind | None:
-        """Return the types of a field that a query names, with the engine's field for each; None if unknown.
-
-        If documents spell the name in several ways, the likeliest field is returned.
-        """
+        """Return the types of a field in a query, with the engine's likeliest field for each; None if unknown."""
         return next(iter(self.spellings(field).values()), None)
 
     def spellings(self, field: str) -> dict[str, FieldsByKind]:
@@ -190,10 +186,7 @@ class QueryReader:
         return replace(key, engine_fields=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
 
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
-        """Yield warnings about documents that come last although they have a value of the sort field.
-
-        The value has a type that the sort does not compare, or the document spells the field's name in another way.
-        """
+        """Yield warnings about documents that come last for a value of another type or a field of another spelling."""
         for key in keys:
             if not key.field:
                 continue
@@ -280,8 +273,7 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Number of tokens that each hit of the last page shares with the source, by id; empty if the scores do not
-        #: count them.
+        #: Number of tokens that each hit of the last page shares with the source, by id; empty if unknown.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:

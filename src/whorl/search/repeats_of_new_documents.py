@@ -19,7 +19,6 @@ from whorl.store import Store
 
 #: Maximum number of stored documents to return for a new document.
 MOST_REPEATED = 10
-#: Number of hits to fetch at a time.
 _AT_ONCE = 100
 
 

@@ -61,7 +61,6 @@ from whorl.settings.settings import Settings
 from whorl.store import Store
 
 _Json: TypeAlias = dict[str, Any]
-#: Description of each HTTP status of a failed request.
 _MEANINGS = {
     400: "A part of the request is not valid; the message names it",
     401: "The request has no valid key, password or ticket",
@@ -76,7 +75,6 @@ _MEANINGS = {
     503: "The service is busy, or the time limit was reached; Retry-After has the seconds until the next attempt",
 }
 _OF_THE_STORE, _OF_A_BODY = (401, 403, 404, 409, 429, 502, 503), (408, 413, 415)
-#: Alternative ways to authenticate.
 _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
@@ -103,8 +101,7 @@ def create_app(
 ) -> FastAPI:
     """Return the HTTP application of a store, which must stay open as long as the application runs.
 
-    Every route under /api and /alfresco requires the credentials. By default, any host name is allowed, and the service
-    has its own state.
+    Routes under /api and /alfresco require the credentials. By default, any host name is allowed.
     """
     settings = settings or Settings()
     shared = state or SharedState(Tickets(), DuplicateSearches(store))
@@ -155,8 +152,7 @@ def create_app(
         # Let routes for GET also answer HEAD: the server drops the body.
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
             route.methods = {*(route.methods or ()), "HEAD"}
-    # Middleware runs in reverse order: the middleware added last handles a request first. Only requests to an embedded
-    # store take turns, because requests to a search server mostly wait for it.
+    # Middleware added last runs first. Only requests to an embedded store take turns: others wait for a server.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(AdmissionControl, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(BodyReader, settings=settings, memory=memory)
@@ -186,7 +182,6 @@ def create_app(
 
 
 def create_configured_app(store: Store, settings: Settings, state: SharedState | None = None) -> FastAPI:
-    """Return the application with the credentials and the allowed hosts of the settings."""
     credentials, hosts = access_of(settings)
     return create_app(store, credentials, settings, hosts, state)
 

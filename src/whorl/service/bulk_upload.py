@@ -33,7 +33,6 @@ PART_BYTES, PART_LINES = 8_000_000, 4_096
 MOST_VALUES = 100_000
 #: Maximum size in bytes of a line that cannot have too many values. A longer line is checked in pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of errors to list, and of documents that repeat stored documents; the rest are only counted.
 MOST_LISTED = 1_000
 
 
@@ -154,13 +153,7 @@ class Upload:
         self.report = Report(repeats=None if self.repeats is None else [])
 
     async def process(self, chunks: AsyncIterator[bytes]) -> None:
-        """Process the chunks of the request body.
-
-        Raises:
-            WhorlError: The store failed.
-            HTTPException: The client was too slow, or no slot became free.
-            ClientDisconnect: The client has disconnected.
-        """
+        """Process the body; raise HTTPException if the client is too slow, or no slot becomes free."""
         lines, part, size, counted = LineSplitter(self.settings.max_line_bytes), list[Line](), 0, 0
         try:
             async for chunk in chunks:
@@ -177,13 +170,12 @@ class Upload:
             self.memory.release(counted)
 
     async def _run_in_slot(self, part: list[Line]) -> None:
-        """Process the lines of a part in a thread that holds a slot of the semaphore."""
         if part:
             async with self.semaphore.slot(self.settings.request_timeout_seconds):
                 await to_thread.run_sync(self._store_part if self.is_stored else self._check_part, part)
 
     def _documents(self, part: Iterable[Line]) -> Iterator[tuple[int, Document]]:
-        """Yield the line number and the document of each valid line; record invalid lines in the report."""
+        """Yield the number and the document of each valid line; record invalid lines in the report."""
         for number, line in part:
             self.report.lines = number
             try:
@@ -207,8 +199,7 @@ class Upload:
     def _without_replacements(self, documents: Iterable[tuple[int, Document]]) -> Iterator[tuple[int, Document]]:
         """Yield the documents that would not replace a different text; record the others as refused.
 
-        The engine checks this again. But if it refuses one document of a batch, it stores the batch document by
-        document, which is slower.
+        The engine checks this, too, but after one refusal it stores a batch document by document, which is slower.
         """
         documents = list(documents)
         stored = read_changed_texts(self.store.engine, [document for _, document in documents])

@@ -170,7 +170,6 @@ def _decode_base64(given: str) -> bytes:
 
 
 def _spellings(text: str) -> set[bytes]:
-    """Encode a text in each encoding that clients use: Latin-1 (`btoa` in browsers) and UTF-8."""
     spelled = {text.encode()}
     with contextlib.suppress(UnicodeEncodeError):
         spelled.add(text.encode("latin-1"))

@@ -39,9 +39,7 @@ from whorl.operations import require_json_type
 from whorl.output.json_conversion import json_fields, json_type
 from whorl.request_context import trace
 
-#: Prefix of whorl's own routes; an incompatible change needs a new version.
 API = "/api/v1"
-#: Prefix of the routes in Alfresco's format.
 ALFRESCO = "/alfresco"
 SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
 TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
@@ -166,7 +164,6 @@ _NO_TRACE = (
     "For security reasons the stack trace is no longer displayed, but the property is kept for previous versions"
 )
 _numbers = itertools.count(1)
-#: Members of an error in JSON, or headers of a response.
 _Members: TypeAlias = Mapping[str, Any] | None
 
 
@@ -278,7 +275,6 @@ def _format_query_error(error: QueryError) -> str:
 
 
 def _describe_mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return a message that names the first invalid fields of a request, each with its mistake."""
     mistakes = [_describe_mistake(error) for error in errors[:_MOST_LISTED]]
     if len(errors) > _MOST_LISTED:
         mistakes.append(f"and {len(errors) - _MOST_LISTED:,} more")

@@ -64,8 +64,6 @@ def trim_memory() -> None:
 
 
 def trim_memory_regularly() -> None:
-    """Start a thread that calls `trim_memory` regularly."""
-
     def run() -> None:
         while True:
             time.sleep(_TRIM_SECONDS)
@@ -91,12 +89,11 @@ HEAD_BYTES = 65_536
 class Connection(HttpToolsProtocol):
     """Connection that limits the size of a request's line and headers, and sends each part of a response at once.
 
-    uvicorn limits this size only with the parser h11, which takes twice the time. Trailers (headers after a chunked
-    body) are dropped, because uvicorn would add them to the headers, which have been checked before.
+    uvicorn's own limit needs the parser h11, which is half as fast. Trailers (headers after a chunked body) are
+    dropped, because uvicorn would add them to the headers, which have been checked before.
     """
 
-    #: Number of bytes received since the parser last finished the headers, a piece of the body, or the request; it is
-    #: large only within headers or trailers.
+    #: Bytes received since the headers, a piece of the body or a request ended; large only in headers or trailers.
     _pending_bytes = 0
     _is_in_head = False
 
@@ -139,8 +136,7 @@ class Connection(HttpToolsProtocol):
 class WorkerLoop(asyncio.SelectorEventLoop):
     """Event loop of a worker process, which listens at the service's address with a socket of its own.
 
-    Linux distributes connections over the sockets of all processes. If they shared one socket, the first process to
-    wake up would accept all waiting connections, and a client with many connections would use only one process.
+    Linux distributes connections over these sockets. With one shared socket, one process could get them all.
     """
 
     async def create_server(  # type: ignore[override]  # uvicorn gives a bound socket
@@ -190,7 +186,7 @@ def serve(store: Store, settings: Settings) -> None:
 
 
 def _warn_if_empty(store: Store, settings: Settings) -> None:
-    """Log a warning if a store on disk has no documents, because a mistyped path gives a new, empty store."""
+    """Log a warning if a store on disk has no documents: a mistyped path gives a new, empty store."""
     if store.engine.runs_in_process and not store.engine.count():
         logging.getLogger(LOGGER).warning("the store %s has no documents", Path(settings.store).absolute())
 
@@ -217,12 +213,9 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 
 @contextmanager
 def _claim(host: str, port: int) -> Iterator[None]:
-    """Reserve an address, so that no other service with workers uses it.
+    """Reserve an address, so that no other service with workers uses it; raise ParameterError if one already does.
 
     The workers' sockets do not suffice: while no worker listens, another service could bind to the address.
-
-    Raises:
-        ParameterError: Another service has the address.
     """
     if sys.platform != "linux" or port == 0:
         yield
@@ -296,8 +289,8 @@ class _Supervisor(Multiprocess):
     """Replaces workers that have died or do not respond."""
 
     def keep_subprocess_alive(self) -> None:
-        # Close this process's copy of the worker's end of the pipe, so that the pipe closes when the worker dies.
-        # Otherwise, uvicorn would wait `_HUNG_SECONDS` for an answer.
+        # Close this copy of the worker's end of the pipe, so that the pipe closes when the worker dies; otherwise,
+        # uvicorn would wait `_HUNG_SECONDS` for an answer.
         for process in self.processes:
             process.child_conn.close()
         super().keep_subprocess_alive()
@@ -333,7 +326,6 @@ def worker_app() -> FastAPI:
 
 
 def _announce_when_reachable(host: str, port: int) -> None:
-    """Print the service's address when a worker listens."""
     while True:
         with suppress(OSError), socket.create_connection((_reachable(host), port), timeout=1):
             break
@@ -362,7 +354,7 @@ _StateManager.register("calls", exposed=["call"])
 
 
 class _StateCalls:
-    """Calls methods on parts of the shared state (tickets, duplicate searches) for other processes."""
+    """Calls methods on parts of the shared state for other processes."""
 
     def __init__(self, state: SharedState) -> None:
         self._state = state
@@ -405,5 +397,4 @@ def _announce(host: str, port: int) -> None:
 
 
 def _reachable(host: str) -> str:
-    """Return the host name under which clients on this machine reach the service."""
     return "localhost" if host in ("0.0.0.0", "::", "") else host

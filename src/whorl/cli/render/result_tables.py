@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Attribution, TextSource
     from whorl.search.similar.results import Similar, SimilarHit
 
-#: Shares that a table shows.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 #: Titles of the columns with numbers, for a hit and for a source.
 _SHARE_TITLES = ("jaccard", "A in B", "B in A", "shingles")
@@ -60,8 +59,8 @@ def page_table(page: Page) -> Table:
 def similar_table(page: Similar, width: int) -> Table:
     """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
 
-    If common text (boilerplate) is defined, the shares without it are in brackets, or in a narrow table on a second
-    line. The bar is omitted first, then the name, so that ids and shares stay whole.
+    Shares without common text (boilerplate) are in brackets, or in a narrow table on a second line. If space is short,
+    the bar is omitted first, then the name.
     """
     shares = [_shares(similar, " ") for similar in page.found]
     if _width_left(shares, width) < _LEAST_ID:
@@ -111,10 +110,9 @@ def _percentage(estimate: Estimate, metric: Metric) -> Text:
 def sources_table(attribution: Attribution, shown: Sequence[TextSource], width: int) -> RenderableType:
     """Return a table of the shown sources.
 
-    Three columns have numbers of words that a source covers: all words, words that no earlier source covers, and words
-    that no other source covers. The other columns have the shares, and those without common text (boilerplate), if it
-    is defined, in brackets. If `width` is too small for whole ids next to the numbers, names are omitted; if it is
-    still too small, the numbers are below each id.
+    Three columns count the words that a source covers: all words, words that no earlier source covers, and words that
+    no other source covers. Shares without common text are in brackets. If `width` is too small for whole ids next to
+    the numbers, names are omitted; if it is still too small, the numbers are below each id.
     """
     rows = [_source_cells(attribution, source, " ") for source in shown]
     widths = _widths(_SOURCE_TITLES, rows)
@@ -165,7 +163,6 @@ def _source_cells(attribution: Attribution, source: TextSource, before_residual:
 
 
 def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the width of each column: that of the widest line in its title and cells."""
     return [
         max(cell_len(line) for cell in cells for line in cell.split("\n")) for cells in zip(titles, *rows, strict=True)
     ]

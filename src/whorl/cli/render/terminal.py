@@ -54,10 +54,7 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that list the first problems and count the rest.
-
-    Problems that may have lost many documents (files of rows) come first.
-    """
+    """Return lines that list the first problems (those of whole files before others), and count the rest."""
     if not problems:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
@@ -107,7 +104,6 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show the progress of a step; if its total is unknown (None), clear the previous total."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 
@@ -128,7 +124,7 @@ def show_progress(of: str = "") -> Iterator[None]:
 def reading_bar(bytes_read: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
     """Yield a reporter (see `reporting`) that shows on a terminal how many bytes of the files were read.
 
-    `bytes_read` returns the number of bytes read so far, and the total. A report of the step "" ends the bar.
+    `bytes_read` returns the bytes read so far, and the total. A report of the step "" ends the bar.
     """
     if not _is_watched():
         yield lambda step, done, total: None

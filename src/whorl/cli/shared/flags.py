@@ -131,11 +131,9 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
 
 
 def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]) -> _Boilerplate:
-    """Return the options with the texts of the boilerplate files instead of the files' names.
+    """Return the options with the texts of the boilerplate files; raise ParameterError if a file is unreadable.
 
-    Raises:
-        ParameterError: A file is unreadable or not text, or `-` occurs more than once among the boilerplate files and
-            `others`.
+    Only one of these files and `others` may be `-`.
     """
     if not options.boilerplate:
         return options

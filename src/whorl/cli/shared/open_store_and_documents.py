@@ -75,11 +75,8 @@ def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
 def open_store_or_files(scope: SearchScope) -> Iterator[tuple[Store, int | None]]:
     """Open an existing store, or a temporary one with the documents of files and folders.
 
-    Yield the store, and the number of documents that could not be read; None if all files were read.
-
-    Raises:
-        ParameterError: Both a store and folders are given, columns are given without folders, or the folders have no
-            text.
+    Yields the store, and the number of documents that could not be read; None if all were read. Raises ParameterError
+    if options conflict, or the folders have no text.
     """
     folders, text_column, id_column = scope.folders, scope.text_column, scope.id_column
     if not folders:
@@ -126,8 +123,8 @@ def file_documents(
 ) -> Iterator[Document]:
     """Yield the documents in files; ids are relative to the store's base folder, which must be set.
 
-    Unless the user named the text column, a table is one document. `on_table` gets the name of each such table, and of
-    each JSON file that may have rows but is read as one document.
+    A table is one document unless its text column is named. `on_table` gets the names of these tables, and of JSON
+    files that may have rows.
     """
     from whorl.ingest.files import documents_in
     from whorl.search.document_references import file_id
@@ -181,13 +178,8 @@ def resolve_reference(
 ) -> ResolvedReference:
     """Find the document or text that a name on the command line refers to, and print a note about it.
 
-    Args:
-        is_file_expected: Whether to print no note about a file that is not in the store.
-        finds_copy, prefers_file: See `References.resolve`.
-
-    Raises:
-        UnknownDocumentError: The name is neither a document nor a file.
-        ParameterError: The name is a folder, or the file is unreadable or not text.
+    With `is_file_expected`, there is no note for a file outside the store; see `References.resolve` for other options.
+    Raises UnknownDocumentError, or ParameterError for a folder or an unreadable file.
     """
     if name == STANDARD_INPUT:
         from whorl.ingest.files import source_text

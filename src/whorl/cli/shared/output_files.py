@@ -30,11 +30,7 @@ def require_writable(target: Path, input_files: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, input_files: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, which must not be an input file, or None if no report is requested.
-
-    Raises:
-        ParameterError: The file cannot be written, or the user wants both JSON and CSV.
-    """
+    """Return the file for a report, or None; raise ParameterError if it cannot be written or is an input file."""
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other; leave one of the two out")
     if html is None:
@@ -47,10 +43,9 @@ def report_file(html: str | None, input_files: Collection[str], *, as_json: bool
 
 @contextmanager
 def open_output(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
-    """Open the output; None is standard output. A file replaces its target only when it is complete.
+    """Open the output, or standard output for None; raise ParameterError if the file cannot be written.
 
-    Raises:
-        ParameterError: The file cannot be written.
+    A file replaces its target only when it is complete.
     """
     if output is None:
         yield sys.stdout

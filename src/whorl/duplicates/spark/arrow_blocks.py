@@ -84,8 +84,8 @@ class Partitioning:
 class MaterialisedRows:
     """Data frames whose rows are computed once and stored until `release` is called.
 
-    The rows are stored in the session's checkpoint folder, which outlives executors; without such a folder, on the
-    disks of the executors, and Spark recomputes the rows of a lost executor.
+    They are in the session's checkpoint folder, which outlives executors, or else on the disks of the executors; Spark
+    then recomputes the rows of a lost executor.
     """
 
     def __init__(self) -> None:
@@ -94,8 +94,7 @@ class MaterialisedRows:
     def materialise(self, frame: DataFrame) -> DataFrame:
         """Compute and store the rows of a frame; return a frame that only reads the stored rows.
 
-        The new frame does not include the plan that computed the rows. Spark prints nested plans with each query, and
-        they would soon be too long for the driver.
+        Spark prints nested plans with each query, and they would soon be too long for the driver.
         """
         materialised = self.materialise_in_place(frame)
         if materialised is not frame:
@@ -135,8 +134,8 @@ def _run_step(batches: Batches, step: Step) -> Batches:
 def _freeze_imports() -> None:
     """Exclude the objects of imported modules from garbage collection, which PySpark runs after each task.
 
-    A collection that visits all objects of the libraries takes longer than many tasks. Later steps import more modules,
-    so freeze again; but only at steps 1, 2, 4, 8 and so on, because freezing keeps existing garbage forever.
+    Later steps import more modules, so freeze again; but only at steps 1, 2, 4, 8 and so on, because freezing keeps
+    existing garbage forever.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -207,12 +206,7 @@ def make_binary_column(together: npt.NDArray[Any], starts: Numbers, ends: Number
 
 
 def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, bits: int = 64) -> list[npt.NDArray[Any]]:
-    """Decode binary columns, each into one array for all rows.
-
-    Args:
-        names: Columns, separated by blanks.
-        bits: Number of bits of a hash.
-    """
+    """Decode binary columns, named with blanks between them, each into one array; `bits` is the width of a hash."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
     for name in names.split():
@@ -327,8 +321,8 @@ class BlockMembers:
         starts = run_starts(keys[order], identities[order])
         if starts.size == order.size:
             return whole
-        # Copies of a document with one id may have different names. The alphabetically last name in the last run does
-        # not depend on the order of the rows.
+        # Copies of a document with one id may have different names. Choose the alphabetically last name in the last
+        # run, which does not depend on the order of the rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
         # If a document's text is unchanged, keep the number of the run that first read it.

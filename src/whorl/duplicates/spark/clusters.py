@@ -145,7 +145,6 @@ def _to_compare(batches: Batches) -> Batches:
 
 
 def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
-    """Yield the clusters with the shares of each member (B) and the retained document (A)."""
     if not clusters.num_rows:
         return
     clusters = clusters.combine_chunks()
@@ -176,7 +175,7 @@ def _from_lists(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], N
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links (pairs of nodes) that one worker merges. The merge takes several times 16 bytes for each.
+#: Maximum number of links (pairs of nodes) to merge in one worker, with several times 16 bytes of memory for each.
 MOST_LINKS = 1 << 25
 #: Number of links of a partition that are merged at a time.
 _PORTION = 1 << 20
@@ -185,7 +184,7 @@ _PORTION = 1 << 20
 def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
     """Map each node (column key) to the smallest node of its connected component (column root).
 
-    Links have the columns a and b. One worker merges at most `most` links.
+    One worker merges at most `most` links, which are rows with the columns a and b.
     """
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if count_rows(edges) <= most:
@@ -204,7 +203,6 @@ def _forest(batches: Batches) -> Batches:
 
 
 def _roots(batches: Batches) -> Batches:
-    """Yield each node with the smallest node of its component."""
     for forest in _forest(batches):
         nodes, to = (to_int64(column) for column in forest.columns)
         roots = np.unique(to)

@@ -94,7 +94,6 @@ def _compare_received(block: pa.Table, sent: pa.Table, scheme: SketchScheme, com
 
 
 def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
-    """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
     sender_indices, receivers = decode_columns(rows, "sender_indices receivers")
     (keys,) = decode_columns(rows, "keys")
     # `sender_indices` count within one row, so add the number of documents in the earlier rows.

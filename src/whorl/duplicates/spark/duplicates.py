@@ -198,8 +198,7 @@ class SparkDuplicates:
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents with keys in `roots` and all documents with exact copies, as rows of CLUSTER_MEMBERS.
 
-        `roots` has the columns key and root, which identifies the document's cluster. A document that is not in `roots`
-        gets its key as its root.
+        `roots` has the columns key and root (the document's cluster). Without a root, a document has its key instead.
         """
         documents = self.loaded
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
@@ -220,10 +219,9 @@ class SparkDuplicates:
     def _link(self, hash_blocks: DataFrame, *, is_open: bool = True) -> DataFrame:
         """Verify enough pairs of each hash block to connect its similar documents; return the undecided blocks.
 
-        The pivots of a hash block have been compared with the whole block. If few documents are outside the block's
-        largest component, or the documents have no more hashes (`is_open` is False), this method also compares the
-        documents outside with the whole block. Hash blocks have the columns of `prefix_filter.RoundResult`; the result
-        has the column hash_block.
+        Hash blocks have the columns of `prefix_filter.RoundResult`; their pivots have been compared with the whole
+        block. If few documents are outside a block's largest component, or the documents have no more hashes (`is_open`
+        is False), they are compared with the whole block, too.
         """
         hash_blocks = self.materialise(hash_blocks)
         known = components(reduce(DataFrame.unionByName, self._found), self.loaded.cache)
@@ -278,7 +276,7 @@ def _shares() -> tuple[Column, ...]:
 def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Batches:
     """Yield the documents of a block that have a key in `roots` or exact copies, as rows of CLUSTER_MEMBERS.
 
-    Documents of runs before number `before` are marked to stay.
+    Documents of runs with a number below `before` always stay.
     """
     members = BlockMembers.from_rows(block)
     keys, of_keys = decode_columns(roots, "keys roots")
@@ -300,10 +298,7 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Ba
 
 
 def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
-    """Divide connected components into complete groups, or into stars around retained documents.
-
-    Documents are processed in the order of loss, run and id.
-    """
+    """Divide components into complete groups, or stars around retained documents, in the order of loss, run, id."""
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
         return

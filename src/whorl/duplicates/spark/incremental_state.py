@@ -104,8 +104,8 @@ def drop_removed(
 ) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the stored pairs of removed documents.
 
-    If the stored pairs are only enough to connect each cluster (`spanning_only`), a cluster that has lost a member may
-    no longer be connected. So all documents of such a cluster are marked as new, to be compared again.
+    If the stored pairs are only spanning pairs, a cluster that has lost a member may no longer be connected, so its
+    documents become new again.
     """
     if documents.removed is None:
         return documents, pairs

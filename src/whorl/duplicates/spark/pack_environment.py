@@ -50,7 +50,6 @@ def pack(target: Path) -> int:
 
 
 def _required_distributions() -> list[Distribution]:
-    """Return the installed direct and indirect dependencies of whorl."""
     distributions: dict[str, Distribution] = {}
     wanted = ["whorl", *_EXTRA]
     while wanted:

@@ -287,9 +287,8 @@ class _PairFinder:
 class _Entries(NamedTuple):
     """The hashes to examine at one level, grouped by document and ascending within each.
 
-    Attributes:
-        owners: Document of each hash: its index among the compared documents.
-        is_indexable: Whether the document's index prefix may contain the hash (see `PrefixLengths.indexable`).
+    `owners` has the index of each hash's document among the compared documents; `is_indexable` says whether its index
+    prefix may contain the hash.
     """
 
     tokens: Hashes
@@ -302,8 +301,6 @@ class _Entries(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LevelDocuments:
-    """Documents of a block that are compared at one level."""
-
     level: int
     sketches: Sketches
     indices: Numbers
@@ -327,8 +324,7 @@ class _LevelDocuments:
 class FrequencyCounter:
     """The steps of one round that count frequencies and select prefixes, each for one block at a time.
 
-    `smallest` maps each home level to the size of its smallest document. A document's home level is the level at which
-    it may be the larger document of a pair.
+    `smallest` maps each home level (see `RoundParameters.home_levels`) to the size of its smallest document.
     """
 
     scheme: SketchScheme
@@ -397,10 +393,7 @@ class FrequencyCounter:
     def _rows_by_hash(
         self, columns: list[tuple[npt.NDArray[Any], ...]], names: str, **same: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the columns of several levels as one row for each part, which the level and the hash determine.
-
-        The first two columns are levels and hashes; `names` has the names of the other columns.
-        """
+        """Yield the columns of several levels (levels, hashes, and others with `names`) as one row for each part."""
         if columns:
             levels, tokens, *others = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))
             rows = {"levels": levels, "tokens": pack_hashes(tokens, self.scheme.bits)}

@@ -42,9 +42,9 @@ _LOCAL = "^file:(//)?"
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of the input's columns or JSON fields. `rank` is the column that the retention policy ranks by.
+    """Names of the input's columns or JSON fields; a nested field is named by its path (see `find_value`).
 
-    A nested field is named by its path, as in `whorl.ingest.rows.row_format.find_value`.
+    `rank` is the column of the retention policy.
     """
 
     id: str = "id"
@@ -350,10 +350,7 @@ def _text_problem(session: SparkSession, path: str, form: str, column: str) -> s
 
 
 def _json_schema(paths: Sequence[str]) -> str:
-    """Return a schema with two columns for each path: the path itself, and its beginning up to the first dot.
-
-    The path may be the name of a column, or of a nested field in the column that its beginning names.
-    """
+    """Return a schema with two columns for each path: the path itself, and its beginning up to the first dot."""
     names = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
     return ", ".join(f"{_quote(name)} string" for name in names)
 
@@ -407,9 +404,9 @@ def read_without(
     *,
     excluded: frozenset[str] = frozenset(),
 ) -> tuple[DataFrame, str]:
-    """Return the rows of files, except rows with an id in `ids`, and their format: "parquet", or "text" for JSON lines.
+    """Return the rows of files without those in `ids`, and their format: "parquet", or "text" for unchanged JSON lines.
 
-    Lines are returned unchanged. All paths have one format. The other arguments are the same as in `read`.
+    All paths have one format. The other arguments are the same as in `read`.
     """
     if "parquet" in {form or _format_of(path) for path in paths}:
         rows = session.read.option("mergeSchema", "true").parquet(*paths)
@@ -425,11 +422,7 @@ def read_without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Return a partitioning for the rows of some frames.
-
-    The number of parts is the largest of the frames' number of partitions, Spark's default parallelism, and the
-    configured number of shuffle partitions.
-    """
+    """Return parts for all partitions of the frames, but at least for Spark's default and configured parallelism."""
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.with_count(

@@ -228,8 +228,7 @@ def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
 def _require_new(session: SparkSession, target: str) -> None:
     """Raise ParameterError if an output folder exists.
 
-    Unfinished files are not deleted: another job may still be writing them, and would not notice that its output is
-    incomplete.
+    Unfinished files are not deleted: another job may still be writing them, and would not notice the loss.
     """
     # The folder may be on any of Spark's file systems, so use its Java API.
     path = session.sparkContext._jvm.org.apache.hadoop.fs.Path(target)  # type: ignore[union-attr]

@@ -26,9 +26,7 @@ try:
 except ImportError:  # Windows has no such module: only the parent's time limits and the size limits apply.
     resource = None  # type: ignore[assignment]
 
-#: Processor time in seconds that a child may use beyond the limit for a file, before the system ends it.
 _GRACE_SECONDS = 5
-#: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0
 
 
@@ -80,7 +78,7 @@ def time_limit(limits: FileLimits) -> tuple[float, str]:
 def connect_to_parent(memory_bytes: int | None = None) -> Connection:
     """Confine this process, and return its connection to the parent. The process ends when its parent ends.
 
-    Where the system supports it, the process can write neither files nor core dumps, and its memory is limited.
+    If the system supports it, the process can write neither files nor core dumps, and its memory is limited.
     """
     limits = {} if resource is None else {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
     if limits and memory_bytes is not None:
@@ -89,7 +87,7 @@ def connect_to_parent(memory_bytes: int | None = None) -> Connection:
         # This fails if the hard limit is lower, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (most, most))
-    # In a thread, this ends the process even while it reads a file.
+    # This thread ends the process even while it reads a file.
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     handle = int(sys.argv[1])
     if sys.platform == "win32":

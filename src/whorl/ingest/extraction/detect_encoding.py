@@ -34,8 +34,7 @@ _OTHER_LETTERS = re.compile("[\u0370-\u06ff]+")
 _MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
 #: Maximum ratio of matches of `_MIXED_LETTERS` to matches of `_OTHER_LETTERS` in a correctly decoded text.
 _MOST_MIXED = 0.25
-#: Minimum number of bytes above 127 for encodings of DOS and older Macs, which are otherwise often confused with
-#: others.
+#: Minimum number of bytes above 127 for encodings of DOS and older Macs, which are easily confused with others.
 _FEWEST_HIGH_BYTES = 3
 _HIGH_BYTE = re.compile(b"[\x80-\xff]")
 #: Number of bytes to decode at once, to count their characters in little memory.
@@ -56,9 +55,8 @@ _ESCAPED = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_ext"))
 def decode(raw: bytes, declared: str | None = None) -> str:
     """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding.
 
-    Args:
-        declared: Encoding that the headers of a mail or a web page name, or None. It is ignored if it is unknown, or if
-            more than half of the characters outside ASCII are invalid in it.
+    `declared` is the encoding in the headers of a mail or a web page. It is ignored if it is unknown, or if more than
+    half of the characters outside ASCII are invalid in it.
     """
     marked = encoding_of_mark(raw)
     if marked is None and (named := _valid_declaration(raw, declared)):
@@ -77,11 +75,7 @@ def decode(raw: bytes, declared: str | None = None) -> str:
 
 
 def is_mostly_utf_8(raw: bytes) -> bool:
-    """Check whether at most half of the characters outside ASCII are invalid in UTF-8.
-
-    An incomplete last character is ignored. A text in UTF-8 may have a few others that were cut, or copied from another
-    encoding.
-    """
+    """Check whether at most half of the characters outside ASCII are invalid in UTF-8; the last may be incomplete."""
     return _is_mostly_valid(raw, "utf-8")
 
 
@@ -131,7 +125,7 @@ def _escaped_encoding(raw: bytes) -> str | None:
 def _utf_16_without_mark(raw: bytes) -> str | None:
     """Return the encoding of a UTF-16 text without a byte order mark; None for other bytes.
 
-    In Latin letters, blanks and line ends, the upper byte is null, and at an odd position if the text is little-endian.
+    In Latin letters, the upper byte is null, and at an odd position if the text is little-endian.
     """
     encoding = "utf-16-le" if raw[1::2].count(0) > raw[::2].count(0) else "utf-16-be"
     try:
@@ -161,8 +155,7 @@ def probable_encoding(raw: bytes) -> str | None:
         if (encoding := guess["encoding"]) is None:
             return None
         text = sample.decode(encoding, errors="replace")
-        # Reject a guess that mixes letters of two scripts in many words, such as a Latin word with a Cyrillic last
-        # letter.
+        # Reject a guess that mixes letters of two scripts in many words, such as Latin and Cyrillic ones.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
             # The bytes of these control characters are quotation marks and dashes in Windows-1252.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
@@ -172,8 +165,7 @@ def probable_encoding(raw: bytes) -> str | None:
 def _lines_near_high_bytes(raw: bytes) -> Iterator[bytes]:
     """Yield the lines that have bytes above 127, and the lines before and after each.
 
-    Only bytes above 127 reveal the encoding, and a long ASCII text would outweigh them; a few ASCII words around them
-    reveal the language.
+    Only bytes above 127 reveal the encoding; a few ASCII words around them reveal the language.
     """
     raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     at, is_after_high = 0, False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class TextBuffer:
     """Collects the pieces of a text, up to a maximum number of characters.
 
-    `problems` has messages about the parts of a file that cannot be read, if others can.
+    `problems` has messages about parts of a file that cannot be read, if others can.
     """
 
     def __init__(self, most: int) -> None:
@@ -47,10 +47,7 @@ class TextBuffer:
 
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a file in the format named `form`.
-
-    `most_unpacked` is the maximum size of an unpacked archive in bytes.
-    """
+    """Append the text of a file in the format named `form`; `most_unpacked` limits the size of an unpacked archive."""
     if form == PDF.name:
         read_pdf(raw, text)
     elif form in (DOCX.name, PPTX.name, XLSX.name):
@@ -128,11 +125,7 @@ _ADDRESS = re.compile(r"\b(?:https?|mailto):\S+", re.IGNORECASE)
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
-    """Append an e-mail's subject and the texts that a mail program shows.
-
-    Raises:
-        DocumentError: The file is not an e-mail, or no text can be read.
-    """
+    """Append an e-mail's subject and the texts that a mail program shows; raise DocumentError if none is readable."""
     from email import message_from_bytes
     from email.policy import default
 
@@ -157,10 +150,7 @@ def _subject_and_texts(message: MIMEPart) -> Iterator[str]:
 
 
 def _shown_texts(part: MIMEPart) -> Iterator[str]:
-    """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative.
-
-    A message that was forwarded inline also gives its subject.
-    """
+    """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative."""
     kind = part.get_content_type()
     if part.is_attachment():
         return
@@ -200,7 +190,6 @@ def _text_of_leaf(part: MIMEPart, kind: str) -> str:
 
 
 def _count_letters(text: str) -> int:
-    """Count letters and digits outside web addresses, which the plain text shows and the HTML hides."""
     return sum(map(len, _WORD.findall(_ADDRESS.sub("", text))))
 
 
@@ -263,13 +252,10 @@ _MOST_DEPTH = 3
 
 
 def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a DOCX, PPTX or XLSX.
+    """Append the text of a DOCX, PPTX or XLSX; raise DocumentError if the file is no archive or too large.
 
-    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files.
-
-    Raises:
-        DocumentError: The archive is larger, or the file is not an archive.
-        MemoryError: The XML exceeds the memory limit.
+    `most_unpacked` is the maximum size of the unpacked archive in bytes. If the XML exceeds the memory limit, this
+    raises MemoryError.
     """
     from lxml.etree import ErrorTypes, XMLSyntaxError
 
@@ -297,10 +283,7 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
 
 
 def _unpacked_size(raw: bytes, most: int) -> int:
-    """Return the unpacked size in bytes that an archive declares; raise DocumentError if it is above `most`.
-
-    Python's `zipfile` never unpacks more bytes than declared.
-    """
+    """Return the declared unpacked size of an archive, which `zipfile` enforces; raise DocumentError above `most`."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             size = sum(member.file_size for member in archive.infolist())
@@ -358,10 +341,7 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _walk(root: Any, text: TextBuffer) -> None:
-    """Append the visible text of a WordprocessingML or DrawingML tree; both use the same element names for text.
-
-    A text box follows the paragraph that it is anchored in.
-    """
+    """Append the visible text of a WordprocessingML or DrawingML tree; a text box follows its paragraph."""
     from lxml.etree import iterwalk
 
     boxes: list[Any] = []

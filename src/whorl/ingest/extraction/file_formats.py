@@ -46,10 +46,9 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
-    """Return the format of a file, or None for plain text; if the content is ambiguous, the file name decides.
+    """Return the format of a file, or None for plain text; raise DocumentError for a known format without support.
 
-    Raises:
-        DocumentError: The format is known but not supported.
+    If the content is ambiguous, the file name decides.
     """
     by_name = next((form for form in FORMATS if file.suffix.lower() in form.suffixes), None)
     if raw.startswith(_OLE):

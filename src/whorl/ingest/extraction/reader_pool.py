@@ -33,9 +33,8 @@ class BusyError(DocumentError):
 class ReaderPool:
     """Extracts text in worker processes, which start when needed, and end when this object is closed or deleted.
 
-    At most `workers` processes read files at the same time; other files wait. If `workers` is above 1, slow files
-    (`SLOW_SECONDS`) may occupy all processes except one. If one more file becomes slow while others wait, its worker is
-    ended, and `text` raises BusyError.
+    At most `workers` processes read files at the same time. Slow files (`SLOW_SECONDS`) may occupy all of them except
+    one. If one more file becomes slow while others wait, its worker is ended, and `text` raises BusyError.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
@@ -51,8 +50,7 @@ class ReaderPool:
         """Return the text of a file.
 
         Raises:
-            DocumentError: The file has no readable text; the message gives the reason.
-            PartialTextError: Parts of the file cannot be read.
+            DocumentError: The file has no readable text; a PartialTextError has the text of the readable parts.
             BusyError: All readers are busy.
             StoppedError: The client has disconnected.
         """
@@ -166,9 +164,7 @@ class _ReaderProcess(ConfinedProcess):
     def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> tuple[str, str]:
         """Return the text of a file, and the reason if the file or a part of it has none.
 
-        Raises:
-            DocumentError: The file took too long, and the process was killed.
-            StoppedError: The client has disconnected, and the process was killed.
+        Raises DocumentError if the file took too long, and StoppedError if the client disconnected.
         """
         try:
             with watchdog.guard(self.process.kill):
@@ -180,10 +176,9 @@ class _ReaderProcess(ConfinedProcess):
             raise _BrokenWorkerError(self.death(self._memory_bytes)) from None
 
     def _exchange(self, raw: bytes, form: FileFormat) -> tuple[str, str]:
-        """Send a file and return the response.
+        """Send a file and return the response; raise EOFError or OSError if the process has ended.
 
-        Raises:
-            EOFError, OSError: The process has ended. Other errors mean an invalid response.
+        Other errors mean an invalid response.
         """
         self.connection.send_bytes(form.name.encode())
         self.connection.send_bytes(raw)

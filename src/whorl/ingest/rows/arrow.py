@@ -47,10 +47,9 @@ _VALUE_BYTES = 40
 _MOST_SMALL_ROWS = 250_000
 
 
-#: A group of consecutive rows: number of rows before it in the file, and the rows. They are an Arrow stream, which is
-#: sent to another process faster than objects. But if a column is neither a primitive type nor plain text or bytes,
-#: they are objects, because the values can take more memory than the stream: for example, a dictionary-encoded column
-#: stores a repeated value once.
+#: Rows of a file, and the number of rows before them. An Arrow stream is sent to another process faster than objects.
+#: But a column that is neither a primitive type nor plain text may need much more memory than its stream (a dictionary
+#: stores a repeated value once), so rows with such a column are objects.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
@@ -147,8 +146,7 @@ def _codecs(metadata: pq.FileMetaData, schema: pa.Schema) -> str | dict[str, str
 class _RowGroup:
     """Collects batches, and writes them as row groups of about `_ROW_GROUP_BYTES`.
 
-    When pyarrow reads a dictionary-encoded column, each batch has the whole dictionary, so equal dictionaries are
-    stored and counted only once.
+    Each batch from pyarrow has the whole dictionary of a column, so equal dictionaries are counted and stored once.
     """
 
     def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
@@ -256,8 +254,8 @@ class ArrowFormat(_ColumnarFormat):
 def _codec_of(message: bytes) -> str | None:
     """Return the codec of a batch of rows from its message, because pyarrow does not expose it.
 
-    A message is a table of FlatBuffers (`Message.fbs` in Arrow's format): its field 2 is the batch of rows, whose field
-    3 is the table BodyCompression, whose field 0 is the codec, by default LZ4.
+    A message is a table of FlatBuffers (`Message.fbs`): field 2 is the batch, whose field 3 is the table
+    BodyCompression, whose field 0 is the codec, by default LZ4.
     """
 
     def number(at: int, size: int = 4, *, is_signed: bool = False) -> int:
@@ -281,7 +279,6 @@ def _codec_of(message: bytes) -> str | None:
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function for the size of a file, or for the number of bytes read so far from an unpacked stream."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()
@@ -339,7 +336,6 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _count_nested_values(column: pa.Array) -> int:
-    """Return the number of values in the lists and records of a column."""
     types, kind = pa.types, column.type
     if types.is_struct(kind):
         return sum(len(field) + _count_nested_values(field) for field in column.flatten())
@@ -350,7 +346,6 @@ def _count_nested_values(column: pa.Array) -> int:
 
 
 def _select(columns: RowColumns, schema: pa.Schema) -> list[str]:
-    """Return the names of the columns to read; see `RowColumns.select`."""
     return columns.select(schema.names, {field.name: _example(field.type) for field in schema})
 
 
@@ -395,7 +390,6 @@ def _value(scalar: pa.Scalar) -> object:
 def _retain_rows(
     batches: Iterator[pa.RecordBatch], columns: RowColumns, decide: Decide, added: Added, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of the rows that `decide` keeps, with the columns of `schema`."""
     before = 0
     for batch in batches:
         names = batch.schema.names
@@ -445,8 +439,8 @@ def _change_column(
 def _add_columns(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Add columns to a schema; a new text column takes the position of the old one.
 
-    If other columns are added, drop Hugging Face's list of columns from the metadata, because `datasets` would refuse
-    it. If a column is replaced, drop all metadata, because they may describe the old column.
+    This drops Hugging Face's list of columns, which would make `datasets` refuse the file. If a column is replaced, it
+    drops all metadata, because they may describe the old column.
     """
     new_columns = {name: kind for name, kind in added.items() if name != columns.text}
     if not new_columns:

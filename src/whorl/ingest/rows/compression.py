@@ -34,8 +34,7 @@ _PACKED_AT_ONCE = 1 << 12
 #: The limits apply only to a file that unpacks to more than `_HARMLESS` bytes and more than `_MOST_TIMES` times its
 #: size. Even uniform text unpacks to only about 100 times its size.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
-#: Bytes to count for a row in addition to its characters, because a search for duplicates keeps an id and some numbers
-#: per row.
+#: Bytes to count for a row in addition to its characters: a search for duplicates keeps an id and some numbers.
 _ROW_BYTES = 512
 
 
@@ -47,7 +46,7 @@ def packing_of(head: bytes) -> str:
 class ExpansionLimit:
     """Limits the number of unpacked bytes, and the time to read them, for a file that unpacks to many times its size.
 
-    `packed_size` returns the number of packed bytes, of the whole file or of the part read so far.
+    `packed_size` returns the number of packed bytes of the file, or of the part read so far.
     """
 
     def __init__(self, packed_size: Callable[[], int]) -> None:
@@ -88,7 +87,7 @@ def open_compressed(opened: IO[bytes], module: str, expansion: ExpansionLimit | 
 class UnpackedStream(ReadableStream):
     """Unpacked stream, with a limit on its expansion. A truncated file is an OSError.
 
-    It may return fewer bytes than requested, so that data before an error are not lost.
+    Reading may return fewer bytes than requested, so that no data before an error are lost.
     """
 
     def __init__(self, stream: Any, expansion: ExpansionLimit) -> None:

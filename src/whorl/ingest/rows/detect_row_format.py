@@ -45,7 +45,6 @@ _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
-#: Name of standard input, which says nothing about the format.
 _STANDARD_INPUT = "-"
 
 
@@ -54,14 +53,9 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    The position in the file is 0 before and after the call.
-
-    Args:
-        as_text: Whether these files are also single documents: tables (CSV or TSV), JSON arrays of values other than
-            objects, and `.json` files whose lines lack the text column.
-
-    Raises:
-        UnreadRowsError: The format is known but not supported.
+    The file is at position 0 before and after the call. `as_text` says whether these are also single documents: tables,
+    JSON arrays of values other than objects, and `.json` files whose lines lack the text column. Raises UnreadRowsError
+    if the format is known but not supported.
     """
     if _is_confined(_head(opened)):
         return ConfinedFormat(opened, file, columns, extract)
@@ -87,7 +81,6 @@ def is_columnar(opened: IO[bytes]) -> bool:
 
 
 def _head(opened: IO[bytes]) -> bytes:
-    """Return the first bytes of a file, and rewind it."""
     opened.seek(0)
     head = opened.read(_HEAD)
     opened.seek(0)
@@ -100,10 +93,7 @@ def _is_confined(head: bytes) -> bool:
 
 
 def has_rows(content: bytes, file: PurePath) -> bool:
-    """Check by content and name whether a file holds documents as rows.
-
-    A CSV or TSV file counts as a single document (see `as_text` of `format_of`), but every compressed file as rows.
-    """
+    """Check whether a file holds documents as rows. CSV and TSV count as one document, compressed files as rows."""
     if _is_confined(content[:_HEAD]):
         return True
     with suppress(UnreadRowsError):
@@ -122,10 +112,7 @@ def first_row(file: File, columns: RowColumns, extract: Extract) -> Mapping[str,
 def _detect_in_packed(
     opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract
 ) -> RowFormat:
-    """Detect the format of a compressed file's content, from its first unpacked bytes and its name.
-
-    `file` is the name without the suffix of the compression, such as `.gz`.
-    """
+    """Detect the format of a packed file by its first bytes and its name (`file`, without a suffix such as `.gz`)."""
     with open_compressed(opened, module) as stream, limit_memory():
         # The file may be truncated soon after its first line.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
@@ -174,7 +161,7 @@ def _plain(
 
 
 def _format_of_content(opened: IO[bytes], head: bytes, columns: RowColumns) -> RowFormat | None:
-    """Detect the format of rows on standard input from their content alone; return None for a text."""
+    """Detect the format of rows on standard input from their content; return None for a text."""
     if _ARRAY.match(head):
         return JsonArrayFormat()
     if columns.is_text_named and head.removeprefix(_MARK).startswith(b"{"):

@@ -21,17 +21,13 @@ from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
 
-#: Interval in seconds between two checks whether the request has ended.
 _POLL_SECONDS = 0.2
 
 
 class ReadRequest(NamedTuple):
     """Message to the worker process: call a method of the `RowFormat` of a file.
 
-    Args:
-        method: Name of the method, or "detect" to get the format's `takes_columns`.
-        arguments: Arguments of the method without files and functions.
-        path: Path by which the worker opens the file; "" to request the content from the parent.
+    `method` may also be "detect", to get the format's `takes_columns`. Without `path`, the parent sends the content.
     """
 
     method: str
@@ -72,10 +68,7 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method of the format in a worker, and yield its results.
-
-        Before each result, `opened` is at the position that the worker has reached.
-        """
+        """Call a method of the format in a worker, and yield its results, with `opened` at the worker's position."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,

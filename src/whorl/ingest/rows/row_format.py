@@ -43,8 +43,7 @@ class Row(NamedTuple):
     """A row of a file.
 
     Attributes:
-        number: Number of the row, from 1.
-        kind: Unit of the number: "line", "row", "record" or "document".
+        number: Number of the row, from 1; `kind` is its unit ("line", "row", "record" or "document").
         values: Values by column, or the error in reading them.
         weight: Approximate memory in bytes.
     """
@@ -63,8 +62,7 @@ class Row(NamedTuple):
 class FileSpan(NamedTuple):
     """A part of a file that can be read independently: from `begin` to `end` (exclusive).
 
-    Both are positions in bytes, or in row groups if the format has them; `before` is the number of rows or lines before
-    the part.
+    Both count bytes, or row groups if the format has them; `before` is the number of earlier rows or lines.
     """
 
     begin: int
@@ -82,9 +80,9 @@ Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | No
 
 
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = ROWS_AT_ONCE) -> Iterator[list[T]]:
-    """Yield rows in groups; if reading fails, first yield the rows before the error.
+    """Yield rows in groups of at most `most` rows and about `GROUP_BYTES` of total `weight`.
 
-    A group ends when the total `weight` of its rows exceeds `GROUP_BYTES`, or when it has `most` rows.
+    If reading fails, first yield the rows before the error.
     """
     group: list[T] = []
     taken = 0
@@ -107,21 +105,14 @@ class RowFormat(Protocol):
     takes_columns: bool = True
 
     def spans(self, opened: IO[bytes], columns: RowColumns) -> Iterator[FileSpan | None]:
-        """Yield the parts of a file that several processes can read; a single None if it cannot be divided.
-
-        Raises:
-            UnreadRowsError: The file lacks a column.
-        """
+        """Yield the parts of a file that several processes can read; a single None if it cannot be divided."""
         yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         """Yield the rows of a file, or of a part of it; raise UnreadRowsError if it is unreadable or lacks a column."""
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        """Write the rows that `decide` keeps, in the same format and with all of their columns.
-
-        If a column that `decide` adds exists already, its values are replaced. A text column keeps its position.
-        """
+        """Write the rows that `decide` keeps, with all their columns; replace or add the columns that it returns."""
 
 
 class ReadableStream(io.RawIOBase):
@@ -215,11 +206,8 @@ class RowColumns:
     def select(self, names: Sequence[str], example: Mapping[str, object] | None = None) -> list[str]:
         """Select the columns of a file to read; `example` is a row with all nested fields of the file, or None.
 
-        If several columns have no name, none of them is selected.
-
-        Raises:
-            UnreadRowsError: A required column is missing, the text column has no texts, or several selected columns
-                have the same name.
+        Columns without a name are not selected if there are several. Raises UnreadRowsError if a required column is
+        missing or has no texts, or if selected columns have the same name.
         """
         row = example or dict.fromkeys(names)
         try:
@@ -245,10 +233,7 @@ class RowColumns:
         return has_column(row, self.text) and isinstance(find_text(row, self.text), str | bytes | None)
 
     def shows_text_column(self, row: Mapping[str, object]) -> bool:
-        """Check whether a row proves that the text column exists.
-
-        If the column is a nested field, a missing value or an empty list proves nothing.
-        """
+        """Check whether a row proves that the text column exists; in a nested field, a missing value proves nothing."""
         return self.has_text(row) and (self.text in row or find_value(row, self.text) not in (None, []))
 
     def require(self, row: Mapping[str, object]) -> None:
@@ -305,7 +290,6 @@ class RowColumns:
                 self.left_out.update(properties.keys() & {*RESERVED_FIELDS, ""})
                 properties = {path: values for path, values in properties.items() if path not in self.left_out}
         else:
-            # The retention policy may need the name column, so it is also a property.
             properties = self._property_values(row)
             name = name if isinstance(name, str) else None
         return Document(
@@ -316,11 +300,7 @@ class RowColumns:
         )
 
     def _property_values(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of the columns in `properties`, which are compared but never stored.
-
-        Raises:
-            NestedColumnError: A value is an object or a list of objects or lists.
-        """
+        """Return the values of the columns in `properties`; raise NestedColumnError for objects and nested lists."""
         values = {path: _to_plain(find_value(row, path)) for path in self.properties or ()}
         for path, value in values.items():
             if any(isinstance(item, dict | list) for item in (value if isinstance(value, list) else [value])):
@@ -351,7 +331,7 @@ def rows_with_text(form: RowFormat, opened: IO[bytes], columns: RowColumns) -> I
 def row_id(value: object) -> object:
     """Return the id of a row, as text if it is a whole number, a decimal number, a date or a UUID.
 
-    An empty cell or NaN is no id (None). Other values are returned unchanged.
+    An empty cell or NaN becomes None; other values are returned unchanged.
     """
     if value == "" or value != value:
         return None
@@ -464,10 +444,7 @@ def _map_as_object(value: object) -> object:
 
 
 def _to_plain(value: object) -> object:
-    """Convert a value to a type that properties can hold: dates and times to ISO 8601, decimals to floats.
-
-    NaN and infinity become None.
-    """
+    """Convert a value for a property: dates and times to ISO 8601, decimals to floats, NaN and infinity to None."""
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, datetime.timedelta | uuid.UUID):

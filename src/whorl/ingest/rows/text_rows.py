@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NO_DOCUMENT = 'a line is an object with at least "id" and "text"'
 _LINE_END = ord("\n")
-#: White space between the values of JSON.
 _BLANKS = re.compile(r"[ \t\n\r]*")
 #: Smallest absolute value of a float that orjson may have converted from a large integer.
 _LARGE = 2.0**63
@@ -122,8 +121,8 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
 def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed: bool) -> bool:
     """Check whether the beginning of a file looks like JSON lines; rewind the file.
 
-    The first two lines with content must be JSON objects, or the first one a row with a text column. With
-    `is_text_needed`, at least one of the two must be a row with a text column.
+    The first two lines must be JSON objects, or the first one a row with a text. With `is_text_needed`, one of the two
+    must be a row with a text.
     """
     opened.seek(0)
     lines: list[bytes] = []
@@ -159,10 +158,7 @@ def require_no_nested_rows(opened: IO[bytes], columns: RowColumns) -> None:
 
 
 def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
-    """Check whether the first line of a file names the required columns of a table.
-
-    Without a text column in `columns`, the line must name at least two columns.
-    """
+    """Check whether the first line of a file names the columns of a table: all required ones, or else at least two."""
     try:
         with _cells(opened) as cells:
             columns.require(dict.fromkeys(cells.names))
@@ -172,7 +168,6 @@ def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
 
 
 def _array(opened: IO[bytes]) -> tuple[str, list[tuple[Row, slice]]]:
-    """Return the text of a JSON array, and its elements as rows, each with its range in the text."""
     raw = opened.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise UnreadRowsError(f"a JSON array is read up to {MOST_BYTES:,} bytes; make JSON lines of it")
@@ -212,7 +207,6 @@ def _elements(text: str) -> Iterator[tuple[object, slice]]:
 
 
 def _skip_blanks(text: str, at: int) -> int:
-    """Return the position of the first character from `at` on that is not white space."""
     return at + len(_BLANKS.match(text, at)[0])  # type: ignore[index]  # it also matches nothing
 
 
@@ -313,7 +307,7 @@ def _object(value: object) -> dict[str, object]:
 
 
 def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, object]) -> bytes:
-    """Return the JSON of an object with added or changed members; `source` is its JSON, and `values` are its members.
+    """Return the JSON of an object (`source`, with its members `values`) with added or changed members.
 
     Other members are copied, because parsing and writing would change numbers such as 1.10 or 1e400.
     """
@@ -328,10 +322,7 @@ def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, ob
 
 
 def _replace_members(text: str, changed: Mapping[str, object]) -> bytes:
-    """Return the JSON of an object with new values of some members.
-
-    If several members have the same name, the last one changes.
-    """
+    """Return the JSON of an object with new values of some members; if names are equal, only the last one changes."""
     decoder, spans = json.JSONDecoder(), dict[str, tuple[int, int]]()
     at = _skip_blanks(text, _skip_blanks(text, 0) + 1)
     while not text.startswith("}", at):
@@ -404,8 +395,8 @@ class TableFormat(RowFormat):
                     return styled
                 if not has_all or more.keys() - {*new_names}:
                     return line([*(more.get(cells.names[at], values[at]) for at in own), *new]) + cells.line_end
-                # If the table has no quoting, the writer would change cells that contain quotation marks, so copy
-                # unchanged cells.
+                # If the table has no quoting, the writer would change cells with quotation marks, so copy unchanged
+                # cells.
                 return source.rstrip(_LINE_ENDS) + cells.separator + line(new) + cells.line_end if new else source
 
             text.write(cells.separator_line)
@@ -457,10 +448,7 @@ class _Lines:
 
 
 class _TableRows:
-    """Iterates over the rows of a table, each with a list of its cells and its source text.
-
-    An unreadable row has an error, and no cells.
-    """
+    """Iterates over the rows of a table, each with its cells and its source text; an unreadable row has an error."""
 
     def __init__(self, text: io.TextIOWrapper, encoding: str) -> None:
         most = min(file_limits().text_characters, MOST_BYTES)
@@ -473,7 +461,6 @@ class _TableRows:
             heading = self._lines.heading()
         self.encoding, self.separator = encoding, named[1] if named else max(_SEPARATORS, key=heading.count)
         self.line_end = "\r\n" if heading.endswith("\r\n") else "\n"
-        # Otherwise an unclosed quote would turn the remaining file into one cell.
         self._rows = csv.reader(self._lines, delimiter=self.separator, strict=True)
         try:
             self.names = next(self._rows, [])
@@ -522,10 +509,7 @@ class _TableRows:
         return Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells, source
 
     def replace_in_source(self, source: str, values: Sequence[object], changed: Mapping[str, object]) -> str | None:
-        """Replace some values in the source of a row, and keep the quotation marks of its cells.
-
-        Return None if the new source would be read differently, so that the row needs other quotation marks.
-        """
+        """Replace values in the source of a row, but keep its quotation marks; return None if it needs other marks."""
         body = source.rstrip(_LINE_ENDS)
         raw_cells = _split_source(body, self.separator)
         if len(raw_cells) != len(values):
@@ -554,8 +538,8 @@ class _TableRows:
     def _unquoted_rows(self) -> list[list[str]]:
         """Return the lines of the current row as one row each; an empty list if they are not separate rows.
 
-        Tables separated by tabs often have no quoting. Then a cell may begin with a quotation mark, and the parser
-        joins all rows up to the next mark. The lines are separate rows if each has a cell for every column.
+        Tables separated by tabs often have no quoting. If a cell begins with a quotation mark, the parser joins all
+        rows up to the next mark. They are separate rows if each line has a cell for every column.
         """
         lines, count = self._lines.of_row, len(self.names)
         if self.separator != "\t" or count < 2 or not any('"' in line for line in lines):

@@ -294,10 +294,8 @@ class CandidateReader:
 def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Sequence[Sketch]) -> npt.NDArray[np.bool_]:
     """Return a mask of the shingles that the sketch of a document rules out.
 
-    Args:
-        shingles: Hashes of shingles, grouped by document.
-        owners: Index in `sketches` of each shingle's document; int64 array like `shingles`.
-        sketches: Sketches of one scheme.
+    `shingles` are grouped by document; `owners` has the index in `sketches` of each shingle's document. All sketches
+    have the same scheme.
     """
     scheme = sketches[0].scheme
     numbers = shingles >> np.uint64(64 - scheme.bits)

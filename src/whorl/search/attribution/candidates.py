@@ -50,7 +50,6 @@ LEAST_SHARED = 20
 #: Smallest and largest fraction of a window's shingles that a candidate must share. Within these limits, most look-ups
 #: reach the promised recall.
 _LEAST_PART, _MOST_PART = Fraction(1, 50), Fraction(1, 4)
-#: Name of a window in messages about look-ups.
 _WINDOW = "a part of the text"
 
 
@@ -79,10 +78,7 @@ def cut_windows(shingles: int) -> list[tuple[int, int]]:
 
 
 def least_shared(window: int, min_words: int, shingle_size: int) -> int:
-    """Return the number of a window's shingles that a candidate must share: at least 1, at most a quarter.
-
-    `window` is the window's number of shingles, `min_words` the minimum length of a passage in words.
-    """
+    """Return the required overlap with a window of `window` shingles: at least 1, at most a quarter of them."""
     wanted = max(LEAST_SHARED, min_words - shingle_size + 1, math.ceil(_LEAST_PART * window))
     return min(wanted, math.ceil(_MOST_PART * window))
 
@@ -120,7 +116,6 @@ def find_candidates(
     shared = least_shared(window, min_words, size)
     criteria = SimilarCriteria(Metric.A_IN_B, Fraction(shared, window), recall)
     others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
-    #: Best rank of each hit in any window, by id.
     ranks: dict[str, int] = {}
     warnings = list[str]()
     crowded, longest = 0, float(shared)
@@ -190,10 +185,7 @@ class PassageCandidates:
 def find_passage_candidates(
     engine: Engine, scheme: PassageScheme, of_text: TextWords, min_words: int, *, left_out: BoundNode | None
 ) -> PassageCandidates:
-    """Return the documents that have passage hashes of a text, in groups of documents with the same hashes.
-
-    `min_words` is the minimum length of a passage in words.
-    """
+    """Return the documents that have passage hashes of a text, in groups of documents with the same hashes."""
     in_order, possible_words = all_numbers(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))
     if not numbers:
@@ -209,7 +201,6 @@ def find_passage_candidates(
         known[BROKEN_WORDS] = max(broken, CROWDED_ABOVE + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
-        # Group the missing hashes that are neighbours in the text.
         groups = (list(group) for is_missing, group in groupby(known, {*missing}.__contains__) if is_missing)
         for crowded_part in islice(groups, _MOST_LOOK_UPS - done):
             require_time()
@@ -217,8 +208,7 @@ def find_passage_candidates(
             best |= dict.fromkeys(_find_best(engine, scheme, crowded_part, left_out))
             done += 1
         matches = engine.find_documents_with_passages(known, most=CROWDED_ABOVE, among=tuple(best), left_out=left_out)
-        # Some of these hashes may be in none of the documents with the most hashes of a crowded part; look them up
-        # again.
+        # Look up again the hashes that none of these best documents has.
         is_kept = dict(zip(known, np.bincount(matches.hash_indices, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]
         if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:
@@ -285,8 +275,7 @@ def _group_matches(
     begins = np.searchsorted(ordered, wanted)
     counts = np.searchsorted(ordered, wanted, side="right") - begins
     starts, owners = by_number[indices_of_ranges(begins, counts)], np.repeat(owners, counts)
-    # Pack group and position into one number: sorting numbers is much faster than sorting pairs, and `//` than
-    # `divmod`.
+    # Pack group and position into one number: numbers are sorted faster than pairs, and `//` is faster than `divmod`.
     places = np.sort(owners * in_order.size + starts)
     owners = places // in_order.size
     starts = places - owners * in_order.size

@@ -92,8 +92,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     ranges, owners, is_open = concatenate_ranges(covers), array_of_each_range(covers), is_counted.copy()
     counts = count_words_in(ranges, cumulate_counted(is_open)), ranges[:, 1] - ranges[:, 0]
     gains, totals = (np.bincount(owners, weights, len(covers)).astype(np.int64).tolist() for weights in counts)
-    # The best document is on top. What a document adds can only become less, so count it again only for the document on
-    # top.
+    # The best document is on top. What a document adds can only decrease, so recount only the one on top.
     heap = [(-gain, -total, at) for at, (gain, total) in enumerate(zip(gains, totals, strict=True)) if gain]
     heapify(heap)
     while heap:

@@ -36,7 +36,6 @@ CASED_OR_NUMBER = r"\dA-Za-z\xaa\xb2\xb3\xb5\xb9\xba\xbc-\xbe\xc0-\u058f\u10a0-\
 _CASED_OR_NUMBER = re.compile(f"[{CASED_OR_NUMBER}]")
 #: Characters that can begin a quotation. A mark right after a letter opens a quotation only if one of them follows.
 _BEGINNING = re.compile(r"[\w(\[（《〈「『【“‘«¿¡]")
-#: The mark of Hebrew abbreviations, which stands between two letters.
 _GERSHAYIM = re.compile(r'(?<=[א-ת])"(?=[א-ת])')
 #: Opening marks that every paragraph of a long quotation repeats. Only the last paragraph has a closing mark.
 _REPEATED = "“„«"

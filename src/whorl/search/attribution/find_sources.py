@@ -55,8 +55,7 @@ MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 READ_AT_ONCE = 4
 #: Compiled loops save as much time in one search for sources as in this number of similarity searches.
 LOOPS_GAIN = 10
-#: Maximum number of phrases to look up in the index of words; for more phrases, searching windows of the text is
-#: faster.
+#: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
 MOST_PHRASES = 100
 #: Number of candidates to read before phrases are looked up.
 READ_FIRST = 3
@@ -192,8 +191,7 @@ def _cover_text(
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    # All documents of a candidate share its words. If it has several, count its words twice: no document alone has
-    # them.
+    # All documents of a candidate share its words. If it has several, count the words twice.
     doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
     is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
@@ -276,8 +274,8 @@ class _SourceChooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # A document with a passage has one of the phrases. Most phrases are unknown, so look up only the runs around
-        # known ones.
+        # A document with a passage has one of the phrases. Most are unknown, so look up only the runs around known
+        # ones.
         reached = {
             first
             for start in starts
@@ -304,10 +302,7 @@ class _SourceChooser:
         return [(read[place], new_words) for place, new_words in cover]
 
     def list_others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
-        """Return the ids of documents that share passages but are not chosen, and their total number.
-
-        At most `MOST_ALSO` ids are returned, the largest overlap first.
-        """
+        """Return ids of other documents that share passages (at most `MOST_ALSO`, most words first), and the total."""
         chosen_ids = {candidate.id for candidate, _ in chosen}
         words = self._count_words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
         others = [
@@ -455,7 +450,6 @@ class _SourceChooser:
         return [candidate for candidate in promising if candidate.possible.size]
 
     def _split_candidate(self, candidate: Candidate, groups: Iterable[list[str]]) -> list[Candidate]:
-        """Move each group of a candidate's documents to a new candidate; return the new candidates."""
         others = candidate.split(groups)
         self.candidates += others
         return others

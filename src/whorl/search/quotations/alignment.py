@@ -19,10 +19,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Words of a quotation, and the words of the document in their place, as half-open ranges.
-
-    `quote` is empty if the quotation leaves out words, `document` if it adds words.
-    """
+    """Words of a quotation, and the document's words at the same place (half-open ranges; one may be empty)."""
 
     quote: tuple[int, int]
     document: tuple[int, int]
@@ -30,10 +27,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The run of a document's words, `start` to `end` (exclusive), with the smallest edit distance to a quotation.
-
-    `distance` is the number of words to change, add or leave out.
-    """
+    """The run of a document's words, `start` to `end` (exclusive), with the smallest edit distance to a quotation."""
 
     start: int
     end: int

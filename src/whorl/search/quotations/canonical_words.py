@@ -306,7 +306,6 @@ class CanonicalText:
 
     @cached_property
     def _starts(self) -> Sequence[int]:
-        """Position of each word in `joined`, ascending."""
         return list(accumulate((len(word) + 1 for word in self.words), initial=1))[:-1]
 
     @cached_property

@@ -25,7 +25,6 @@ LINK = re.compile(
     r"\[(\[[^\[\]\n]{1,300}\]|[^\]\n]{1,300})\]"
     r"\((?:<([^<>\n]{1,500})>|([^()<>\s][^()\s]{0,499}))(?:[ \t]{1,9}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?\)"
 )
-#: An address without a label.
 ADDRESS = re.compile(
     r"<((?:https?|ftp|file|s3|gs|hf)://[^\s<>]{1,500})>|((?:https?|ftp|file|s3|gs|hf)://[^\s<>\"“”]{1,500})"
 )
@@ -38,7 +37,7 @@ _FILE_NAME = re.compile(
 )
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
-#: Maximum number of parts of a source to read, and of words in a part for a note that no document has its name.
+#: Maximum number of parts of a source to read; an unknown part of up to `_MOST_WORDS` words is reported in a note.
 _MOST_PARTS, _MOST_WORDS = 10, 4
 
 

@@ -50,7 +50,6 @@ _SOURCE_LINE_AFTER = re.compile(rf"\n?[ \t]*(?:—|―|–|--+|{_SOURCE_WORD})[ 
 _SINGLE_MARKS = re.compile(
     rf"(?<![{CASED_OR_NUMBER}])(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|›([^‹›\n]+?)‹|‚([^‚\n]+?)[‘’])(?![{CASED_OR_NUMBER}])"
 )
-#: Quotation marks of LaTeX.
 _LATEX_MARKS = re.compile(r"(?<!`)``(?!`)((?:[^`\n]|\n(?![^\S\n]*\n))+?)''")
 #: Quotations between marks typed as commas or apostrophes: `,,words''`, `,,words"` and `''words''`.
 _TYPED_MARKS = re.compile(
@@ -97,8 +96,7 @@ _SOURCES = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LISTED_SOURCE = re.compile(rf"\s*?^{_BULLET}(\d{{1,4}})[.):][ \t]+(\S.*)$", re.MULTILINE)
-#: A name in brackets, but not a footnote mark such as `[3]` or `[^1]`, and not the label of a link (before a
-#: parenthesis).
+#: A name in brackets, but not a footnote mark such as `[3]` or `[^1]`, nor the label of a link (before a parenthesis).
 _NAME_IN_BRACKETS = (
     r"(?:\[\[(?!\d+\])([^\[\]\n]{1,300})\]\](?!\()|\(([^()\n]{1,300})\)"
     r"|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\()|【(?:\d[\d:]{0,9}†)?([^【】\n]{1,300})】)"
@@ -384,7 +382,6 @@ def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bo
 
 
 def _without_marks(quote: str) -> str:
-    """Remove the quotation marks of a block if they enclose the whole block."""
     places = [*quotations_between_marks(quote)]
     return quote[1:-1] if places == [(0, len(quote))] else quote
 
@@ -488,9 +485,7 @@ def _without_last_links(
 ) -> tuple[str, tuple[NamedSource, ...]]:
     """Cut the links that name sources at the end of a block quote; return the quote and the sources.
 
-    Args:
-        start: Position of the quote in the text of the page.
-        ends: Maps the end of each link's label to the start of the label.
+    `start` is the position of the quote in the page's text; `ends` maps the end of each link's label to its start.
     """
     sources: dict[NamedSource, None] = {}
     for _ in range(_MOST_SOURCES):
@@ -578,7 +573,6 @@ class _QuoteParser(HTMLParser):
             self._add("\n")
 
     def close_blocks(self) -> None:
-        """End the block quotes that the HTML leaves open."""
         for tag, start, cite in reversed(self._open):
             if tag == "blockquote":
                 self._add_quote(start, cite)

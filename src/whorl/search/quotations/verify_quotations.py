@@ -262,10 +262,7 @@ class _DocumentReader:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run of words that a quotation and a document share: words `start` to `end` (exclusive) of the quotation.
-
-    `at` is the index of the run's first word in the document.
-    """
+    """Words `start` to `end` (exclusive) of a quotation that a document has, too, from its word `at` on."""
 
     start: int
     end: int
@@ -419,7 +416,6 @@ class _Verifier:
                 yield start, end
 
     def _decides_verdict(self, match: _Match) -> bool:
-        """Check whether a document decides the verdict, so that the search can stop."""
         return bool(match.spans) or (match.distance < MANY_EDITS and self._is_near(match))
 
     def _is_near(self, match: _Match) -> bool:
@@ -442,8 +438,8 @@ class _Verifier:
                 return Verdict.STITCHED, self._find_stitches(named_matches)
         best = min(others, key=_rank, default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
-            # If the store lacks the named source, a quotation in a text keeps its verdict, but a quotation given alone
-            # is misattributed.
+            # If the store lacks the named source, a quotation in a text keeps its verdict, but one given alone is
+            # misattributed.
             is_given_alone = self._quotation.sources and not self._named and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if named_matches or is_given_alone else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self.words):
@@ -517,7 +513,6 @@ class _Verifier:
         return low + offset, high + offset
 
     def _mask_covered(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the quotation's words that are in a run of any of the documents."""
         mask = np.zeros(len(self.words), np.bool_)
         for match in matches:
             for run in match.runs:
@@ -610,10 +605,7 @@ class _Verifier:
         return is_inside and not any(map(is_unspaced, self.words[at : at + 2]))
 
     def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
-        """Return the longest `_NARROWING_PAIRS` pairs of neighbouring words that are in no run of the read documents.
-
-        A pair is given by the index of its first word.
-        """
+        """Return the `_NARROWING_PAIRS` longest word pairs that are in no run of the read documents, by first word."""
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
         # A document may join words at the edge of a part to words outside the quotation.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))
@@ -662,11 +654,10 @@ class _Verifier:
         return None
 
     def _find_whole(self, document: CanonicalText) -> Iterator[tuple[CanonicalText, int | None, int, bool]]:
-        """Yield readings of a document, each with the position of the quotation in it.
+        """Search readings of a document for the whole quotation.
 
-        Yields:
-            The reading, the index of the quotation's first word in it (or None), the number of the quotation's words,
-                and whether numbers in brackets were ignored.
+        Yield each reading, the index of the quotation's first word in it (or None), the number of the quotation's
+        words, and whether numbers in brackets were ignored.
         """
         quotes = self._whole.readings
         if self._remarked.words != self._whole.words:
@@ -719,12 +710,11 @@ def _find_in_order(parts: Sequence[CanonicalText], document: CanonicalText) -> t
 
 
 def _rank(match: _Match) -> tuple[bool, int, float]:
-    """Return a sort key of documents: the most similar to the quotation first."""
     return not match.spans, len(match.spans), match.distance
 
 
 def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
-    """Return the indices of words that every document with the quotation has; also whether this finds them all.
+    """Return indices of words that every document with the quotation has, and whether they find all documents.
 
     Words of scripts without blanks are not chosen, so a search for the words may miss documents if the quotation has
     such words, or if no word can be chosen. The first and the last word are chosen only if the quotation is short: a
@@ -780,7 +770,6 @@ def _other_spellings(words: Sequence[str], at: int, profile: str) -> Iterator[st
 
 
 def _split_at(gaps: re.Pattern[str], quote: str) -> list[tuple[int, int]]:
-    """Return the parts of a quotation between its gaps, as ranges of characters."""
     ends = [0, *(end for found in gaps.finditer(quote) for end in found.span()), len(quote)]
     return list(zip(ends[::2], ends[1::2], strict=True))
 
@@ -795,7 +784,6 @@ def _characters_of(text: CanonicalText, words: tuple[int, int]) -> tuple[int, in
 
 
 def _phrase(text: CanonicalText, start: int, end: int) -> str:
-    """Return the original text of a range of words, on one line."""
     return " ".join(text.text[slice(*text.place(start, end))].split())
 
 

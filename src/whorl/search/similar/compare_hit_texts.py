@@ -18,8 +18,7 @@ from whorl.search.similar.fetch_query_sources import QuerySource, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, order_of, score_hit, sort_hits
 
-#: Limits of one search: texts to read to decide hits, texts to read for a page's percentages, and characters of them
-#: all.
+#: Limits of one search: texts to read to decide hits, texts to read for a page's percentages, and their characters.
 MOST_VERIFIED_EXACTLY, MOST_READ_FOR_PAGE, MOST_CHARACTERS = 3_000, 300, 30_000_000
 #: Limits of one request: texts to decide hits, texts for a page, and approximate number of shingles.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
@@ -62,7 +61,7 @@ class TextVerifier:
     def _hash_hits(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the id of each hit and the hashes of all shingles of its text, until a limit of the search is reached.
 
-        The source's hashes are kept in `_own`. Without a text of the source, nothing is yielded.
+        Without a text of the source, nothing is yielded; its hashes are kept in `_own`.
         """
         for group in chunks(hits, _hit_size, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):
@@ -164,10 +163,7 @@ def compare_with_documents(
 
 
 def texts_of_page(engine: Engine, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the id and text of documents, in order; leave out documents without a text.
-
-    The last documents are also left out if the texts exceed `MOST_PAGE_CHARACTERS`.
-    """
+    """Yield the id and text of documents in order, if they have a text, up to `MOST_PAGE_CHARACTERS` in total."""
     characters = 0
     for batch in batches(ids, _TEXTS_AT_ONCE):
         if characters >= MOST_PAGE_CHARACTERS:

@@ -86,9 +86,7 @@ class QuerySources:
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> QuerySource:
-        """Return the source that a reference names: a given text or, if no text has this name, a document.
-
-        With `with_sketch`, a document's sketch is fetched together with its id.
+        """Return the given text that a reference names, or else the document; `with_sketch` also fetches its sketch.
 
         Raises:
             UnknownDocumentError: The reference names neither.
@@ -132,8 +130,7 @@ class QuerySources:
         others = self._other_ids([name for name in unknown if name not in signed])
         for name in unknown:
             self._ids[name], self._signatures[name] = signed.get(name, (others.get(name), None))
-        # A reference that is another name of a document needs its signature by id, with the order if any of its names
-        # does.
+        # Fetch the signatures of other names of documents by id; the order matters if it matters for one of the names.
         ids = {name: known for name in missing if name not in signed and (known := self._ids[name]) is not None}
         order_matters = {known: any(missing[name] for name in ids if ids[name] == known) for known in ids.values()}
         fetched = self.engine.signatures(order_matters) if order_matters else {}

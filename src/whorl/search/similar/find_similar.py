@@ -79,8 +79,7 @@ from whorl.search.similar.sketch_plan import (
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time with their sketches, which take about 3 MB together.
 CANDIDATES_AT_ONCE = 2_000
-#: Maximum number of documents that a first query, with few tokens, may match; above, a second query with more tokens is
-#: faster.
+#: Maximum number of documents that a first query, with few tokens, may match; above it, one with more tokens is faster.
 MOST_OF_FIRST_QUERY = 100
 #: Maximum size, in shingles, of a source whose shingles are looked up as phrases.
 MOST_PHRASES = 128
@@ -101,16 +100,15 @@ class SketchSearch:
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
-        # With some metrics, a hit may be larger than the source by any factor, so only the largest document limits its
-        # size.
+        # With some metrics, a hit may be of any size, so only the largest document limits it.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
         # The source may have been added after the engine had read this size.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: Cached sketch of the source; the response to the first query shows whether it is current. None if the sketch
-        #: is current.
+        #: Cached sketch of the source; the response to the first query shows whether it is current. None for a sketch
+        #: that is known to be current.
         self.cached_sketch: CachedSketch | None = None
         self.plan: SketchPlan = self._make_plan(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
@@ -200,9 +198,9 @@ class SketchSearch:
         return RankedHits.from_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Compare the texts of undecided hits, and drop hits below the threshold; return the others, and 0.
+        """Compare the texts of undecided hits; return the hits that reach the threshold, and 0 unread candidates.
 
-        A hit whose text is not read remains; the 0 means that no candidate is unread.
+        A hit without a readable text is returned, too.
         """
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
@@ -265,7 +263,7 @@ class MinHashSearch:
         return Batch(candidates, RankedHits.from_hits(self._judge_hits(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Return the hits and 0 unread candidates: the intervals are so wide that too many texts would be read."""
+        """Return all hits, and 0 unread candidates: intervals are so wide that too many texts would be read."""
         return hits, 0
 
     def _judge_hits(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -333,8 +331,7 @@ class ResidualSearch:
 
         A candidate is a hit if its share without common text reaches the threshold.
         """
-        # Candidates are sorted by estimates from a sketch of the source's uncommon shingles, so the best ones come
-        # first.
+        # Candidates are sorted by estimates from a sketch of the source's uncommon shingles, the best ones first.
         by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ_WITHOUT_COMMON]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in compare_with_documents(self.engine, self._text, list(by_id), self._detector):

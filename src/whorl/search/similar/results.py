@@ -74,8 +74,7 @@ class HitGroup(NamedTuple):
 class RankedHits:
     """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
 
-    Ids are read only to order hits of equal rank on or near the shown page, and `SimilarHit` objects are created on
-    access.
+    Ids are read only to order equal hits near the shown page, and `SimilarHit` objects are created on access.
     """
 
     def __init__(self, groups: Iterable[HitGroup] = ()) -> None:
@@ -135,14 +134,11 @@ class RankedHits:
                 yield SimilarHit(replace(hit, score=-group.rank[2]), group.estimate, group.residual)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
-        """Split the hits into decided and undecided hits.
-
-        A hit is decided if its shares are exact, or if its whole interval is at or above the threshold.
-        """
+        """Split hits into decided ones (exact, or the whole interval at or above the threshold) and undecided ones."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
-            # Even a hit whose whole interval is below the threshold is undecided: the test that accepted it allows more
-            # error.
+            # Even a hit whose whole interval is below the threshold is undecided, because the test that accepted it
+            # allows more error.
             parts[group.lowest < float(threshold) and not group.estimate.is_exact].append(group)
         return RankedHits(parts[0]), RankedHits(parts[1])
 
@@ -159,8 +155,6 @@ def _sort_by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, i
 
 
 class Batch(NamedTuple):
-    """Candidates from one request to the engine, and the hits among them."""
-
     candidates: Candidates
     hits: RankedHits
 

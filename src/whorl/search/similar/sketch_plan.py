@@ -159,14 +159,13 @@ class SketchPlan:
     def size_limit(self, branch: Branch) -> int | None:
         """Return the largest size of the documents that a branch finds; None if there is no limit.
 
-        If hits may be larger than the source, the last branch has no limit, because larger documents may have been
-        added.
+        If hits may be larger than the source, the last branch has no limit: larger documents may have been added.
         """
         is_open = branch is self.branches[-1] and self.metric.allows_larger
         return None if is_open else branch.largest_size
 
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
-        """Return the number of shingles that a document of `size` shares at the threshold (default: the plan's)."""
+        """Return the number of shingles that a document of `size` must share at a threshold (default: the plan's)."""
         at = self.threshold if threshold is None else threshold
         return least_overlap(self.metric, at, self.source_size, size)
 
@@ -201,8 +200,7 @@ def make_plan(
     if not size_ranges:
         # The source is empty, or no document in the index is large enough to reach the threshold.
         return plan
-    # With given size ranges, branches depend only on the source's size, so sources of this size share the cached
-    # branches.
+    # With given size ranges, branches depend only on the source's size, so sources of one size share cached branches.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
     return replace(plan, branches=_branches(replace(plan, source=any_source), size_ranges, costs))
 
@@ -241,8 +239,7 @@ class _SizeRange(NamedTuple):
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> list[_SizeRange]:
     """Split the sizes of possible hits into ranges; a new range begins where fewer tokens can be looked up."""
     if plan.metric is Metric.CONTAINMENT:
-        # Containment is a share of the smaller text, so it is B_IN_A for documents smaller than the source, else
-        # A_IN_B.
+        # Containment is a share of the smaller text, so it is B_IN_A for smaller documents, else A_IN_B.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
         ranges = _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
         for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
@@ -282,8 +279,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     """
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # A branch has one min-should-match, so use the overlap of the smallest documents, which must share the fewest
-    # shingles.
+    # A branch has one min-should-match: the overlap of the smallest documents, which must share the fewest shingles.
     overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
     if is_open := costs is None and ends[-1] > len(size_ranges):
         nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
@@ -325,7 +321,7 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     # A small part of the source shares few of its shingles, so look up all tokens.
     is_smaller = size_range.smallest < plan.source_size
     is_within = plan.metric is Metric.B_IN_A or (plan.metric is Metric.CONTAINMENT and is_smaller)
-    # All shingles of the source miss nothing, so look up fewer only to lower the costs.
+    # Looking up all shingles of the source misses nothing, so look up fewer only to lower the costs.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles.
@@ -406,7 +402,7 @@ def smallest_promised_share(plan: SketchPlan, branch: Branch) -> float | None:
 
 
 def find_promised_size(plan: SketchPlan) -> int | None:
-    """Return the smallest size such that documents of all larger sizes, too, reach the wanted recall, or None."""
+    """Return the minimum size of documents that are found with the wanted recall, or None."""
     size = None
     for branch in reversed(plan.branches):
         if branch.promised:
@@ -452,9 +448,6 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
 
 
 def _overlaps_around_threshold(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the numbers of shared shingles at the threshold, and 10 and 20 percentage points below it.
-
-    They are computed for the size in the branch's range that is nearest to the source's size.
-    """
+    """Return the numbers of shared shingles at the threshold, and 10 and 20 percentage points below it."""
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

@@ -43,8 +43,7 @@ from whorl.service.alfresco.request import (
 )
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
-#: Number of values to request for the outermost facet of a pivot if integers are merged with equal floats, unless the
-#: client wants more.
+#: Minimum number of values to request for the outermost facet of a pivot if integers and equal floats are merged.
 _MOST_OUTER_VALUES = 1_000
 _Answer = TypeVar("_Answer")
 
@@ -53,8 +52,7 @@ _Answer = TypeVar("_Answer")
 class Bucket:
     """Hits with one value of a field: the value as text (None for no value), a query for it, and their number.
 
-    `within` is the result of a nested facet: the buckets or the statistics of another field, counted for these hits
-    only.
+    `within` has the buckets or statistics of a nested facet for these hits only.
     """
 
     text: str | None
@@ -86,11 +84,7 @@ class FacetRequestBuilder:
         self.warnings: list[str] = []
 
     def count(self, chosen: Filter) -> FacetRequest[int]:
-        """Count the hits that match a filter; a filter on an unknown field counts nothing.
-
-        Raises:
-            QueryError: The filter is invalid.
-        """
+        """Count the hits that match a filter (none for an unknown field); raise QueryError if it is invalid."""
         try:
             bound = bound_filter(self._prepared, chosen)
         except UnknownFieldError as error:
@@ -240,7 +234,6 @@ def _merge_counts(one: ValueCount, other: ValueCount) -> ValueCount:
 
 
 def _merge_results(one: FacetResult, other: FacetResult) -> FacetResult:
-    """Merge the results of one facet for two sets of documents."""
     match one, other:
         case int(), int():
             return one + other
@@ -280,10 +273,7 @@ class Step(NamedTuple):
 def steps(facet: FacetRange) -> list[Step]:
     """Return the steps of a range in order, then the requested steps before, after and between (the whole range).
 
-    The bounds are those of Solr's FacetRangeProcessor; the last step may also go beyond the end, as in Solr.
-
-    Raises:
-        ParameterError: Start, end or gap is malformed, the range is empty, or it has more than MOST_STEPS steps.
+    Like Solr's, the last step may go beyond the end. Raises ParameterError for an invalid range or too many steps.
     """
     ends = list(_bounds(facet))
     include = {"lower", "upper", "edge", "outer"} if "all" in facet.include else set(facet.include)
@@ -312,7 +302,6 @@ def _step(low: Bound, high: Bound) -> Step:
 
 
 def _bounds(facet: FacetRange) -> Iterator[str]:
-    """Yield the bounds of a range's steps, in order; there are at least two."""
     described = f"the range of {facet.field!r:.60}"
     following = _numbers(facet) if _NUMBER.fullmatch(facet.gap) else _dates(facet)
     number = 0
@@ -362,11 +351,7 @@ _OPEN = ("*", "MIN", "MAX")
 
 
 def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tuple[str, ...]]:
-    """Return the requested facets as members of the response's `context`, and warnings for the user.
-
-    Raises:
-        ParameterError: A field or a range cannot be counted; the message names it.
-    """
+    """Return the requested facets as members of the response's `context`, and warnings for the user."""
     requests = FacetRequestBuilder(prepared)
     #: Facets to request from the engine, and their results, by the positions of the filters that they ignore.
     facets_without: dict[frozenset[int], list[Facet]] = {}
@@ -395,7 +380,6 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
         (path, request_facet(fields[pivot.key].exclude_filters, requests.values(fields[pivot.key], *path[1:])))
         for pivot, path in zip(body.pivots, paths, strict=True)
     ]
-    # Statistics in a pivot are not shown separately.
     inner = {path[-1].name for path in paths}
     outer_stats = [stats for stats in body.stats if stats.name not in inner]
     statistics = [
@@ -491,7 +475,6 @@ def _generic(bucket: Bucket) -> _Json:
 
 
 def _bucket(label: str | None, query: str, count: int) -> _Json:
-    """Return one bucket with its query and count; the bucket of documents without a value has no label."""
     labelled = {} if label is None else {"label": label}
     return {**labelled, "filterQuery": query, "metrics": [_metric("count", str(count))]}
 

@@ -28,7 +28,6 @@ from whorl.service.credentials import Authenticator, ticket_in
 from whorl.service.requests_and_responses import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS, Json
 from whorl.store import Store
 
-#: Node type of a document that has no type, and of a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
 #: Placeholders for an unknown creator or modifier, and for an unknown date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
@@ -37,8 +36,7 @@ _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
 #: A number of bytes with at most 18 digits; `int` fails for thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
-#: Properties that an entry shows outside `properties`, with their possible names in a document, the preferred name
-#: first.
+#: Properties that an entry shows outside `properties`, with their names in a document, the preferred one first.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -67,10 +65,7 @@ def entry(
 ) -> dict[str, Any]:
     """Return one entry of a search response, with the keys in `fields` (by default all) and in `include`.
 
-    Args:
-        names: Maps Alfresco's properties to the store's properties.
-        source: Source of the query's FINGERPRINT, and the overlap of the hit with it.
-        highlight: Fields with their highlighted fragments.
+    `names` maps Alfresco's properties to the store's; `source` is the query's source, with the hit's overlap.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}
@@ -84,10 +79,6 @@ def entry(
 
 
 def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str]) -> dict[str, Any]:
-    """Return a document as an entry of the Nodes API, with aspects, properties and the optional keys of `include`.
-
-    `isFavorite` is always false, `permissions` always empty.
-    """
     node = _Node(stored, names)
     more = {**node.extras(), "isFavorite": False, "permissions": {"isInheritanceEnabled": False}}
     wanted = {"aspectNames", "properties", *include}
@@ -104,8 +95,7 @@ class _Node:
             if own_names[role] and _moment(str(present[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(present[own_names["size"]][0]))):
-            # An entry has `content` only if both the MIME type and the size are known; otherwise show them as ordinary
-            # properties.
+            # An entry has `content` only if MIME type and size are known; otherwise show them as ordinary properties.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: present[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in present.items() if name not in own_names.values()}
@@ -164,13 +154,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _first_present(spellings: tuple[str, ...], present: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the first of a property's possible names that the document has, or "".
-
-    Args:
-        spellings: Possible names of the property, the preferred one first.
-        present: Names of the document's properties.
-        names: Maps Alfresco's properties to the store's properties.
-    """
+    """Return the first of a property's possible names (`spellings`) that the document has, or ""."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
@@ -217,7 +201,6 @@ NodeField: TypeAlias = Literal[NodeBasic, NodePart]
 
 
 def _split(names: Any) -> Any:
-    """Split the comma-separated values of a parameter, which a request may repeat."""
     return [name for value in names for name in str(value).split(",") if name] if isinstance(names, list) else names
 
 

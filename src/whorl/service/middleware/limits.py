@@ -31,8 +31,7 @@ from whorl.settings.settings import Settings
 
 #: Time in seconds that a thread has after its deadline to report its own error.
 _GRACE_SECONDS = 0.5
-#: Time in seconds after which the next request begins while the current one still runs. Nearly all searches on an
-#: embedded store take less time.
+#: Time in seconds after which the next request begins while the current one still runs; most searches take less.
 _TURN_SECONDS = 0.05
 
 
@@ -71,21 +70,14 @@ class ClientLimit:
 
 
 class RequestSemaphore:
-    """Limits the number of requests that run at once (its slots), and the number that wait for a slot.
-
-    The metrics count the running and waiting requests of all semaphores together.
-    """
+    """Limits the number of requests that run at once (its slots), and the number that wait for a slot."""
 
     def __init__(self, slots: int, metrics: Metrics, most_waiting: int) -> None:
         self._metrics, self._most_waiting, self._free = metrics, most_waiting, asyncio.Semaphore(slots)
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
-        """Hold a slot during the `with` block.
-
-        Raises:
-            HTTPException: 503, no slot becomes free within `seconds`, or too many requests are already waiting.
-        """
+        """Hold a slot during the `with` block; raise HTTPException 503 if no slot becomes free in time."""
         await self._take_slot(seconds)
         self._metrics.count_load(working=1)
         try:
@@ -111,11 +103,7 @@ class RequestSemaphore:
 
 
 class Turns:
-    """Runs short requests one after the other, and long requests at the same time.
-
-    Threads that search at the same time would pass the interpreter's lock to each other, which takes much more CPU
-    time.
-    """
+    """Runs short requests one by one, because simultaneous threads would compete for the interpreter's lock."""
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(1)
@@ -141,8 +129,7 @@ Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
 class AdmissionControl:
     """Runs each request in a slot, until its deadline or until the client disconnects.
 
-    `seconds` limits the total time of waiting (for a slot and a turn) and running. Uploads are exempt: each part of an
-    upload takes a slot of another semaphore.
+    `seconds` limits waiting and running together. Uploads are exempt: each of their parts takes a slot.
     """
 
     def __init__(self, app: ASGIApp, semaphore: RequestSemaphore, seconds: float, turn: Turn = nullcontext) -> None:
@@ -209,7 +196,6 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 async def _until_disconnect(receive: Receive) -> None:
-    """Wait until the client disconnects; the body must have been read before."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -236,11 +222,7 @@ class JsonMeter:
         self._held = b""
 
     def feed(self, part: bytes) -> None:
-        """Count the keys and values in the next piece of the text.
-
-        Raises:
-            ParameterError: The text has too many keys and values, or is nested too deeply.
-        """
+        """Count the keys and values in the next piece of the text; raise ParameterError if a limit is exceeded."""
         part = self._held + part
         # The piece may end in the middle of an escape sequence; keep the backslash for the next piece.
         self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
@@ -259,12 +241,9 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is not JSON: it closes more brackets than it opens")
 
 
-#: Minimum average speed of a client, in bytes per second. A body may take its time at this speed, plus the permitted
-#: time without data.
+#: Minimum average speed of a client in bytes per second, apart from the permitted time without data.
 LEAST_BYTES_A_SECOND = 1_000
-#: Maximum size in bytes of a log-in's body, and of a body that the route ignores.
 _FEW_BYTES = 4_096
-#: Maximum total size in bytes of all log-in bodies in memory.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
@@ -330,12 +309,7 @@ class BodyReader:
 
 
 async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemory) -> None:
-    """Read a whole JSON body into `body`, within limits.
-
-    Raises:
-        HTTPException: 413, the body has more than `limit` bytes; 400, the body has too many values, or is not in UTF-8.
-        ClientDisconnect: The client has disconnected.
-    """
+    """Read a JSON body into `body`; raise HTTPException if it is too long, has too many values or is not UTF-8."""
     meter, has_more = JsonMeter("a body here"), True
     while has_more:
         message = await receive()
@@ -384,8 +358,8 @@ class ReadAhead:
 class BodySpeedLimit:
     """Receives a body, and raises an error if the client is too slow.
 
-    `silence` is the maximum time without data, `total` the maximum time for the whole body, both in seconds. Beyond
-    `silence` seconds, waiting may take only the time of the received bytes at `LEAST_BYTES_A_SECOND`.
+    `silence` is the maximum time without data in seconds, `total` the maximum time for the whole body. Beyond
+    `silence`, waiting may take only the time that the received bytes need at `LEAST_BYTES_A_SECOND`.
     """
 
     def __init__(self, receive: Receive, silence: float, total: float) -> None:

@@ -72,7 +72,7 @@ class TerminalFormatter(logging.Formatter):
 class RepeatFilter(logging.Filter):
     """Drops a record with the same message as the last one, within a second.
 
-    Without free file descriptors, asyncio logs an error for each waiting connection, 2,048 times a second.
+    Without free file descriptors, asyncio logs an error for each waiting connection.
     """
 
     _last, _end = "", 0.0
@@ -86,7 +86,6 @@ class RepeatFilter(logging.Filter):
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the members of a log line: event, fields, and for an exception its class and stack."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
         members |= describe_error(record.exc_info[1])
@@ -122,15 +121,11 @@ def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
     }
 
 
-#: Bounds of the histograms in seconds.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
-    """Metrics of one service, which worker processes share in a folder.
-
-    `working` and `waiting` are the numbers of running and waiting requests.
-    """
+    """Metrics of one service, which worker processes share in a folder; `working` and `waiting` count its requests."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.working = self.waiting = 0
@@ -163,7 +158,6 @@ class Metrics:
         self._waiting = gauge("whorl_requests_waiting", "Requests that wait for a slot.")
 
     def count_load(self, *, working: int = 0, waiting: int = 0) -> None:
-        """Add to the numbers of running and waiting requests."""
         self.working, self.waiting = self.working + working, self.waiting + waiting
         self._working.set(self.working)
         self._waiting.set(self.waiting)
@@ -188,7 +182,6 @@ class Metrics:
 
 
 def _forget_ended_processes(folder: Path) -> None:
-    """Remove the counts of running requests that belong to ended processes."""
     if os.name != "posix":
         # On Windows, `os.kill` would end the process.
         return
@@ -218,10 +211,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class RequestLog:
-    """Assigns request ids, writes the log and counts requests.
-
-    A request that is refused before it reaches its route is counted under the route of its path.
-    """
+    """Assigns request ids, writes the log, and counts requests, including refused requests."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, routes: Iterable[BaseRoute]) -> None:
         self._app, self._metrics = app, metrics

@@ -40,10 +40,7 @@ class MountPrefix:
 
 
 class RequestSmugglingGuard:
-    """Answers 400 to a request whose end is ambiguous, and closes the connection.
-
-    Otherwise, a server could read a part of this request's body as another request (request smuggling).
-    """
+    """Answers 400 to a request whose end is ambiguous, and closes the connection, to prevent request smuggling."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -57,7 +54,6 @@ class RequestSmugglingGuard:
 
 
 def _ambiguity(scope: Scope) -> str:
-    """Return the reason why the end of a request is ambiguous; "" if it is clear."""
     names = [name.lower() for name, _ in scope["headers"]]
     if b"transfer-encoding" not in names:
         return ""
@@ -114,8 +110,7 @@ class AllowedHosts:
     def admit_page(self, host: str, origin: str, site: str) -> bool:
         """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
-        The arguments are the headers Host, Origin and Sec-Fetch-Site; programs other than browsers do not send the last
-        two ("").
+        The arguments are headers; only browsers send the last two, Origin and Sec-Fetch-Site (otherwise "").
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True

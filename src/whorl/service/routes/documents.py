@@ -162,10 +162,7 @@ class FileText(TypedDict):
 def documents_routes(
     store: Store, new_upload: Callable[..., Upload], reader: ReaderPool, *, is_read_only: bool = False
 ) -> APIRouter:
-    """Return the routes; `reader` must stay open as long as the service runs.
-
-    The routes call `new_upload` with the last three arguments of `Upload`; the caller has set the others.
-    """
+    """Return the routes; `reader` must stay open as long as the service runs."""
     router = api_router()
 
     @router.get(_PATH, summary="List documents", response_model=response_type(DocumentsPage))
@@ -292,7 +289,6 @@ def documents_routes(
 
 
 def _name_query(typed: str, store: Store) -> str:
-    """Return the query for documents whose name or id contains each word that the user has typed."""
     by_kind = {field: store.engine.fields().resolve_name(field, store.names) or {} for field in ("name", "id")}
     profile = store.engine.scheme.profile
     queries = []

@@ -39,14 +39,12 @@ PAIRS_UP_TO = 30
 #: Maximum age in seconds of a result that is returned again for an equal request.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
-#: Order of clusters: by size, or by the lowest Jaccard similarity between a cluster's principal and another member, in
-#: descending or in ascending order.
+#: Order of clusters: by size, or by the lowest similarity of a member to its principal, descending or ascending.
 ClusterOrder: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 _log = logging.getLogger(LOGGER)
 #: Time limits of jobs in seconds. An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`,
-#: because browsers limit a page in the background to one request a minute. A finished job is forgotten after
-#: `KEPT_SECONDS`.
+#: because browsers limit a page in the background to one request a minute.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
 #: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
 MOST_WAITING, MOST_KEPT = 4, 4
@@ -62,8 +60,7 @@ class Job(Generic[Result]):
     Args:
         asked_at: Time of the last request about the job, on the clock of the `Jobs` object.
         id: Random id, too long to guess.
-        doing: Current step, as one word.
-        count: Progress of the current step.
+        doing: Current step, as one word; `count` is its progress.
         error: Error of a failed job; any exception other than WhorlError is a defect.
     """
 
@@ -109,11 +106,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job, which after a cancellation ends at the latest when it next reports progress.
-
-        Raises:
-            HTTPException: 429, the queue is full.
-        """
+        """Queue a job; raise HTTPException 429 if the queue is full. A cancelled job ends when it reports progress."""
         with self._lock:
             self._give_up()
             if sum(not job.is_over for job in self._jobs.values()) >= MOST_WAITING:
@@ -182,7 +175,6 @@ class DuplicatesResult:
 
     options: DuplicatesOperation
     at: float
-    #: Number of compared documents.
     documents: int
     pairs: int
     clusters: tuple[Cluster, ...]
@@ -203,10 +195,7 @@ class DuplicatesResult:
         )
 
     def page(self, start: int, rows: int, order: ClusterOrder = "size", named: str = "") -> DuplicatesPage:
-        """Return one page of the clusters, with the totals.
-
-        `named` selects clusters with a document whose name or id contains this text.
-        """
+        """Return one page of the clusters; `named` selects clusters with this text in a document's name or id."""
         clusters: Sequence[Cluster] = self.clusters
         if part := named.casefold():
             clusters = [cluster for cluster in clusters if _has_name(cluster, part)]
@@ -319,7 +308,6 @@ class DuplicateSearches(Jobs[DuplicatesResult]):
         return _describe_job(self.start(partial(self._find, options, search)))
 
     def page(self, job_id: str, start: int, rows: int, order: ClusterOrder, named: str) -> dict[str, Any]:
-        """Return the JSON of a job, with a page of its clusters."""
         return _describe_job(self.find(job_id), start, rows, order, named)
 
     def file(self, job_id: str, form: Literal["json", "csv"]) -> bytes:
@@ -396,13 +384,11 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
 
 
 def _versions(store: Store, clusters: Iterable[Cluster]) -> int:
-    """Return a hash of the ids and digests of all documents in clusters."""
     ids = {match.b.id for cluster in clusters for match in cluster.matches}
     return hash((frozenset(store.engine.names(ids)), frozenset(store.engine.digests(ids).items())))
 
 
 def _has_name(cluster: Cluster, part: str) -> bool:
-    """Check whether the name or id of any document of a cluster contains `part`, a text in lower case."""
     return any(part in match.b.name.casefold() or part in match.b.id.casefold() for match in cluster.matches)
 
 

@@ -34,7 +34,6 @@ class Health(TypedDict):
 
 
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
-    """Return the routes for monitoring, which need no key."""
     router = APIRouter(tags=["state"])
     # Created on first use, because an event loop must run.
     limiter = cache(lambda: CapacityLimiter(_AT_ONCE))
