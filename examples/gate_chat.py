@@ -3,8 +3,8 @@
     WHORL=http://127.0.0.1:8000 uvicorn --app-dir examples gate_chat:app --port 8001
 
 The chat server, or a model's output filter, posts `{"text": "..."}` to /messages and gets `{"allow": true}` or
-`{"allow": false, "reason": "..."}`. If whorl does not answer in time, the response is 503: the caller decides, and
-should hold the message back. Needs fastapi, uvicorn and requests.
+`{"allow": false, "reason": "..."}`. If whorl does not answer in time, or cannot find all documents of its store, the
+response is 503: the caller decides, and should hold the message back. Needs fastapi, uvicorn and requests.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def decide(message: Message) -> Decision:
     except (requests.RequestException, ValueError) as error:
         raise HTTPException(503, "the message could not be checked") from error
     if found["level"] == "low" and found["longest_passage"] < 50:
+        if not found["is_complete"]:
+            raise HTTPException(503, "the message could not be compared with all documents")
         return Decision(allow=True)
     documents = ", ".join(source["name"] or source["id"] for source in found["sources"][:3])
     return Decision(allow=False, reason=f"{found['coverage']:.0%} of the message is from {documents}")

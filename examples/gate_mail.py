@@ -3,9 +3,9 @@
     python examples/gate_mail.py http://127.0.0.1:8000 127.0.0.1:10026 --listen 127.0.0.1:10025
 
 The gate speaks SMTP. It forwards harmless mail to the second address, refuses mail that repeats too much or has a part
-that cannot be read (550), and
-asks the sender to try again later (451) if whorl does not answer in time. With Postfix: `smtpd_proxy_filter =
-127.0.0.1:10025`, and a second smtpd on port 10026 that takes the mail back. Needs aiosmtpd and requests.
+that cannot be read (550), and asks the sender to try again later (451) if whorl does not answer in time, or cannot find
+all documents of its store. With Postfix: `smtpd_proxy_filter = 127.0.0.1:10025`, and a second smtpd on port 10026 that
+takes the mail back. Needs aiosmtpd and requests.
 """
 
 from __future__ import annotations
@@ -117,6 +117,8 @@ def refusal(text: str, whorl: str) -> str | None:
     answer.raise_for_status()
     found = answer.json()
     if found["level"] != "high":
+        if not found["is_complete"]:
+            raise LookupError("; ".join(found["warnings"]))
         return None
     documents = ", ".join(source["name"] or source["id"] for source in found["sources"][:3])
     return f"{found['coverage']:.0%} of the text, up to {found['longest_passage']} words in a row, is from {documents}"

@@ -237,3 +237,24 @@ def test_chat_gate(tmp_path: Path) -> None:
         assert not refused["allow"]
         assert refused["reason"].endswith("of the message is from recipe.txt")
     assert client.post("/messages", json={"text": "see you at noon"}).status_code == 503
+
+
+@pytest.mark.clients
+def test_gates_keep_texts_if_documents_are_not_found(solr_standalone_url: str) -> None:
+    """
+    While the store has a document that searches cannot find, the gates let nothing pass, not even a harmless text.
+    """
+    recipe = (CONTRACTS / "recipe.txt").read_text("utf-8")
+    with own_collection(solr_standalone_url) as url, open_store(url) as store, mail_server() as (onward, mails):
+        store.index([Document("lease", (CONTRACTS / "lease-2023.txt").read_text("utf-8"))])
+        row = [{"id": "recipe", "content": recipe}]
+        requests.post(f"{url}/update?commit=true", json=row, timeout=240).raise_for_status()
+        hook = runpy.run_path(str(EXAMPLES / "gate_chat.py"))
+        with serving(url) as served, mail_gate(served.url, onward) as port, smtplib.SMTP("127.0.0.1", port) as sender:
+            hook["decide"].__globals__["WHORL"] = served.url
+            for text in (recipe, "see you at noon"):
+                assert TestClient(hook["app"]).post("/messages", json={"text": text}).status_code == 503
+                with pytest.raises(smtplib.SMTPDataError) as error:
+                    sender.send_message(mail(text=text))
+                assert error.value.smtp_code == 451
+    assert not mails

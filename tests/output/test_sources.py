@@ -47,6 +47,7 @@ def test_everything_that_is_known() -> None:
         "promised_words": 24,
         "certain_words": None,
         "crowded": 0,
+        "is_complete": True,
         "common": None, "excluded_words": 0,
         "warnings": [
             "not read: 1 of 3 candidates, those that promised the least; there may be more sources among them"
