@@ -108,12 +108,8 @@ class AttributedText:
         *("coverage=found.coverage", "level=found.level", "longest_passage=found.longest_passage"),
         *("min_words=found.min_words", "candidates=found.candidates", "read=found.read", "unread=found.unread"),
         *("without_text=found.without_text", "recall=found.promise.recall", "promised_words=found.promise.words"),
-        *(
-            "certain_words=found.promise.certain_words",
-            "crowded=found.promise.crowded",
-            "is_complete=found.is_complete",
-        ),
-        *("warnings", "sources", "also", "also_count=found.also_count"),
+        *("certain_words=found.promise.certain_words", "crowded=found.promise.crowded"),
+        *("is_complete=found.is_complete", "warnings", "sources", "also", "also_count=found.also_count"),
     )
 
     text: SearchedText

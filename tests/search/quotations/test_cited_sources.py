@@ -39,6 +39,12 @@ NAMED: list[tuple[str, set[str], list[str]]] = [
     (" (minutes.md)", {"a/minutes.md"}, []),
     (" (nowhere.pdf)", set(), [f"{UNKNOWN}'nowhere.pdf'"]),
     (" [nowhere.pdf, p. 3; lease]", {"lease"}, [f"{UNKNOWN}'nowhere.pdf'"]),
+    (
+        " [^a]\n\n[^a]: See nowhere.pdf, and\n    rules.txt\n  [^b]: lease",
+        {"rules.txt"},
+        [f"{UNKNOWN}'See nowhere.pdf'"],
+    ),
+    ("（rules.txt）", {"rules.txt"}, []),
     (" [3, 4]\n\n[3]: lease", {"lease"}, ["the text has no footnote [4]"]),
     (" [1-3]\n\n[1]: rules.txt\n[2]: lease\n[3]: lease", {"rules.txt", "lease"}, []),
     (" [1–2, 3]\n\n[1]: rules.txt\n[2]: lease", {"rules.txt", "lease"}, ["the text has no footnote [3]"]),
@@ -102,6 +108,26 @@ def test_a_quotation_stitched_from_two_named_documents(library: Store) -> None:
     parts = "The tenant pays a rent of 1,450 a month", "and the chair promised a written answer by the end"
     (verified,) = library.verify(source=f"“{parts[0]} {parts[1]}” (lease; minutes.md)").quotations
     assert (verified.verdict, [place.id for place in verified.places]) == (Verdict.STITCHED, ["lease", "a/minutes.md"])
+
+
+def test_folders_of_a_name_that_several_documents_have(tmp_path: Path) -> None:
+    """
+    A path means the documents whose last folders are most similar to its own.
+    """
+    rents = {"in/2023/lease.txt": "1,450", "in/2024/lease.txt": "1,500", "lease.txt": "900"}
+    quotes = {
+        key: f"The tenant pays a rent of {rent} a month, in advance, on each first day." for key, rent in rents.items()
+    }
+    with open_store(tmp_path / "store") as store:
+        store.index([Document(key, quote, "lease.txt") for key, quote in quotes.items()])
+        for path, key in (("2023/lease.txt", "in/2023/lease.txt"), ("..\\2024\\Lease.txt", "in/2024/lease.txt")):
+            given = [{"quote": quote, "source": path} for quote in quotes.values()]
+            found = {
+                each.source_id for each in store.verify(quotations=given).quotations if each.verdict is Verdict.EXACT
+            }
+            assert found == {key}
+        unknown = [{"quote": quote, "source": "2022/lease.txt"} for quote in quotes.values()]
+        assert {each.verdict for each in store.verify(quotations=unknown).quotations} == {Verdict.EXACT}
 
 
 def test_a_name_that_several_documents_have(tmp_path: Path) -> None:

@@ -287,7 +287,8 @@ def test_json() -> None:
     """
     listed = quotations_in_json(' [{"quote": "a", "source": "b"}, {"quote": "c", "source": null}]')
     assert listed is not None
-    assert read_given_quotations(listed) == [Quotation("a", None, (NamedSource("b", ("b",)),)), Quotation("c")]
+    named = NamedSource("b", ("b",), (("b",),))
+    assert read_given_quotations(listed) == [Quotation("a", None, (named,)), Quotation("c")]
     assert [quotations_in_json(text) for text in ("[1] lease", "{}", "[" * 100_000, "")] == [None] * 4
 
 
@@ -439,6 +440,32 @@ def test_footer_of_a_block_quote() -> None:
     first, second = quotations_of(html)[1]
     assert (first.quote, first.source) == ("the landlord keeps", "minutes.txt")
     assert (second.quote, second.source) == ("the end", None)
+
+
+@pytest.mark.parametrize(
+    ("html", "source"),
+    [
+        ("<figure><blockquote>the rent</blockquote><figcaption>— <cite>a.txt</cite></figcaption></figure>", "a.txt"),
+        ("<figure><figcaption>a.txt</figcaption><blockquote>the <q>rent</q></blockquote></figure>", "a.txt"),
+        ("<figure><q cite='b.txt'>the rent</q><figcaption>a.txt</figcaption></figure>", "b.txt"),
+        ("<blockquote>the rent</blockquote><figure><img><figcaption>A house</figcaption></figure>", None),
+        ("<figure><img><figcaption>A house</figcaption></figure><blockquote>the rent</blockquote>", None),
+        ("<blockquote>the rent</blockquote></figcaption></figure>", None),
+    ],
+)
+def test_captions_of_figures(html: str, source: str | None) -> None:
+    """
+    The caption of a figure names the source of the quotation in the figure.
+    """
+    assert quotes(html) == [("the rent", source)]
+
+
+def test_quotations_behind_a_footnote() -> None:
+    """
+    Further lines of a footnote name sources, and quotations in them are quotations.
+    """
+    text = '"the rent"[1]\n\n[1] a.txt, and\n  b.txt: "the roof"\n\n  "the walls"'
+    assert quotes(text) == [("the rent", 'a.txt, and b.txt: "the roof"'), ("the roof", None), ("the walls", None)]
 
 
 @pytest.mark.parametrize(

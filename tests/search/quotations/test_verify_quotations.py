@@ -569,6 +569,8 @@ def test_sources_by_name_and_path(
     assert (verified.quotation.source, verified.verdict.value, verified.notes) == (source, verdict, notes)
     given = judged(store, "keeps the structure, the roof", "house rules")
     assert (given.verdict, given.source_id, given.notes) == (Verdict.MISATTRIBUTED, "folder/rules.txt", ())
+    given = judged(store, "keeps the structure, the roof", "folder/rules.txt, p. 3; house rules")
+    assert (given.verdict, given.source_id, given.notes) == (Verdict.MISATTRIBUTED, "folder/rules.txt", ())
     store.delete(["folder/rules.txt"])
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
+from operator import and_, eq
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -61,7 +62,7 @@ class NamedSource:
 def read_source(text: str, *, is_certain: bool = True) -> NamedSource:
     """Return a named source with the names that it and its parts may have in a store."""
     names = [name for label, *targets in LINK.findall(text) for name in _names_in_link(label, "".join(targets))]
-    names += [text.strip(), unquote(text.strip()), _without_decoration(text)]
+    names += [text, text.strip(), unquote(text.strip()), _without_decoration(text)]
     pieces = [*filter(None, map(_without_decoration, re.split("[,;]", text)))][:_MOST_PARTS]
     if not all(map(str.isdecimal, pieces)):
         # Numbers next to names are years or pages, not ids.
@@ -94,8 +95,9 @@ class CitedDocuments:
         names |= {_POSITION.sub("", name) for name in names}
         self._ids = references.ids_of_all(sorted(names))
         unknown = [name for name in sorted(names - self._ids.keys()) if _FILE_NAME.fullmatch(name)]
-        #: For unknown paths, the ids of documents with the same file name, ignoring folders and case.
-        self._similar = references.ids_of_files(unknown)
+        found = references.ids_of_files(unknown)
+        #: For unknown paths, the ids of documents with the same file name and the most similar folders, ignoring case.
+        self._similar = {path: _in_most_similar_folders(path, ids) for path, ids in found.items()}
 
     def find(self, source: NamedSource) -> tuple[list[str], list[str]]:
         """Return the ids of the documents that a source names, and notes about its unknown and inexact names."""
@@ -127,6 +129,14 @@ class CitedDocuments:
                     notes[f"took {key!r:.200} for {ids[0]!r:.200}"] = None
                 return ids
         return []
+
+
+def _in_most_similar_folders(path: str, ids: Sequence[str]) -> list[str]:
+    """Return the ids that share most of their last folders with a path."""
+    reversed_path, *reversed_ids = (name.casefold().replace("\\", "/").split("/")[::-1] for name in (path, *ids))
+    shared = [sum(accumulate(map(eq, reversed_path, parts), and_)) for parts in reversed_ids]
+    most = max(shared)
+    return [document_id for document_id, count in zip(ids, shared, strict=True) if count == most]
 
 
 def _is_file(name: str) -> bool:

@@ -87,7 +87,12 @@ _FOOTNOTE_MARK = re.compile(
 #: A range of footnote numbers: `1-3`.
 _RANGE = re.compile(r"(\d{1,4})[-–](\d{1,4})")
 _BULLET = r"[ \t]*(?:[-*+][ \t]+)?"
-_FOOTNOTE = re.compile(rf"^{_BULLET}(?:\[\^?([\w.-]{{1,40}})\][.:]?|([¹²³⁰⁴-⁹]{{1,3}}))[ \t]+(\S.*)$", re.MULTILINE)
+#: A footnote: its label in brackets or its raised digits, its first line, and its further lines, which are indented.
+_FOOTNOTE = re.compile(
+    rf"^{_BULLET}(?:\[\^?([\w.-]{{1,40}})\][.:]?|([¹²³⁰⁴-⁹]{{1,3}}))[ \t]+(\S.*)"
+    rf"(?P<more>(?:\n[ \t]+(?!{_BULLET}[\[¹²³⁰⁴-⁹>])\S.*)*)$",
+    re.MULTILINE,
+)
 #: The heading of a list of sources.
 _SOURCES = re.compile(
     r"^[ \t#*_]*(?:Bibliography|Citations|Footnotes|Notes|References|Sources(?: cited)?|Works cited|Belege|Fußnoten|"
@@ -98,7 +103,7 @@ _SOURCES = re.compile(
 _LISTED_SOURCE = re.compile(rf"\s*?^{_BULLET}(\d{{1,4}})[.):][ \t]+(\S.*)$", re.MULTILINE)
 #: A name in brackets, but not a footnote mark such as `[3]` or `[^1]`, nor the label of a link (before a parenthesis).
 _NAME_IN_BRACKETS = (
-    r"(?:\[\[(?!\d+\])([^\[\]\n]{1,300})\]\](?!\()|\(([^()\n]{1,300})\)"
+    r"(?:\[\[(?!\d+\])([^\[\]\n]{1,300})\]\](?!\()|\(([^()\n]{1,300})\)|（([^（）\n]{1,300})）"
     r"|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\()|【(?:\d[\d:]{0,9}†)?([^【】\n]{1,300})】)"
 )
 _BRACKETS = re.compile(_NAME_IN_BRACKETS)
@@ -157,14 +162,17 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     if _is_html(text):
         text, marked, links = _quotations_of_html(text)
     footnotes = [*timely(_FOOTNOTE.finditer(text))]
-    notes = {**_listed_sources(text), **{note[1] or note[2]: note[3] for note in footnotes}}
+    notes = {
+        **_listed_sources(text),
+        **{note[1] or note[2]: " ".join((note[3] + note["more"]).split()) for note in footnotes},
+    }
     if every_sentence:
         return text, [*_sentences(text, footnotes, notes)]
     blocks = [*_blocks(text)]
     found = [_without_last_sources(block, notes) for block in timely([*marked, *(block for block, _ in blocks)])]
     # Quotation marks in footnotes, in titles of links and in lines that name a source do not mark a quotation.
     targets = ((link.end(1), link.end()) for link in timely(LINK.finditer(text)))
-    names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks), *targets])
+    names = sorted([*((note.start(), note.end(3)) for note in footnotes), *(line for _, line in blocks), *targets])
     starts = [start for start, _ in names]
     # A footnote may contain a link and end after it, so take the largest end of all ranges so far.
     ends = list(accumulate((end for _, end in names), max))
@@ -207,7 +215,8 @@ def _sentences(text: str, footnotes: Iterable[re.Match[str]], notes: Mapping[str
             bounds.update(pipes)
         was_quote = bool(line["quote"])
     for note in footnotes:
-        if has_file_name(note[3]) and len(note[3].split()) <= _MOST_WORDS_OF_SOURCE:
+        source = note[3] + note["more"]
+        if has_file_name(source) and len(source.split()) <= _MOST_WORDS_OF_SOURCE:
             blank.append(note.span())
             bounds.update(note.span())
     pieces, at = [], 0
@@ -303,7 +312,7 @@ def read_given_quotations(listed: object) -> list[Quotation]:
         quote, source = item["quote"], item.get("source") or None
         if not isinstance(quote, str) or not isinstance(source, str | None):
             raise ParameterError(f"quotation {number}: quote and source are texts, got {item!r:.80}")
-        quotations.append(Quotation(quote, None, () if source is None else (NamedSource(source, (source,)),)))
+        quotations.append(Quotation(quote, None, () if source is None else (read_source(source),)))
     return quotations
 
 
@@ -375,7 +384,7 @@ def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bo
             return True
     if last["link"]:
         return is_after_end or last["link"][0] == "(" or "\n" in last[0][: -len(last[0].lstrip())]
-    name = next(filter(None, last.groups()[-4:]), None) or last["mark"].strip("[]")
+    name = next(filter(None, last.groups()[-5:]), None) or last["mark"].strip("[]")
     if has_file_name(name) or last[0].strip().startswith("【"):
         return True
     return is_after_end and (_IDENTIFIER.fullmatch(name) is not None or _without_marks(before) != before)
@@ -474,7 +483,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _Htm
         last = bisect_right(footers, (end, end)) - 1
         footer = footers[last] if last >= 0 and footers[last][0] >= start else (end, end)
         quote, sources = _without_last_links(text[start : footer[0]], start, links, ends)
-        if named := cite or text[slice(*footer)].strip(" \t\n\xa0—―–-"):
+        if named := (cite or text[slice(*footer)]).strip(" \t\n\xa0—―–-"):
             sources = (read_source(named),)
         found.append(Quotation(quote.strip(), (start, end), sources))
     return text, found, links
@@ -531,6 +540,8 @@ class _QuoteParser(HTMLParser):
         self.footers: list[tuple[int, int, str]] = []
         self.ids: dict[str, int] = {}
         self._started: dict[str, tuple[int, str]] = {}
+        #: Number of text parts before the caption of the last figure, and before its end.
+        self._caption = (0, 0)
         self._open: list[tuple[str, int, str]] = []
         self._open_count: Counter[str] = Counter()
         self._length = self._hidden = 0
@@ -553,12 +564,20 @@ class _QuoteParser(HTMLParser):
             self.ids.setdefault(identifier, self._length)
         if tag == "a" or (tag == "footer" and self._open_count["blockquote"]):
             self._started[tag] = (self._length, values.get("href") or "")
+        if tag == "figure":
+            self._started[tag], self._caption = (self._length, ""), (0, 0)
+        if tag == "figcaption":
+            self._caption = (len(self.parts), len(self.parts))
         if tag in ("q", "blockquote"):
             self._open.append((tag, self._length, values.get("cite") or ""))
             self._open_count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden -= tag in _UNSEEN and self._hidden > 0
+        if tag == "figcaption":
+            self._caption = (self._caption[0], len(self.parts))
+        if tag == "figure" and tag in self._started:
+            self._cite_caption(self._started.pop(tag)[0])
         if tag in self._started:
             start, target = self._started.pop(tag)
             (self.links if tag == "a" else self.footers).append((start, self._length, target))
@@ -571,6 +590,15 @@ class _QuoteParser(HTMLParser):
                     break
         if _LINES.fullmatch(tag):
             self._add("\n")
+
+    def _cite_caption(self, start: int) -> None:
+        """Take the caption of a figure that began at `start` for the source of the quotations in the figure."""
+        caption = "".join(self.parts[slice(*self._caption)])
+        for number in reversed(range(len(self.quotes))):
+            begin, end, cite = self.quotes[number]
+            if begin < start:
+                break
+            self.quotes[number] = (begin, end, cite or caption)
 
     def close_blocks(self) -> None:
         for tag, start, cite in reversed(self._open):
