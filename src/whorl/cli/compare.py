@@ -43,7 +43,7 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
     B in A   … of those in B
 
     A passage is the longest run of words in both texts; case, and anything between the words, does not matter.
-    [start:end] counts characters from 0 in the text as whorl reads it: HTML without its tags.
+    [start:end] counts characters from 0 in the text as whorl reads it: HTML and TEI without tags.
     """  # noqa: D301 - click wants the control character
     options = with_boilerplate_texts(options, [a, b])
     read_a, read_b, scheme = read(a, b, store, Scheme.parse(options.scheme) if options.scheme else None)

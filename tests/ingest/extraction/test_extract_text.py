@@ -1,4 +1,4 @@
-"""Text of HTML, e-mail, PDF and Office files as a reader sees it."""
+"""Text of HTML, TEI, e-mail, PDF and Office files as a reader sees it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.made_files import mail, pdf, sheet, slides, with_addition, with_member, word
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.extract_text import TextBuffer, html_text, read_mail, read_office, read_pdf
+from whorl.ingest.extraction.extract_text import TextBuffer, html_text, read_mail, read_office, read_pdf, tei_text
 from whorl.ingest.extraction.file_formats import DOCX, PPTX, XLSX, FileFormat
 
 
@@ -96,6 +96,30 @@ def test_character_references_are_read_as_in_html_5(text: str) -> None:
     References of all notations are replaced as Python's `html.unescape` does, which follows the standard.
     """
     assert html_text(f'<p title="&quot;{text}&quot;">{text}</p>') == f"\n{html.unescape(text)}\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<l n='1'>Arma virumque</l><l>cano</l>", "Arma virumque|cano"),
+        ("<sp who='#h'><speaker>HAMLET</speaker><p>To <hi rend='i'>b</hi>e.</p></sp>", "HAMLET|To be."),
+        ("<p>ex<lb break='no'/>ample<lb/>of<pb n='2'/><fw>HEAD</fw>this</p>", "example|of|this"),
+        ("<p>one<note>a<note>b</note></note> two</p>", "one two|b|a"),
+        ("<p><choice><reg>upon</reg><orig>vpon</orig></choice> <orig>vs</orig></p>", "upon vs"),
+        ("<p><app><lem>cano</lem><rdg>can<choice/>am</rdg></app> <app><rdg>a</rdg></app></p>", "cano a"),
+        ("<p>I <del>was <hi>not</hi></del>am</p>", "I am"),
+        ("<p>&eacute; &#233; &amp; <![CDATA[<l>]]><!-- no --></p>", "é é & <l>"),
+    ],
+    ids=["verses", "speaker", "breaks", "notes", "choice", "apparatus", "deletion", "references"],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1"])
+def test_tei(body: str, expected: str, encoding: str) -> None:
+    """
+    The text of a TEI document is what an editor reads: no markup, and no form that another one replaces.
+    """
+    head = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE TEI SYSTEM "tei.dtd"><TEI xmlns="http://a.org">'
+    raw = f"{head}<teiHeader><p>unseen</p></teiHeader><text>{body}</text></TEI>".encode(encoding)
+    assert [line for line in tei_text(raw).split("\n") if line] == expected.split("|")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Extracts text from PDF, Office files, e-mail and HTML; runs only in the worker process.
+"""Extracts text from PDF, Office files, e-mail, HTML and TEI; runs only in the worker process.
 
 Each library is imported where it is used, so that no format loads the libraries of others.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_encoding import decode
-from whorl.ingest.extraction.file_formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX
+from whorl.ingest.extraction.file_formats import DOCX, HTML, MAIL, PDF, PPTX, TEI, XLSX
 
 if TYPE_CHECKING:
     from email.message import MIMEPart
@@ -56,6 +56,8 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
         read_mail(raw, text)
     elif form == HTML.name:
         text.add(html_text(decode(raw)))
+    elif form == TEI.name:
+        text.add(tei_text(raw))
 
 
 #: Block elements of HTML. A new line begins before and after each.
@@ -108,6 +110,79 @@ def html_text(markup: str) -> str:
         elif type(node) in (NavigableString, CData) and not unseen:
             pieces.append(str(node))
     return "".join(pieces)
+
+
+#: Elements of TEI that begin and end a line, and elements that mark the beginning of one.
+_TEI_BLOCKS = frozenset({
+    "ab", "argument", "back", "body", "byline", "castItem", "cell", "closer", "dateline", "div", "div1",
+    "div2", "div3", "div4", "div5", "div6", "div7", "docAuthor", "docDate", "docImprint", "docTitle", "epigraph",
+    "figure", "front", "group", "head", "imprimatur", "item", "l", "lg", "list", "note", "opener", "p",
+    "postscript", "row", "salute", "signed", "sp", "speaker", "stage", "table", "text", "titlePage", "titlePart",
+    "trailer", "u"
+})  # fmt: skip
+_TEI_BREAKS = frozenset({"lb", "cb", "pb"})
+#: Elements to leave out: metadata, running heads, page numbers and deletions.
+_TEI_HIDDEN = frozenset({"teiHeader", "facsimile", "standOff", "fw", "del"})
+#: Elements of a `choice` that its other element corrects, regularises or expands.
+_TEI_REPLACED = frozenset({"sic", "orig", "abbr"})
+
+
+class _TeiText:
+    """Target of an XML parser that collects the text of a TEI document, with its notes at the end as in a DOCX."""
+
+    def __init__(self) -> None:
+        self._pieces: list[list[str]] = [[]]
+        self._notes: list[str] = []
+        #: Name and number of children of each open element.
+        self._open: list[tuple[str, int]] = [("", 0)]
+        #: Number of open elements that are hidden.
+        self._hidden = 0
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = tag.rpartition("}")[2]
+        parent, children = self._open[-1]
+        self._open[-1] = parent, children + 1
+        self._open.append((name, 0))
+        is_other_reading = (parent == "choice" and name in _TEI_REPLACED) or (parent == "app" and children > 0)
+        if self._hidden or is_other_reading or name in _TEI_HIDDEN:
+            self._hidden += 1
+            return
+        if name == "note":
+            self._pieces.append([])
+        if name in _TEI_BLOCKS or (name in _TEI_BREAKS and attributes.get("break") != "no"):
+            self._pieces[-1].append("\n")
+
+    def end(self, tag: str) -> None:
+        name, _ = self._open.pop()
+        if self._hidden:
+            self._hidden -= 1
+        elif name == "note":
+            self._notes += self._pieces.pop()
+        elif name in _TEI_BLOCKS:
+            self._pieces[-1].append("\n")
+
+    def data(self, text: str) -> None:
+        if not self._hidden:
+            self._pieces[-1].append(text)
+
+    def close(self) -> str:
+        return "".join(self._pieces[0] + self._notes)
+
+
+def tei_text(raw: bytes) -> str:
+    """Return the text of a TEI document, with verses, paragraphs, speakers and headings on separate lines.
+
+    Of an apparatus the text has the first reading, and of a choice the corrected, regular or expanded form.
+    """
+    # Only TEI needs these imports.
+    from html.entities import name2codepoint
+    from xml.etree.ElementTree import XMLParser
+
+    parser: XMLParser[str] = XMLParser(target=_TeiText())
+    # The document type may define entities such as `&mdash;`, but the parser does not read it.
+    parser.entity.update({name: chr(code) for name, code in name2codepoint.items()})
+    parser.feed(raw)
+    return parser.close()
 
 
 #: Common headers. Every sent or drafted message has at least one of them.

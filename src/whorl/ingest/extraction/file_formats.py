@@ -1,4 +1,4 @@
-"""Detects the format of a file that is one document: PDF, DOCX, PPTX, XLSX, HTML or e-mail."""
+"""Detects the format of a file that is one document: PDF, DOCX, PPTX, XLSX, HTML, TEI or e-mail."""
 
 from __future__ import annotations
 
@@ -31,10 +31,15 @@ PPTX = FileFormat(
 )
 XLSX = FileFormat("XLSX", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), "openpyxl", "xl/workbook.xml")
 HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
+#: Other XML is plain text, because tags and attributes can be its content.
+TEI = FileFormat("TEI", frozenset({".xml", ".tei"}))
 #: A web page that a browser saves in one file (`.mht`) is an e-mail with the page as its text.
 MAIL = FileFormat("e-mail", frozenset({".eml", ".mht", ".mhtml"}))
-FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
+FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, TEI, MAIL)
 
+#: Matches the start tag of a TEI document's root. Processing instructions and a document type may precede it.
+_TEI_ROOT = re.compile(rb"<(\w+:)?(TEI|TEI\.2|teiCorpus)[\s>]")
+_TEI_PROLOG = 10_000
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
 #: The start of an EPUB or OpenDocument archive: its first file is called `mimetype`, and contains the type.
@@ -65,6 +70,8 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
                 raise DocumentError(f"{_OTHER_ARCHIVES[other[1]]} is not read; save it as DOCX, PDF or text")
             raise DocumentError("this is an archive (ZIP), or of a format that is one and is not read")
         return held
+    if by_name is TEI and not _TEI_ROOT.search(raw, 0, _TEI_PROLOG):
+        return None
     return by_name
 
 
