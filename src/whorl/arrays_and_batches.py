@@ -235,8 +235,8 @@ def map_in_threads(
 ) -> Iterator[Made]:
     """Yield the results of `work` in order, each computed in one of several threads.
 
-    The caller's thread reads the portions, and waits for the first result if `ahead` portions are in work. The threads
-    have the caller's context: the request's deadline and trace. After an error, no waiting portion begins.
+    The caller's thread reads the portions, and waits for the oldest result while `ahead` portions are pending. The
+    threads have the caller's context: the request's deadline and trace. After an error, no waiting portion begins.
 
     Args:
         name: First part of the threads' names.

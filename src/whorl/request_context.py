@@ -49,7 +49,7 @@ class Trace:
     error: str = ""
 
     def record_search(self, plan: str, query_length: int, hits: int) -> None:
-        """Record the plan, query length and hits of a search, but only of the first, which the user requested."""
+        """Record the plan, query length and hits of the first search: the user requested only this search."""
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 
@@ -143,7 +143,10 @@ def require_time() -> None:
 
 
 def cancellation() -> threading.Event:
-    """Return the event that is set when the request's client disconnects, for threads that do not inherit it."""
+    """Return the event that is set when the request's client disconnects; a new event if there is no request.
+
+    Pass the event to threads that do not inherit the request.
+    """
     request = _current.get()
     return threading.Event() if request is None else request.cancelled
 

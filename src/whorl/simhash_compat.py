@@ -229,7 +229,7 @@ class _Hits:
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
-        """Append near codes to each query's list, in table order; with `repeats`, once per table with the code."""
+        """Set each query's list in `answers` to its near codes, in table order, as `Corpus.find_all` does."""
         times = np.zeros(self.codes.size, np.int64)  # Number of times to report each hit.
         parts: list[_Places] = []
         for table in tables:

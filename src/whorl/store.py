@@ -157,8 +157,8 @@ class Store:
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
-            ParameterError: An option has an unknown value, or requires the plan "calibrated"; or common text cannot be
-                detected in this store, but should be ignored.
+            ParameterError: An option has an unknown value, or requires the plan "calibrated"; or common text is to be
+                ignored, but this store cannot detect it.
         """
         options = operation_of(ExplainOperation, options, keywords)
         if not isinstance(defaults, QueryDefaults | None):

@@ -64,9 +64,9 @@ def fill_batches(
 ) -> BackfillReport:
     """Update documents in batches, and return the counts of the run.
 
-    `fill` updates a batch, `commit` commits all finished updates, and `lacking` counts the documents that still lack
-    whorl's fields. `progress` gets the counts before the first batch and after each batch. After an error, finished
-    updates are committed, so that the next run need not repeat them.
+    `total` is the number of documents to process. `fill` updates a batch, `commit` commits all finished updates, and
+    `lacking` counts the documents that still lack whorl's fields. `progress` gets the counts before the first batch and
+    after each batch. After an error, finished updates are committed, so that the next run need not repeat them.
     """
     done, committed = BackfillReport(total), 0
     progress(done)

@@ -34,7 +34,7 @@ class FieldNames:
 
 
 class TextField(NamedTuple):
-    """A field with readable texts, and the number of documents that have a text in it."""
+    """A field whose texts the server returns: its name, and the number of documents that have a text in it."""
 
     name: str
     documents: int

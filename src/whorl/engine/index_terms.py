@@ -76,7 +76,7 @@ def engine_fields_by_name(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[K
 
 
 def word_prefix(field: str) -> str:
-    """Return the prefix of a field's word terms: "" for a field with its own index field, or the field's name."""
+    """Return the prefix of a field's word terms: its name and a separator, or "" if it has its own index field."""
     return "" if field in OWN_FIELDS else f"{_encode_part(field)}{_AFTER_FIELD}"
 
 

@@ -413,7 +413,7 @@ class Engine(Protocol):
         """Yield all documents with their sketches in batches, ordered by id; start after the batch with this cursor."""
 
     def has_lazy_candidates(self, plan: BoundPlan) -> bool:
-        """Check whether `candidates` does not read sketches for this plan, so that even a long page is fast."""
+        """Check whether `candidates` reads no sketches for this plan, so that even a long page is fast."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
@@ -446,7 +446,7 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the base folder, or None: ids of indexed files are paths relative to the base folder.
+        """Return the base folder, or None. Ids of indexed files are paths relative to this folder.
 
         If the store has no base folder and can save one, save and return the folder that `choose` returns.
         """
@@ -500,7 +500,10 @@ def plan_among(plan: BoundPlan, ids: Collection[str]) -> BoundPlan:
 
 
 def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[str, str]:
-    """Return the stored texts ("" in a store without texts) of documents that differ from `documents` in any field."""
+    """Return the stored texts, keyed by id, of documents that differ from `documents` in any field.
+
+    In a store without texts, the values are "".
+    """
     digests = engine.digests({document.id for document in documents})
     changed = {document.id for document in documents if not document.has_digest(digests.get(document.id))}
     stored = dict.fromkeys(engine.names(changed), "")

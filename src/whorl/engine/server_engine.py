@@ -398,7 +398,10 @@ _Value = TypeVar("_Value")
 
 
 class TtlCache(Generic[_Value]):
-    """Cache of one value for `seconds`; one thread at a time fetches it, and `fetch` gets the previous value."""
+    """Cache of one value for `seconds`; `fetch` gets the previous value, or None at first.
+
+    One thread fetches a new value while the others wait.
+    """
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
         # The lock is reentrant: fetching may need another cached value of the same collection.
@@ -599,7 +602,7 @@ class ServerEngine(Engine):
         held: dict[str, list[int]] = {document_id: [] for document_id in among}
 
         def look_up(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> None:
-            """Add to `held` the documents that have any of the passage hashes; `ids` lists the documents to look in."""
+            """Add to `held` the documents that have any of the passage hashes, among `ids` or (None) all documents."""
             require_time()
             must: list[BoundNode] = [PassageHashes("the text", scheme, tuple(numbers))]
             if ids is not None:
@@ -724,7 +727,10 @@ _SHORT_TEXT_CHARACTERS = 10_000
 
 
 def encode_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
-    """Return a sketch in base64; None for a short document whose text (`stored_text`) the server returns unchanged."""
+    """Return a sketch in base64; None for a short document whose text the server returns unchanged.
+
+    `stored_text` is the document's text, or None if the server may return another text.
+    """
     is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
     if is_short and sketch.size < least_stored_size(scheme):
         return None
@@ -775,7 +781,10 @@ def decode_sketches(
 
 
 def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
-    """Return a document's terms in the passage field: the scheme's name, which marks it as read, and its hashes."""
+    """Return a document's terms in the passage field: the scheme's name, and its passage hashes.
+
+    The name shows that the hashes were computed, even if the document has none.
+    """
     numbers = passage_numbers(text, words, scheme, passage_scheme)
     return [passage_scheme.name, *encode_tokens(numbers, passage_scheme.bits)]
 

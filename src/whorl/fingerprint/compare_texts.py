@@ -578,8 +578,8 @@ def _longest_agreement(a: list[int], b: list[int], start: int, candidates: Seque
     """
     require_time()
     length, step, is_growing = 0, 4, True
-    # Double the step while any candidate agrees, then halve it: comparing slices is nearly as fast as comparing
-    # numbers.
+    # Compare slices, which is nearly as fast as comparing single numbers: double their length while a slice of a
+    # candidate equals the slice of A, then halve it down to single numbers.
     while step:
         wanted = a[start + length : start + length + step]
         agreeing = [in_b for in_b in candidates if b[in_b + length : in_b + length + step] == wanted]
@@ -624,5 +624,5 @@ def _add_passages(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_wo
 
 
 def _words_within(shared: _Numbers, size: int) -> int:
-    """Count the words inside the shared shingles, given their ascending positions."""
+    """Count the words inside the shared shingles of `size` words; `shared` has their ascending positions."""
     return int(np.minimum(np.diff(shared), size).sum()) + size if shared.size else 0

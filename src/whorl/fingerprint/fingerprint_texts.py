@@ -457,7 +457,7 @@ def as_text(text: str, scheme: Scheme, codec: str) -> str:
 
 
 def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
-    """Return the tokens as a .npy file: uint64 of shape (tokens,) for "u64", or else both halves (tokens, 2)."""
+    """Return the tokens as a .npy file; its shape is (tokens,) for "u64", otherwise (tokens, 2): both halves."""
     halves = _minima(text, scheme)
     file = io.BytesIO()
     np.save(file, halves[:, 0] if codec == "u64" else halves)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whorl.hamming.codes import Codes
 
-#: Mark objects as old if at least this number was created since the last garbage collection.
+#: Mark objects as old if more than this number were created since the last garbage collection.
 _MANY_OBJECTS = 10_000
 
 

@@ -61,7 +61,10 @@ class _Costs:
 
     @cache  # noqa: B019 - there are only two objects, and few numbers of bits
     def blocks(self, count: int, bits: int, distance: int) -> int:
-        """Return the fastest number of blocks for `count` random codes, or 0 if comparing all pairs is faster."""
+        """Return the fastest number of blocks for `count` random codes, or 0 if comparing all pairs is faster.
+
+        The codes may differ in `bits` bits; `distance` is the maximum distance of a pair.
+        """
         best, least = 0, self.compare * count * count / 2
         for blocks in range(distance + 1, min(distance + 1 + _MOST_SPARE, bits) + 1):
             agreed = bits * (blocks - distance) // blocks
@@ -73,10 +76,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def largest_pairwise_run(self, bits: int, distance: int) -> int:
-        """Return about the largest number of codes for which comparing all pairs is fastest: a power of two.
-
-        The codes may differ in `bits` bits; `distance` is the maximum distance of a pair.
-        """
+        """Return about the largest number of codes for which comparing all pairs is fastest: a power of two."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2

@@ -120,7 +120,7 @@ class Builder:
 
     def __init__(self, query: str, options: ParseOptions, language: Language) -> None:
         self._query, self._options, self._language = query, options, language
-        # Field of each open parenthesis, as in `cm:name:(a b)`, the innermost last; None for one without a field.
+        # Field of each open parenthesis, as in `cm:name:(a b)`, the innermost last; None if it has no field.
         self._fields: list[str | None] = []
         self._leaves = 0
 
@@ -167,7 +167,7 @@ class Builder:
         return [Piece(_make_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span)]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
-        """Join operands with AND: `conjunction: operand (AND operand)*`. If AND is the default, `sequence` does it."""
+        """Join operands with AND: `conjunction: operand (AND operand)*`. With AND as default, `sequence` joins."""
         return operands if self._operator() is ast.Operator.AND else _join_operands(operands)
 
     def _operator(self) -> ast.Operator:

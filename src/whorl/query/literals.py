@@ -194,7 +194,7 @@ PREFIX = "FINGERPRINT:"
 def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
     """Return the node of a fingerprint; `parts` are its id, overlap and probability as typed.
 
-    `typed` is the whole literal, for hints in error messages, or "" if underscores cannot belong to the id.
+    `typed` is the whole literal, for the hint that an underscore may belong to the id; "" for no hint.
     """
     if not parts[0].text:
         raise missing_id_error(parts[0].start)
@@ -231,7 +231,7 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
 def with_quoted_id(typed: str) -> str:
-    """Quote a literal's id, but not its numbers; return "" without valid numbers, or without underscores in the id."""
+    """Quote the id of a literal, but not its numbers; return "" if no valid number follows or the id has no `_`."""
     match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     if not match or "_" not in match[1]:
         return ""

@@ -268,7 +268,7 @@ def check_unicode(text: str) -> None:
 def write_number(value: Decimal, name: str, most: int, *, allows_zero: bool = False) -> str:
     """Return a number without an exponent; raise ParameterError unless it is above 0 and at most `most`.
 
-    `allows_zero` also permits 0. The number has at most `MAX_NUMBER_LENGTH` characters.
+    `allows_zero` also permits 0. Also refuse a number of more than `MAX_NUMBER_LENGTH` characters.
     """
     if allows_zero and value == 0:
         return "0"

@@ -56,9 +56,9 @@ REFERENCE_PROPERTIES = ("DBID", "LID")
 _Key: TypeAlias = Literal["number", "id"]
 
 # Every blob ends with a checksum. For look-ups, a document's id and handles (its values of DBID and LID) are in plain
-# columns. `head` has a document's name, properties and digest; `content` has its text, or in a store without texts its
-# passage hashes. A short document has only `head`, with the text in place of the digest. A store without texts has no
-# sketches.
+# columns. `head` has a document's name, properties and digest, `sketch` its sketch, and `content` its text. A short
+# document has only `head`, with the text in place of the digest. In a store without texts, documents have no sketches,
+# and `content` has the passage hashes.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -82,7 +82,7 @@ _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passa
 
 
 class StoreOptions(NamedTuple):
-    """Options that a store keeps in its database; `passages` is the scheme of its passage hashes, or None for none."""
+    """Options that a store keeps in its database; `passages` is the scheme of its passage hashes, or None."""
 
     passages: PassageScheme | None = None
     minhash: MinHashPart = "whole"
@@ -92,8 +92,8 @@ class StoreOptions(NamedTuple):
 class Record(NamedTuple):
     """Stored data of a document.
 
-    `content` is the sketch of a long text, None for a short text, whose sketch is computed on demand, or in a store
-    without texts the passage hashes.
+    `content` is the sketch of a long text, or None for a short text, whose sketch is computed on demand. In a store
+    without texts, `content` is the passage hashes instead.
     """
 
     document: Document
@@ -134,7 +134,7 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number, which is never reused; without stored texts, with its passage hashes."""
+    """A stored document with its number, which is never reused, and in a store without texts its passage hashes."""
 
     number: int
     document: Document
@@ -331,7 +331,7 @@ class RecordDatabase:
                 raise
 
     def _write_field_counts(self) -> None:
-        """Update the number of documents with each field by this transaction's changes; remove fields without any."""
+        """Add this transaction's changes to the number of documents with each field; remove fields of no document."""
         for name, change in self._field_changes.items():
             if not change:
                 continue
@@ -394,7 +394,7 @@ class RecordDatabase:
         return removed
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of documents to replace or delete, by id, and subtract them from the field counts."""
+        """Subtract the documents with these ids from the field counts; return their numbers, keyed by id."""
         numbers = {}
         for chunk in batches(ids, _CHUNK):
             marks = ", ".join("?" * len(chunk))
@@ -428,7 +428,10 @@ class RecordDatabase:
         return int(rows[0][0]) if rows else 0
 
     def find_changed_since(self, number: int) -> dict[int, str] | None:
-        """Return the ids of documents changed after a journal entry, by number; None if later entries are missing."""
+        """Return the documents changed after the journal entry `number`: their ids, keyed by document number.
+
+        Return None if the journal lacks any of the later entries.
+        """
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(document_number): document_id for document_number, _, document_id in entries}
@@ -476,7 +479,7 @@ class RecordDatabase:
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
-        """Return the data to get a document's sketch from: the text of a short document, or the encoded sketch."""
+        """Return the input of `_read_sketches` for a document: a short text, otherwise the encoded sketch."""
         if sketch is None and head.short_text is not None:
             return head.short_text
         return self._unseal(_label("sketch", head.number, head.id), sketch)
@@ -646,7 +649,7 @@ def _checksum(label: str, blob: bytes) -> bytes:
 
 @contextmanager
 def previous_store(folder: Path, *, or_current: bool = False) -> Iterator[RecordDatabase | None]:
-    """Open a store of the previous format (or the current one if `or_current`) for reading; yield None for others."""
+    """Open a store of the previous format, or if `or_current` the current one, for reading; otherwise, yield None."""
     path = folder / RECORDS
     if not path.is_file():
         raise StoreError(f"there is no store at {folder}")

@@ -224,7 +224,7 @@ class EmbeddedEngine(Engine):
             self._records.set_options(options)
 
     def _use_options(self, preparation: DocumentPreparation) -> None:
-        # Set `_preparation` first: a search that uses the new index must also check its plan under the new options.
+        # Set `_preparation` first: a search that uses the new index must check its plan with the new options.
         self._preparation = preparation
         self._index = StoreIndex(
             self._index_folder / INDEX,
@@ -255,10 +255,12 @@ class EmbeddedEngine(Engine):
         """Store all documents, replacing documents with the same ids; after an error, store none.
 
         The documents are safe when this method returns. It keeps all of them in memory, so split a large collection
-        into several calls. With `only_unchanged`, skip documents that have changed since they were read.
+        into several calls. With `only_unchanged`, skip documents that were changed or deleted in the store since the
+        caller read them; a change of the cluster label does not count.
         """
         self._require_writable()
-        # Prepare the documents, which is most of the work, before taking the lock. The last document with an id wins.
+        # Prepare the documents, which is most of the work, before taking the lock. If documents share an id, store the
+        # last one.
         batch = list({document.id: document for document in documents}.values())
         if not only_unchanged:
             self._require_few_properties(batch)
@@ -536,7 +538,7 @@ class EmbeddedEngine(Engine):
             self._failed_at = time.monotonic()
 
     def _note_damage(self) -> None:
-        """Record the damage of the index for a message; the caller then rebuilds the index."""
+        """Record in `_repaired` how the index is damaged, before the caller rebuilds it."""
         if not self._records.last_change():
             return
         try:

@@ -33,7 +33,7 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: Name of tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits per MinHash token in the layout of an index without MinHash tokens.
+#: Number of bits per MinHash token that an index without MinHash tokens declares: its format requires a number.
 _BITS_WITHOUT_MINHASH = 8
 #: Version of the computation of passage hashes. Version 3 added BROKEN_WORDS for words broken at line ends.
 _PASSAGE_LAYOUT = "3"

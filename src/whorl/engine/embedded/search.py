@@ -119,7 +119,11 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return a page of candidates that the token index can compare, without documents deleted since `snapshot`."""
+        """Return one page of candidates, to compare them in the token index instead of by their stored sketches.
+
+        `page` has the first row and the number of rows. `changed` has the ids of the documents changed since
+        `snapshot`, keyed by number; deleted documents are left out.
+        """
         scored, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [number for number, _ in best_page(matches, start, rows, self._records.ids)]
@@ -279,7 +283,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the index has a missing document, and the journal lists no change of this document.
+        """Raise StoreError if the index contains a missing document, although the journal lists no deletion of it.
 
         `missing` has the numbers or ids of documents that the database lacks.
         """

@@ -55,8 +55,9 @@ MOST_BUFFERED = 1 << 22
 _MANIFEST = "segments.json"
 
 
-#: Function that reads whole MinHash tokens from texts. It takes the numbers of documents and the journal number of the
-#: index, and yields a document's number and distinct tokens, except for documents changed since this journal number.
+#: Function that computes whole MinHash tokens from stored texts. It takes document numbers and the journal number of
+#: the index. For each document that has not changed since this journal entry, it yields the number and the distinct
+#: tokens.
 ReadMinHash: TypeAlias = Callable[[Numbers, int], Iterator[tuple[int, Tokens]]]
 
 
@@ -147,8 +148,8 @@ class TokenIndex:
                 try:
                     snapshot = self._open_manifest(raw)
                 except FileNotFoundError as error:
-                    # If the manifest is unchanged, it names a segment that is missing. Otherwise, a merge has just
-                    # deleted the segment, so read the new manifest.
+                    # If the manifest is still the same, its segment is really missing. Otherwise, a merge has just
+                    # replaced the manifest and deleted the segment, so read the new manifest.
                     if raw == self._manifest.read_bytes():
                         raise IndexBrokenError(str(error)) from error
                 else:

@@ -80,7 +80,7 @@ def pack(numbers: Packed, width: int) -> Packed:
 
 
 def unpack(words: Packed, width: int) -> Packed:
-    """Unpack the words of whole groups that `pack` wrote."""
+    """Unpack the words that `pack` wrote with the same `width`; the result includes the padding."""
     columns = np.ascontiguousarray(words.reshape(-1, width).T)
     numbers = np.empty((GROUP, columns.shape[1]), np.uint64)
     mask = np.uint64((1 << width) - 1)
@@ -306,7 +306,10 @@ class Segment:
         return _join_small(chain.from_iterable(starmap(self.with_copies, portions)) if with_copies else portions)
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield the pairs of a value, such as a token's index, and a document's ordinal, then pairs with its copies."""
+        """Yield the given pairs of a value and an ordinal, then the same values with the ordinals of the copies.
+
+        A pair has a value, such as the index of a token, and the ordinal of a document.
+        """
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():
@@ -474,7 +477,7 @@ def write_segment(
 
 
 def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
-    """Write the buckets and postings of one kind of token at offset `at`; return the kind's columns but the first."""
+    """Write the buckets and postings of one kind of token at offset `at`; return its columns except the first."""
     in_buckets = np.zeros(layout.buckets, np.uint32)
     file.seek(at + layout.bytes[0])
     pending = np.empty(0, np.uint64)
@@ -597,7 +600,10 @@ def write_documents(
     kinds: Sequence[Sequence[Tokens]],
     token_bits: Sequence[int],
 ) -> None:
-    """Write a segment of new documents; `kinds` has each document's tokens of each kind, ascending and distinct."""
+    """Write a segment of new documents.
+
+    `kinds` has a list for each kind of token, with the tokens of each document, ascending and distinct.
+    """
     joined = list(map(_TokensOfDocuments.concatenate, kinds))
     joined[SKETCH], shared_bits = _without_shared(joined[MINHASH], joined[SKETCH], token_bits)
     keys = _first_keys(sizes, shared_bits)

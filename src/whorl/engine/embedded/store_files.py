@@ -72,7 +72,7 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the base folder, or None: ids of indexed files are paths relative to the base folder.
+    """Return the base folder, or None. Ids of indexed files are paths relative to this folder.
 
     If the store has no base folder yet, save the folder that `choose` returns. If the store is inside this folder, save
     a relative path, so that both folders can be moved together; otherwise, save an absolute path.
@@ -206,7 +206,7 @@ class WriterRegister:
         return bool(self._registered)
 
     def wait_for_current(self) -> None:
-        """Wait for the writers registered so far; the caller is none of them, and holds no lock that they need."""
+        """Wait for the writers registered so far; the caller must not be one, nor hold a lock that they need."""
         with self._changed:
             first = frozenset(self._registered)
             self._changed.wait_for(lambda: self._registered.isdisjoint(first))

@@ -60,7 +60,7 @@ class StoreIndex:
                 segment.verify()
 
     def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> StoreIndexWriter:
-        """Return a writer; the caller must hold the write lock."""
+        """Return a writer; the caller must hold the write lock. `TextIndexWriter` describes the arguments."""
         with index_errors(self._folder):
             self.token_index.begin()
         return StoreIndexWriter(self._folder, self.text_index.writer(read_entries, before_main), self.token_index)
@@ -106,7 +106,7 @@ class StoreIndexWriter:
 
     @property
     def base(self) -> int:
-        """Number of the last journal entry in the text index's main part; the journal may lose all entries up to it."""
+        """Number of the last journal entry in the text index's main part; the journal may forget all up to it."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:

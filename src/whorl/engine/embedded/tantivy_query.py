@@ -153,7 +153,10 @@ _FEW_LOOK_UPS = 4
 
 
 class PlanTranslator:
-    """Translates the nodes of a plan into queries, within limits; without a reader, only describes and counts them."""
+    """Translates the nodes of a plan into queries; raises UnsupportedQueryError if the plan exceeds a limit.
+
+    Without a reader, it only describes the nodes and checks the limits.
+    """
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
@@ -380,7 +383,10 @@ class PlanTranslator:
     def _above(
         self, reader: IndexReader, field_and_prefix: tuple[str, str], low: str, fits: Fits, test: Between
     ) -> Query:
-        """Return a query for all terms above `low`, however many, and for `low` itself if the range includes it."""
+        """Return a query for all terms above `low`, and for `low` itself if the range `test` includes it.
+
+        `field_and_prefix` and `fits` are as in `_matching_terms`.
+        """
         field, prefix = field_and_prefix
         expressions, beginning = split_range_above(low, is_included=test.includes_low)
         # A short bound gives at most two expressions: for greater strings, and for strings that begin with the bound.

@@ -152,7 +152,7 @@ class TextIndex:
         self._snapshot()
 
     def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> TextIndexWriter:
-        """Return a writer; the caller must hold the write lock."""
+        """Return a writer; the caller must hold the write lock. `TextIndexWriter` describes the arguments."""
         return TextIndexWriter(self._folder, self._store_id, self._snapshot(), read_entries, before_main)
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
@@ -186,7 +186,7 @@ class TextIndex:
             return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query)]
 
     def are_known(self, queries: Iterable[Query]) -> list[bool]:
-        """Check for each query whether it matches any document, or an outdated version of one in the main part."""
+        """Check for each query whether it matches any document; outdated versions in the main part also count."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
@@ -418,7 +418,7 @@ _END_BYTES = 8
 
 
 class PartReader:
-    """Opens one part of the index, and verifies each segment file once: only Rust programs can call tantivy's check."""
+    """Opens one part of the index, and verifies each segment file once: Python cannot call tantivy's own check."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -435,8 +435,8 @@ class PartReader:
                     if self._sound.get(path) != state:
                         require_sound(path)
             except FileNotFoundError:
-                # If meta.json is unchanged, it names a file that is missing. Otherwise, a merge has just deleted the
-                # file, so read the new meta.json.
+                # If meta.json is still the same, its file is really missing. Otherwise, a merge has just replaced
+                # meta.json and deleted the file, so read the new meta.json.
                 if meta == _state(self._folder / META):
                     raise
                 continue

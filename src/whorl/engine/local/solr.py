@@ -122,7 +122,14 @@ def start_jetty(
     cache: Path | None,
     deadline_seconds: float,
 ) -> RunningServer:
-    """Start Solr with one of Jetty's XML files, and wait until it responds."""
+    """Start Solr with one of Jetty's XML files, and wait until it responds.
+
+    Args:
+        program: Name of the XML file, which is in the folder of the server's lock file.
+        directory: Folder for the logs.
+        properties: Properties that the XML file reads, without their prefix `whorl.`.
+        heap, cache, deadline_seconds: As in `start_standalone`.
+    """
     options = (
         "-Djava.awt.headless=true",
         f"-Dlog4j2.configurationFile={(JETTY / 'log4j2.xml').as_uri()}",

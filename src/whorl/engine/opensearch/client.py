@@ -141,7 +141,10 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return the latest versions of documents by id, even if not searchable; `source` is the `_source` filter."""
+        """Return the latest versions of the existing documents, keyed by id, even if they are not searchable yet.
+
+        `source` is the `_source` filter of the request; `stored` lists the stored fields to return.
+        """
         documents = dict[str, Json]()
         # A single invalid id would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
@@ -201,9 +204,9 @@ class IndexClient:
     def mapping(self, fields: str = "") -> Json | None:
         """Return the index's mapping, or None if the index does not exist; raise SchemaError for several indexes.
 
-        An index that existed before and is missing is an error: it must not be created again, empty, because an alias
-        may be about to move. `fields` is a pattern for the names of the fields to return, in addition to `_source` and
-        `_meta`.
+        If this client has seen the index before, a missing index is an error: the caller must not create it again,
+        empty, because an alias may be about to move. `fields` is a pattern for the names of the fields to return, in
+        addition to `_source` and `_meta`.
         """
         parts = f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta,*.settings.index.uuid"
         try:

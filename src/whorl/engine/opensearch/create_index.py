@@ -249,7 +249,7 @@ def without_passage_field(client: IndexClient) -> SchemaError:
 
 @guard_response
 def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the base folder from the `_meta` of the index: ids of indexed files are paths relative to it.
+    """Return the base folder in the `_meta` of the index, or None. Ids of indexed files are paths relative to it.
 
     If the index has no base folder, save the folder that `choose` returns; create the index if it is missing.
     """

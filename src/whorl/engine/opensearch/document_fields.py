@@ -154,7 +154,7 @@ def _encode_rows(rows: Sequence[_Row], encode: Callable[[_Row], Sequence[str]]) 
 
 
 def _content_fields(document: Document, names: FieldNames, features: IndexFeatures) -> Json:
-    """Return the fields of a document that need no fingerprint: values, cluster and digest."""
+    """Return a document's fields except words and fingerprints: id, whole values, digest and cluster label."""
     whole_values, properties = document.whole_values(), document.values()
     kinds = {(name, kind.name) for name, kind, _ in whole_values} | ({("content", "TEXT")} if document.text else set())
     return {

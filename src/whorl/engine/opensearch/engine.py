@@ -127,7 +127,7 @@ class OpenSearchEngine(ServerEngine):
         return None if self._foreign else OWN_SKETCH_SCHEME
 
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
-        # The last document with an id wins.
+        # If documents share an id, store the last one.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
             if len(document.id.encode()) > MOST_ID_BYTES:
@@ -200,7 +200,10 @@ class OpenSearchEngine(ServerEngine):
         return {reference: hit["_id"] for reference, hit in self._find(references, {"_source": False})}
 
     def _find(self, references: Collection[str], options: Json) -> Iterator[tuple[str, Json]]:
-        """Yield each reference that names a document, with the document; `options` in the body choose its fields."""
+        """Yield each reference that names a document, with the document.
+
+        `options` are members of the request's body that choose the fields to return.
+        """
         return self._match_references(references, lambda values: self._fetch_named(values, options))
 
     def _fetch_named(self, values: Mapping[str, list[str]], options: Json) -> list[Json]:
@@ -294,7 +297,10 @@ class OpenSearchEngine(ServerEngine):
             yield hit["_id"], sorted(map(int, hit["matched_queries"]))
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Require passage hashes of new documents, of scheme `wanted` if given; create the index if it is missing."""
+        """Raise an error unless new documents get passage hashes, of the scheme `wanted` if it is given.
+
+        Create the index if it is missing.
+        """
         ensure_index(self._client, self._names, passages=wanted or True)
 
     def largest_size(self) -> int | None:

@@ -55,7 +55,7 @@ class MinHashField:
     has_vectors: bool
 
     def scheme(self, **options: Any) -> Scheme:
-        """Return the scheme of the field's tokens, with `options` replaced; raise SchemaError if it is unsupported."""
+        """Return the scheme of the field's tokens, changed by `options`; raise SchemaError if it is unsupported."""
         try:
             return Scheme(**{**self.options, **options})
         except ParameterError as error:
@@ -93,7 +93,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the MinHash field that FINGERPRINT uses: the configured field, or the only field, or None without one."""
+    """Return the MinHash field that FINGERPRINT uses: the configured field or the only field; None if it has none."""
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
         return by_name.get(wanted, next(iter(by_name.values()), None))
@@ -212,7 +212,7 @@ class ForeignTokens:
         return self._recover_signature(repeats, order_matters=True)
 
     def signatures(self, needs_order: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of documents, keyed by id; `needs_order` is True if the order of tokens matters."""
+        """Return the signatures of documents, keyed by id; `needs_order` is as in `Engine.signatures`."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(needs_order, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():

@@ -75,7 +75,8 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Number of leaf clauses of a fingerprint that was moved into a function: a terms query and two filters.
+#: Number of leaf clauses that count for a FINGERPRINT after its move into a function (see `fingerprints_to_move`): a
+#: terms query and two filters.
 _MOVED_CLAUSES = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}

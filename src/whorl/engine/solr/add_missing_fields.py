@@ -121,7 +121,7 @@ def _require_possible(client: SolrClient, schema: Schema, names: FieldNames, pas
 
 @guard_response
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the base folder, or None: ids of indexed files are paths relative to the base folder.
+    """Return the base folder, or None. Ids of indexed files are paths relative to this folder.
 
     A user property of the collection stores this folder. If the property is missing, save the folder that `choose`
     returns; Solr then reloads the collection.

@@ -1,6 +1,7 @@
 """HTTP client of one Solr core or collection; turns every failure into one of whorl's errors.
 
-Queries are sent as JSON, because URLs, XML and lists would change control characters, commas and blanks in tokens.
+Queries are sent as JSON, because URLs, XML and comma-separated lists would change control characters, commas and blanks
+in tokens.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class SolrClient:
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Iterable[str], rows: int, mark: str = FIRST_CURSOR_MARK
     ) -> Iterator[tuple[list[Json], str]]:
-        """Yield pages of matching documents by id, from the cursor mark `mark` on, each with the next page's mark."""
+        """Yield pages of matching documents, sorted by id, from cursor mark `mark` on; add the next page's mark."""
         following, mark = mark, ""
         while following != mark:
             mark = following

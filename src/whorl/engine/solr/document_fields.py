@@ -223,7 +223,7 @@ _MOST_SCHEMES = 1000
 
 
 def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Json:
-    """Return the sketch's four fields; a value of None removes a field. `stored_text` is None if Solr may change it."""
+    """Return the sketch's four fields; a value of None removes a field. `stored_text` is as in `encode_sketch`."""
     return {**searched_sketch_fields(sketch, scheme), SKETCH: encode_sketch(sketch, scheme, stored_text)}
 
 

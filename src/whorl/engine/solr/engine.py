@@ -172,7 +172,8 @@ class SolrEngine(ServerEngine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
-        # The last document with an id wins. Check all documents against the schema before fingerprinting any.
+        # If documents share an id, store the last one. Check all documents against the schema before fingerprinting
+        # any.
         distinct = {document.id: document for document in documents}
         prepared = [(document.text, self._solr_document(document)) for document in distinct.values()]
         if not prepared:
@@ -369,7 +370,7 @@ class SolrEngine(ServerEngine):
         for (reference, document), sketch in zip(named.items(), self._sketches([*named.values()]), strict=True):
             sketched[reference] = str(document[key]), sketch
             version = document.get(VERSION)
-            # Only an id surely names the same document later, so cache the sketch only if the first meaning of the
+            # Only an id certainly names the same document later, so cache the sketch only if the first meaning of the
             # reference is an id.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
                 cached = CachedSketch(str(document[key]), version, sketch)
@@ -398,7 +399,7 @@ class SolrEngine(ServerEngine):
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def _fetch_documents(self, values: Mapping[str, list[str]], fields: Iterable[str]) -> list[Json]:
-        """Return documents with any of the values of a field in `values`, with ids and the requested fields."""
+        """Return the documents that have any of `values`, keyed by field, with their ids and the requested fields."""
         wanted = dict.fromkeys([self.collection.names.key, *values, *fields])
         return self._client.select(documents_request(values, [*wanted])).documents
 
@@ -499,7 +500,7 @@ class SolrEngine(ServerEngine):
         return signatures
 
     def _signatures_by_id(self, documents: Mapping[str, Json], needs_order: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return signatures, keyed by id, from the results of `_fetch_tokens`; see `resolve_signatures`."""
+        """Return the signatures of documents that `_fetch_tokens` has returned; all mappings are keyed by id."""
         if self._token_source is not TokenSource.TEXT:
             return {key: self._signature(document, needs_order[key]) for key, document in documents.items()}
         collection = self.collection
@@ -555,7 +556,10 @@ class SolrEngine(ServerEngine):
             return _SEGMENTS
 
     def _fetch_tokens(self, values: Mapping[str, list[str]], *, with_text: bool) -> list[Json]:
-        """Return documents with any of the values of a field, each with its tokens (`select_tokens`) or its text."""
+        """Return the documents that have any of `values`, keyed by field, with their tokens (see `select_tokens`).
+
+        Also return the text if it is the source of the tokens, or if `with_text` and term vectors are.
+        """
         source, content = self._token_source, self.collection.content
         needs_text = source is TokenSource.TEXT or (with_text and source is TokenSource.TERM_VECTORS)
         fields = [*values, *([content] if content and needs_text else [])]
@@ -605,6 +609,7 @@ class SolrEngine(ServerEngine):
         return [(field, value) for field, value in fields if field and _can_hold(field, value, self.collection)]
 
     def _documents(self, ids: Collection[str], fields: Iterable[str], *, latest: bool = False) -> dict[str, Json]:
+        """Return documents, keyed by id; with `latest`, their versions that may not be searchable yet."""
         key, documents = self.collection.names.key, dict[str, Json]()
         wanted = [*dict.fromkeys([key, *fields])]
         for batch in batches(ids, _FETCHED_AT_ONCE):

@@ -384,7 +384,7 @@ def read_version(client: SolrClient) -> SolrVersion:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version: ICU's rules for colons and its dictionaries differ."""
+    """Return the word-break profile of a Lucene version; versions differ in their release of ICU."""
     numbers = version_numbers(version)
     if not numbers:
         return DEFAULT_PROFILE
@@ -521,7 +521,7 @@ def detect_profile(client: SolrClient, key: str, field: str, shingle_size: int, 
 
 
 def _short_texts(shingle_size: int) -> Iterator[str]:
-    """Cut the sample text into texts shorter than a shingle, if possible."""
+    """Cut the sample text at blanks into texts of fewer words than a shingle; a piece without blanks stays whole."""
     text = ""
     for piece in PROBE.split():
         longer = f"{text} {piece}".strip()

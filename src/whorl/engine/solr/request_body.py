@@ -76,8 +76,8 @@ from whorl.query.plan.nodes import (
 
 #: Maximum number of clauses in a query that a function refers to.
 _CLAUSES_AT_ONCE = 1000
-#: Number of leaf clauses of a fingerprint that was moved into a function: one for the score, one for the match, and
-#: four for filters (scheme, tokens, and two for the sizes).
+#: Number of leaf clauses that count for a FINGERPRINT after its move into a function (see `fingerprints_to_move`): one
+#: for the score, one for the match, and four for filters (scheme, tokens, and two for the sizes).
 _MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Matches a field name that Solr would read as a number in a sort clause.
@@ -147,7 +147,7 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the JSON body that requests all documents with any of the exact values; `values` is keyed by field."""
+    """Return the JSON body that requests all documents that have any of the exact `values`, keyed by field."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # Several documents may have the same DBID, so allow two documents per clause.
@@ -195,7 +195,7 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def unmarked_sketches(scheme: str) -> Json:
-    """Return the query for documents with a non-empty sketch but, from older versions, without `SAMPLE_MARK`."""
+    """Return the query for documents with a non-empty sketch but without `SAMPLE_MARK` (lost, or never stored)."""
     marked = {"term": {"f": SAMPLE, "query": SAMPLE_MARK}}
     return {"bool": {"filter": _filled_sketches(scheme), "must_not": [marked]}}
 

@@ -174,7 +174,8 @@ def _pages(
 ) -> Iterator[list[Json]]:
     """Yield batches of the documents to process, roughly ordered by id.
 
-    Each document has its text, the size of its sketch, its version, and its values in `copied`.
+    Each document has its text, the size of its sketch, its version, and its values in `copied`. If `repair`, include
+    documents with empty sketches.
     """
     key = collection.names.key
     fields = [*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_", *names_of(copied)]
@@ -187,7 +188,10 @@ def _pages(
 
 
 def _queries(collection: SolrCollection, *, repair: bool) -> list[dict[str, Any]]:
-    """Return one query for each reason to process a document: no sketch, look-up tokens or passages; empty sketch."""
+    """Return a query for each reason to process a document: no sketch, no look-up tokens, no passage hashes.
+
+    If `repair`, add the query for empty sketches.
+    """
     name = collection.sketch_schemes
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.schema.passage_scheme:

@@ -381,7 +381,8 @@ class _SlowWords:
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Merge the words of slow segments into the other words, in text order; return all words and their ranges.
 
-        Every character of the text takes one unit. Positions in `slow` are relative to `offset`.
+        `spans` has the ranges of `words`. `slow` has rows of `WorkingMemory.slow`; their positions are relative to
+        `offset`. The text has only characters of one UTF-16 unit, so these positions also count characters.
         """
         merged, done, positions, counts = list[str](), 0, list[int](), list[int]()
         for place, start, end, bits in slow.tolist():

@@ -75,7 +75,7 @@ def _first_possible(total: int, takes_overlap: int, drawn: int, seen: int, start
 
 @loop
 def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
-    """Return the likeliest number of shared shingles; the likelihood rises up to this number, and then falls."""
+    """Return the likeliest number of shared shingles in [low, high]; the likelihood rises up to it, and then falls."""
     first, last = low, high
     while first < last:
         overlap = (first + last) // 2 + 1

@@ -224,10 +224,10 @@ def from_distinct(
 
 
 def combine_values(repeats: Mapping[str, int], scheme: Scheme) -> tuple[Mapping[str, int], bool]:
-    """Combine the tokens of several values of a text: only the smallest token of each bucket belongs to all together.
+    """Combine the signatures of the values of a text field: keep only the smallest token of each bucket.
 
-    Return the remaining tokens with their counts, and whether all remain; otherwise the counts are unknown, and are 1.
-    A token whose bucket is unreadable is kept. If the scheme has several tokens per bucket, all tokens are kept.
+    Return the kept tokens with their counts, and whether all tokens were kept. If not, the counts are unknown, so they
+    are 1. A token whose bucket is unreadable is kept. If the scheme has several tokens per bucket, all are kept.
     """
     if not scheme.fills_every_bucket:
         return repeats, True
@@ -333,7 +333,10 @@ def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 def _sort_by_bucket(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Put distinct tokens in the order of their buckets, with repetitions; also return whether the order is exact."""
+    """Return the tokens in the order of their buckets, with repetitions, and whether the result is exact.
+
+    The arguments are as in `from_distinct`. Repetitions that the index has lost are derived from the buckets.
+    """
     if not repeats:
         return (), True
     if scheme.hash_count > 1 or scheme.hash_set_size > 1:
@@ -371,7 +374,7 @@ def _with_repeats(ordered_tokens: list[str], repeats: Mapping[str, int], first_b
 def _sort_by_units(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Sort tokens by their units, for a scheme with several hash functions or several tokens per bucket."""
+    """Sort tokens like `_sort_by_bucket`, for a scheme with several hash functions or several tokens per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
         # Two of a token's four units are the number of the hash function. If the index lost the other two units,
@@ -410,7 +413,7 @@ def _bucket(token: str, bucket_count: int) -> int | None:
 
 
 def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
-    """Guess the buckets of tokens whose bucket is unreadable: a bucket not in `taken`, preferably a possible one."""
+    """Guess the buckets of tokens whose bucket is unreadable; prefer `_possible_buckets`, and avoid `taken`."""
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
     for token in sorted(tokens):
@@ -547,7 +550,7 @@ class _SeveralMinima:
 
 
 def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:
-    """Put the hash function's number into the top 32 bits, and drop the last 32 bits of the hash."""
+    """Return the hashes with the hash function's number as the top 32 bits, and without their last 32 bits."""
     half = np.uint64(32)
     high = (hashes[:, 0] >> half) | np.uint64(number << 32)
     low = (hashes[:, 0] << half) | (hashes[:, 1] >> half)

@@ -154,7 +154,7 @@ class SketchScheme:
         return needed if needed <= self.floor_level else max(self.floor_level, ((size - 1) // self.cap).bit_length())
 
     def largest_at(self, lookup_level: int) -> int:
-        """Return the size of the largest document at a look-up level.
+        """Return the number of distinct shingles of the largest document at a look-up level.
 
         >>> [SketchScheme().largest_at(level) for level in (0, 2, 3)]
         [128, 512, 131072]
@@ -221,7 +221,7 @@ def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> 
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
-    """Return the hashes of a document that a store's index contains, ascending and distinct."""
+    """Return the look-up hashes of a sketch, which a store's index holds; ascending and distinct."""
     count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
     return ascending_distinct(sketch.hashes[:count])
 

@@ -146,7 +146,7 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
 
 
 def bisect_first(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
-    """Bisect each row for the first number from `low` to `high` that meets a monotonic condition, as `high` does."""
+    """Bisect each row for the first number from `low` to `high` that meets a monotonic condition; `high` meets it."""
     while (low < high).any():
         middle = (low + high) // 2
         is_met = holds(middle) | (middle == high)

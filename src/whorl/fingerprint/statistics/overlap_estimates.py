@@ -211,8 +211,8 @@ def overlap_interval(
     def is_possible(steps: Counts) -> Bools:
         overlaps = outer + inwards * steps
         population = total - np.where(is_union, overlaps, 0)
-        # P(at most `shared` hashes are shared) = P(at least `drawn - shared` are not), so one call of `upper_tail` does
-        # for both ends.
+        # P(at most `shared` hashes are shared) = P(at least `drawn - shared` are not), so one call of `upper_tail`
+        # is enough for both ends.
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 

@@ -304,7 +304,7 @@ class _Chunks(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
 
 
 def is_emoji(segment: str, kind: int) -> bool:
-    """Check whether a segment is an emoji (Lucene's isEmoji); `kind` is its first character's table entry."""
+    """Check whether a segment is an emoji (Lucene's isEmoji); `kind` is its first character's entry in `emoji`."""
     return kind == 1 or (kind == 2 and segment[1:2] in ("\ufe0f", "\u20e3"))
 
 
@@ -376,7 +376,7 @@ def fold_apostrophes(text: str) -> str:
 
 
 def apostrophe_spellings(text: str, marks: str = f"'{TYPOGRAPHIC_APOSTROPHES}") -> Iterator[str]:
-    """Yield copies of a text, each with one of the marks for its straight apostrophes; once if it has none.
+    """Yield a copy of a text for each mark, which replaces straight apostrophes; one copy if the text has none.
 
     >>> [*apostrophe_spellings("l'été", "'’")], [*apostrophe_spellings("été")]
     (["l'été", 'l’été'], ['été'])

@@ -29,7 +29,7 @@ from whorl.query.ast import Bound, Pattern, WildcardCharacter, join_pieces
 from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
-#: Names of the engine's fields with the values of one field, keyed by the type of the values.
+#: The engine's fields that hold the values of one field of the store, keyed by the type of the values.
 FieldsByKind: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
@@ -116,10 +116,10 @@ class Fields:
     """The fields of a store, with the types of their values.
 
     Args:
-        known: The engine's fields for each field of the store, by type.
+        known: The engine's fields, keyed by type, for each field of the store.
         patterns: Types of Solr's dynamic fields, keyed by pattern, such as `*_i`, for engines that do not list the
             fields of documents.
-        collection_names: Names in the collection for whorl's names of fields, such as `content`.
+        collection_names: Names of the collection's fields, keyed by whorl's names for them, such as `content`.
         split_fields: The engine's fields whose words are also split at `_` and `.`, as `split_name` does.
     """
 
@@ -130,7 +130,7 @@ class Fields:
     split_fields: Collection[str] = ()
 
     def find(self, name: str) -> FieldsByKind | None:
-        """Return the engine's fields for the store's field `name`, by type; None if the store has no such field."""
+        """Return the engine's fields, keyed by type, for the store's field `name`; None if it has no such field."""
         if by_kind := self._listed(name):
             return by_kind
         for alias in (name, self.collection_names.get(name, name)):
@@ -166,7 +166,7 @@ class Fields:
         return {likeliest: self.find(likeliest) or {}} | others
 
     def _listed(self, name: str) -> FieldsByKind | None:
-        """Return the engine's fields for the field `name`, by type, or None; ignore the patterns of dynamic fields."""
+        """Return the result of `find`, but ignore the patterns of dynamic fields."""
         return self.known.get(name) or self.known.get(self.collection_names.get(name, name))
 
     def nearest(self, typed: str) -> list[str]:
@@ -307,7 +307,7 @@ def encode_keyword(text: str) -> str:
 def encode_digest(text: str) -> str:
     """Return a digest of a text for an index term, written with noncharacters, which patterns do not contain.
 
-    So only a `*` in a pattern can match the digest of a cut text.
+    So the literal characters of a pattern never match the digest of a cut text.
     """
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest().translate(_DIGEST_LETTERS)
 

@@ -372,9 +372,9 @@ class _Resolver:
         return tests
 
     def _find_fields(self, name: str, span: Span) -> list[FieldsByKind]:
-        """Return the engine's fields, by type, for each field that a name refers to.
+        """Return the engine's fields, keyed by type, for each field that a name refers to.
 
-        If the store lacks the field and may lack it, add a warning; if it may not, raise an error.
+        If no field has this name, add a warning if the store may lack the field, otherwise raise an error.
         """
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
@@ -470,7 +470,7 @@ class _Resolver:
                 raise self._mismatch_error(clause, by_kind, "this needs words")
 
     def _date_prefix_tests(self, pattern: Pattern, field: str) -> list[_FieldTest]:
-        """Return a test of dates for a pattern such as `2021*` or `2021-05-*`: in the index, a date has no words."""
+        """Return a test of dates for a pattern such as `2021*` (dates have no words); none for other patterns."""
         match = _DATE_PREFIX.fullmatch(pattern[0]) if pattern[1:] == _JUST_ANY and isinstance(pattern[0], str) else None
         with suppress(UnreadableError):
             return [value_of(Kind.DATE, field, match[1], self._now)] if match else []
