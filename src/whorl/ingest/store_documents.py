@@ -168,7 +168,7 @@ def _groups(documents: Iterator[Document], most: int, *, replaces: bool) -> Iter
     """Yield the documents in batches of `most`, or fewer if they are long.
 
     Unless documents replace others, a batch ends before a different text with the same id, so that the engine refuses
-    it. No document is read ahead, because its sender may wait until this batch is stored.
+    that text. No document is read ahead, because its sender may wait until this batch is stored.
     """
     group, characters, texts = list[Document](), 0, dict[str, str]()
     for document in documents:

@@ -51,7 +51,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
-    """Return the format of a file, or None for plain text; raise DocumentError for a known format without support.
+    """Return the format of a file, or None for plain text; raise DocumentError for a known, unsupported format.
 
     If the content is ambiguous, the file name decides.
     """

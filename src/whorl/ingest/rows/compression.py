@@ -85,7 +85,7 @@ def open_compressed(opened: IO[bytes], module: str, expansion: ExpansionLimit | 
 
 
 class UnpackedStream(ReadableStream):
-    """Unpacked stream, with a limit on its expansion. A truncated file is an OSError.
+    """Unpacked stream, with a limit on its expansion. Reading a truncated file raises OSError.
 
     Reading may return fewer bytes than requested, so that no data before an error are lost.
     """

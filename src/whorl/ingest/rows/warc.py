@@ -84,8 +84,8 @@ class WarcFormat(RowFormat):
         """Yield each record with its number, from 1, and its raw content."""
         stream: Any = opened
         if self._is_packed:
-            # warcio's own stream does not notice a truncated file.
-            # Do not use a BufferedReader, which loses the bytes it has read when it meets the truncated end.
+            # warcio's own stream does not notice a truncated file. Do not use a BufferedReader, which loses the bytes
+            # it has read when it meets the truncated end.
             stream = UnpackedStream(GzipFile(fileobj=opened), ExpansionLimit(opened.tell))
         with _convert_errors():
             archive = ArchiveIterator(stream, no_record_parse=True)

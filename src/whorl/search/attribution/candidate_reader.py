@@ -1,7 +1,7 @@
 """Reads the texts of candidate sources and compares them with the searched text.
 
-A candidate is read only if its passage hashes and its sketch leave enough words that it may share. Texts are compared
-by hashes of runs of words; only likely sources are compared word by word.
+A candidate is read only if, by its passage hashes and its sketch, it may share enough words. Texts are compared by
+hashes of runs of words; only likely sources are compared word by word.
 """
 
 from __future__ import annotations

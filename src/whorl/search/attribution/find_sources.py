@@ -49,7 +49,7 @@ from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_
 LARGEST_MIN_WORDS, LARGEST_MOST_READ = 1_000_000, 10_000
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
-#: Maximum number of words to look up because they are broken at line ends: for one text, and in one request.
+#: Maximum number of words broken at line ends to look up, for one text and in one request.
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Number of documents to read before counting again how many words each other document would add.
 READ_AT_ONCE = 4

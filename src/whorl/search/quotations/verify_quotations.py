@@ -535,8 +535,8 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # The first look-up uses all words of each part, the second runs from everywhere, later ones runs of
-                # words not found yet.
+                # The second look-up uses runs of words from the whole quotation, later ones only runs of words not
+                # found yet.
                 is_open = np.full(len(self.words), True) if round_ == 1 else ~self._mask_covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)

@@ -61,7 +61,7 @@ class TextVerifier:
     def _hash_hits(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the id of each hit and the hashes of all shingles of its text, until a limit of the search is reached.
 
-        Without a text of the source, nothing is yielded; its hashes are kept in `_own`.
+        The source's own hashes are kept in `_own`; if the source has no text, nothing is yielded.
         """
         for group in chunks(hits, _hit_size, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):

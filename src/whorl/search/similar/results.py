@@ -225,9 +225,9 @@ def score_hit(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 
 
 def order_of(metric: Metric) -> Metric:
-    """Return the metric that orders the hits: by containment, a copy of the source and one of its sentences are equal.
+    """Return the metric that orders the hits: Jaccard for a search by containment.
 
-    Jaccard ranks the copy first (`benchmarks/licences.py`).
+    Containment is equal for a copy of the source and for one of its sentences (`benchmarks/licences.py`).
     """
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
 
