@@ -54,10 +54,33 @@ def test_numbers_out_of_range(wrong: Any) -> None:
     """
     A number out of range is an error, alone and among others.
     """
-    with pytest.raises(CodeRangeError, match=r"a code is .* got"):
+    with pytest.raises(CodeRangeError, match=r"a code is .* got .* by number & 2\*\*64 - 1"):
         as_code(wrong)
     with pytest.raises(CodeRangeError, match=r"^hashes are whole numbers from 0 to 2\*\*64 - 1"):
         as_codes([0, wrong], "hashes")
+
+
+def test_signed_codes() -> None:
+    """
+    Errors about negative numbers say how signed numbers become codes, and the documented ways give equal codes.
+    """
+    signed = [-1, -(2**63), 5]
+    numbers = np.array(signed)
+    for wrong in (signed, numbers):
+        with pytest.raises(CodeRangeError, match=r"numpy\.asarray\(numbers, 'int64'\)\.view\('uint64'\)"):
+            as_codes(wrong)
+    expected = [2**64 - 1, 2**63, 5]
+    assert as_codes(np.asarray(signed, "int64").view("uint64")).tolist() == expected
+    assert as_codes([number & 2**64 - 1 for number in signed]).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_are_no_codes(kind: Any) -> None:
+    """
+    Bytes are an error; each of them would be a code.
+    """
+    with pytest.raises(CodeTypeError, match=r"numpy\.frombuffer"):
+        as_codes(kind(b"12345678"))
 
 
 def test_truth_values_are_no_codes() -> None:

@@ -17,6 +17,9 @@ from whorl.errors import CodeRangeError, CodeTypeError, ParameterError
 BITS: int = 64
 LARGEST: int = 2**BITS - 1
 
+#: Remedy in errors about signed codes, which Java and many databases have.
+_SIGNED = "; signed numbers of 64 bits become codes by numpy.asarray(numbers, 'int64').view('uint64')"
+
 Codes = NDArray[np.uint64]
 CodesLike = Codes | NDArray[np.integer] | Iterable[int]
 _Code = TypeVar("_Code", int, Codes)
@@ -85,12 +88,12 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
         if values.ndim != 1 or values.dtype.kind not in "ui":
             raise CodeTypeError(f"{allowed}, in an array of one dimension; got {values.dtype} of shape {values.shape}")
         if values.dtype.kind == "i" and values.size and values.min() < 0:
-            raise CodeRangeError(f"{allowed}, got {values.min()}")
+            raise CodeRangeError(f"{allowed}, got {values.min()}{_SIGNED}")
         # Do not import numpy.ma, which takes 10 ms.
         if np.any(getattr(values, "mask", False)):
             raise CodeTypeError(f"{allowed}, without masked values; give the array's compressed()")
         return np.ascontiguousarray(values, np.uint64)
-    if isinstance(values, bytes | bytearray):
+    if isinstance(values, bytes | bytearray | memoryview):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
         # `array` is faster than numpy for a list, and accepts only unsigned 64-bit integers.
@@ -98,15 +101,16 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     except TypeError as problem:
         raise CodeTypeError(f"{allowed}: {problem}") from problem
     except OverflowError as problem:
-        raise CodeRangeError(f"{allowed}: {problem}") from problem
+        raise CodeRangeError(f"{allowed}: {problem}{_SIGNED}") from problem
 
 
 def as_code(code: int) -> int:
     if type(code) is int and 0 <= code <= LARGEST:
         return code
+    allowed = "a code is a whole number from 0 to 2**64 - 1"
     if isinstance(code, bool) or not hasattr(code, "__index__"):
-        raise CodeTypeError(f"a code is a whole number from 0 to 2**64 - 1, got {code!r:.80}")
+        raise CodeTypeError(f"{allowed}, got {code!r:.80}")
     number = code.__index__()
     if not 0 <= number <= LARGEST:
-        raise CodeRangeError(f"a code is a whole number from 0 to 2**64 - 1, got {number}")
+        raise CodeRangeError(f"{allowed}, got {number}; a signed number of 64 bits becomes one by number & 2**64 - 1")
     return number
