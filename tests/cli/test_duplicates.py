@@ -914,6 +914,15 @@ def test_a_shorter_text_replaces_all_pieces_of_the_earlier_one(tmp_path: Path) -
     assert [(pair["a"], pair["b"]) for pair in pairs] == [("a#1", "b#1"), ("a#2#1", "d#1")]
 
 
+@pytest.mark.parametrize("blank", ["", " \n\n\t"])
+def test_a_blank_text_replaces_all_pieces_of_the_earlier_one(blank: str, tmp_path: Path) -> None:
+    monday = written(tmp_path / "monday.jsonl", {"a": f"{PAGE}\n\n{OTHER}"})
+    tuesday = written(tmp_path / "tuesday.jsonl", {"a": blank, "b": PAGE, "c": OTHER})
+    state = ("--level", "paragraph", "--state", tmp_path / "state", "--new", "--pairs", "--format", "json")
+    run(monday, *state)
+    assert run(tuesday, *state).stdout == ""
+
+
 def test_a_note_counts_replaced_documents(tmp_path: Path) -> None:
     """
     Rows of a second file with the same path and without ids replace those of the first, which a note counts.

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.retention import seconds_of
-from whorl.duplicates.split_documents import pieces_of
+from whorl.duplicates.split_documents import piece_id, pieces_of
 from whorl.errors import DocumentError, ParameterError, shorten_repr
 from whorl.ingest.files import (
     FoundFile,
@@ -319,7 +319,11 @@ class InputPart:
                 document = replace(document, id=f"{file}:{document.id}")
             try:
                 for part in [document] if len(self.texts) < 2 else self._split_columns(document):
-                    yield from pieces_of(part, options.granularity)
+                    found = pieces_of(part, options.granularity)
+                    if not found and options.state is not None:
+                        # Replace the pieces that the state has of an earlier text.
+                        found = [replace(part, id=piece_id(part.id, 1), text="")]
+                    yield from found
             except DocumentError as error:
                 self.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
