@@ -175,6 +175,21 @@ def test_words_clusters_and_documents(store: Store) -> None:
     assert call_tool(server, "document", id=LEASE, characters=5)["text"] == "LEASE"
 
 
+def test_later_pages_of_duplicates_use_the_result_again(store: Store) -> None:
+    """
+    Later pages are those of the first one's search, also after a new document; a first page searches again.
+    """
+    server, lease = server_of(store), Path(LEASE).read_text("utf-8")
+    store.index([Document("a", "one " * 20), Document("b", "one " * 20)])
+    pages = [call_tool(server, "duplicates", start=at, rows=1) for at in (0, 1)]
+    store.index([Document("c", lease), Document("d", lease)])
+    assert call_tool(server, "duplicates", start=1, rows=1)["clusters"] == pages[1]["clusters"] != []
+    first = call_tool(server, "duplicates", rows=1)
+    assert {member["id"] for member in first["clusters"][0]["members"]} == {LEASE, RENEWAL, "c", "d"}
+    store.delete(["a"])
+    assert call_tool(server, "duplicates", start=1, rows=1)["clusters"] == []
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [

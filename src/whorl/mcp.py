@@ -25,8 +25,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from whorl.duplicates import DuplicatesOptions, duplicates_in
-from whorl.duplicates.results import with_words
+from whorl.duplicates import DuplicatesOptions
 from whorl.duplicates.retention import require_property
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import ParameterError, WhorlError, suggestion
@@ -46,7 +45,7 @@ from whorl.operations import (
 )
 from whorl.output.checked_quotations import verification_values
 from whorl.output.compare_documents import ReadText, comparison_values, read_texts
-from whorl.output.duplicates import DescribedCluster, not_compared_lines
+from whorl.output.duplicates import DescribedCluster, StoreDuplicates, find_in_store
 from whorl.output.json_conversion import values as json_values
 from whorl.output.search import ExplainedQuery, find_and_measure
 from whorl.output.sources import sources_values
@@ -378,6 +377,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
     """Return a server with a tool for each operation of a store; with `writes`, also tools that change the store."""
     server = _Server("whorl", version=version("whorl"), instructions=_INSTRUCTIONS, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    last: StoreDuplicates | None = None
 
     @_tool(server, reads, "hits")
     def similar(id: _Id = "", text: _Text = "", *, options: SimilarOperation) -> _Json:
@@ -456,18 +456,18 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         It compares all documents with each other, which takes a few seconds for a hundred thousand of them. Chains of
         pairs can join documents that are not similar to each other; `complete` prevents that.
         """
+        nonlocal last
         count = require_few_documents(store.engine, "here")
         search = DuplicatesOptions.from_options(options)
         require_property(search.keep)
-        with duplicates_in(store.engine, search, names=store.names) as result:
-            clusters = result.clusters(complete=options.is_complete, keep=search.keep, versions=options.versions)
-            largest_first = sorted(clusters, key=lambda cluster: -len(cluster.members))
-            page = largest_first[start : start + rows]
-            if options.versions:
-                page = [with_words(cluster, result.read_texts, result.scheme) for cluster in page]
+        # Only later pages of a result use it again, so that the first page has all new documents.
+        last = found = find_in_store(store, options, search, last if start else None)
+        page = found.clusters[start : start + rows]
+        if options.versions:
+            page = tuple(map(found.add_words, page))
         values = [json_values(DescribedCluster(cluster)) for cluster in page]
-        warnings = [*search.pairs.notes, *not_compared_lines(result)]
-        return {"documents": count, "total": len(largest_first), "clusters": values, "warnings": warnings}
+        warnings = list(found.warnings)
+        return {"documents": count, "total": len(found.clusters), "clusters": values, "warnings": warnings}
 
     @_tool(server, reads, "text")
     def document(id: str, characters: _Characters = _BEGINNING, start: _TextStart = 0) -> _Json:

@@ -1,19 +1,22 @@
-"""Writes clusters and pairs of near-duplicates as JSON lines, CSV, Parquet or a table."""
+"""Writes clusters and pairs of near-duplicates as JSON lines, CSV, Parquet or a table; finds those of a store."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, islice, pairwise
 from typing import IO, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from whorl.duplicates import DuplicatesOptions, duplicates_in
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
 from whorl.duplicates.remove_common_shingles import ResidualSketches
 from whorl.duplicates.results import (
@@ -26,14 +29,20 @@ from whorl.duplicates.results import (
     ReadTexts,
     UnsharedText,
     Version,
+    with_words,
 )
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.split_documents import span_of
-from whorl.duplicates.write_cluster_labels import LabelCounts
+from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.fingerprint.statistics.metric import Share, Shares, round_down
+from whorl.operations import DuplicatesOperation
 from whorl.output.formatting import cell, percent, plural, printable, title_of, without_controls
 from whorl.output.json_conversion import values
+from whorl.request_context import report_progress
+from whorl.store import Store
 
+#: Maximum age in seconds of a result that is returned again for an equal request.
+SECONDS_FRESH = 60.0
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 _GROUP = 1 << 16
@@ -170,6 +179,80 @@ class DescribedCluster:
     def versions(self) -> list[DatedVersion] | None:
         versions, principal = self.source.versions, self.source.principal
         return [DatedVersion(version, version.member == principal) for version in versions] or None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDuplicates:
+    """Result of a search for near-duplicates among all documents of a store."""
+
+    options: DuplicatesOperation
+    at: float
+    documents: int
+    pairs: int
+    clusters: tuple[Cluster, ...]
+    #: Hash of the ids and digests of the documents in clusters (`_versions`).
+    versions: int
+    warnings: tuple[str, ...]
+    #: Returns a cluster of versions with the words and passages that each version gains and loses.
+    add_words: Callable[[Cluster], Cluster]
+    #: Numbers of the written cluster labels; None if the request did not ask for labels.
+    label_counts: LabelCounts | None
+
+    def answers(self, options: DuplicatesOperation, store: Store) -> bool:
+        """Check whether this result answers a request: it has equal options, is recent, and no document has changed."""
+        return (
+            self.options == options
+            and not options.write_ids
+            and time.monotonic() - self.at <= SECONDS_FRESH
+            and self.versions == _versions(store, self.clusters)
+        )
+
+
+def find_in_store(
+    store: Store,
+    options: DuplicatesOperation,
+    search: DuplicatesOptions,
+    last: StoreDuplicates | None,
+    *,
+    with_pairs_up_to: int = 0,
+) -> StoreDuplicates:
+    """Find the near-duplicates in a store, or return the `last` result if it answers the request.
+
+    Args:
+        search: Made of `options`.
+        with_pairs_up_to: Include the pairs of each cluster with at most this number of members.
+    """
+    if last is not None and last.answers(options, store):
+        return last
+    with duplicates_in(store.engine, search, origin="the store", names=store.names) as duplicates:
+        clusters = []
+        for cluster in duplicates.clusters(
+            complete=options.is_complete,
+            keep=search.keep,
+            with_pairs_up_to=with_pairs_up_to,
+            versions=options.versions,
+        ):
+            clusters.append(cluster)
+            if len(clusters) % 256 == 0:
+                report_progress("clustering", len(clusters))
+        pairs = duplicates.count_pairs()
+        common = [common_line(duplicates.residual)] if duplicates.residual else []
+        return StoreDuplicates(
+            options,
+            at=time.monotonic(),
+            documents=duplicates.documents,
+            pairs=pairs,
+            clusters=tuple(clusters),
+            versions=_versions(store, clusters),
+            warnings=(*search.pairs.notes, *common, *not_compared_lines(duplicates)),
+            add_words=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
+            label_counts=write_ids(store.engine, clusters) if options.write_ids else None,
+        )
+
+
+def _versions(store: Store, clusters: Iterable[Cluster]) -> int:
+    ids = {match.b.id for cluster in clusters for match in cluster.matches}
+    return hash((frozenset(store.engine.names(ids)), frozenset(store.engine.digests(ids).items())))
 
 
 def _longest(unshared: UnsharedText, most: int) -> list[tuple[tuple[int, int], str]]:

@@ -29,6 +29,7 @@ from whorl import Document, Store, open_store
 from whorl.duplicates import duplicates_in, parse_boilerplate_options, parse_pair_options, run
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.errors import EngineUnavailableError
+from whorl.output import duplicates as found
 from whorl.request_context import report_progress
 from whorl.service.app import create_app
 from whorl.service.routes import duplicates
@@ -239,11 +240,11 @@ def test_a_fresh_result_is_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", text), Document("b", text), Document("short", "few words")])
         with TestClient(create_app(store)) as client:
-            monkeypatch.setattr(duplicates, "SECONDS_FRESH", math.inf)
+            monkeypatch.setattr(found, "SECONDS_FRESH", math.inf)
             first = search_duplicates(client)
             store.index([Document("c", text)])
             assert search_duplicates(client) == first
-            monkeypatch.setattr(duplicates, "SECONDS_FRESH", -1.0)
+            monkeypatch.setattr(found, "SECONDS_FRESH", -1.0)
             assert search_duplicates(client)["clusters"][0]["documents"] == 3
             assert first["warnings"] == ["1 document of fewer than 5 words was not compared"]
 
@@ -265,7 +266,7 @@ def held(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TestCl
         with duplicates_in(*arguments, **more) as there:
             yield there
 
-    monkeypatch.setattr(duplicates, "duplicates_in", waiting)
+    monkeypatch.setattr(found, "duplicates_in", waiting)
     with TestClient(create_app(store)) as client:
         yield client, let
 
@@ -330,7 +331,7 @@ def test_a_job_that_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*_: Any, **__: Any) -> Any:
         raise errors.pop()
 
-    monkeypatch.setattr(duplicates, "duplicates_in", fail)
+    monkeypatch.setattr(found, "duplicates_in", fail)
     errors: list[Exception] = [RuntimeError("s3cret"), EngineUnavailableError("no Solr answers")]
     with TestClient(create_app(store)) as client:
         failures = [over(client, started(client, threshold=50))["error"] for _ in range(2)]

@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,16 +18,15 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVa
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
-from whorl.duplicates import DuplicatesOptions, duplicates_in
-from whorl.duplicates.results import Cluster, with_words
+from whorl.duplicates import DuplicatesOptions
+from whorl.duplicates.results import Cluster
 from whorl.duplicates.retention import require_property
 from whorl.duplicates.run import require_few_documents
-from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation
-from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, not_compared_lines, write_clusters
+from whorl.output.duplicates import DescribedCluster, MatchedPair, StoreDuplicates, find_in_store, write_clusters
 from whorl.output.json_conversion import values
-from whorl.request_context import Reporter, new_request, report_progress, reporting, require_time
+from whorl.request_context import Reporter, new_request, reporting, require_time
 from whorl.service.middleware.logs_and_metrics import LOGGER
 from whorl.service.requests_and_responses import DEFECT, Example, Json, require_writable, response_type, status_of
 from whorl.service.routes.api_router import api_router
@@ -36,8 +35,6 @@ from whorl.store import Store
 
 #: Maximum size in documents of a cluster that is returned with its pairs.
 PAIRS_UP_TO = 30
-#: Maximum age in seconds of a result that is returned again for an equal request.
-SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the lowest similarity of a member to its principal, descending or ascending.
 ClusterOrder: TypeAlias = Literal["size", "alike", "unlike"]
@@ -170,45 +167,6 @@ class DuplicatesRequest(RequestBody):
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicatesResult:
-    """Result of a search for near-duplicates."""
-
-    options: DuplicatesOperation
-    at: float
-    documents: int
-    pairs: int
-    clusters: tuple[Cluster, ...]
-    #: Hash of the ids and digests of the documents in clusters (`_versions`).
-    versions: int
-    warnings: tuple[str, ...]
-    #: Returns a cluster of versions with the words and passages that each version gains and loses.
-    add_words: Callable[[Cluster], Cluster]
-    #: Numbers of the written cluster labels; None if the request did not ask for labels.
-    label_counts: LabelCounts | None
-
-    def answers(self, options: DuplicatesOperation, store: Store) -> bool:
-        """Check whether this result answers a request: it has equal options, is recent, and no document has changed."""
-        return (
-            self.options == options
-            and time.monotonic() - self.at <= SECONDS_FRESH
-            and self.versions == _versions(store, self.clusters)
-        )
-
-    def page(self, start: int, rows: int, order: ClusterOrder = "size", named: str = "") -> DuplicatesPage:
-        """Return one page of the clusters; `named` selects clusters with this text in a document's name or id."""
-        clusters: Sequence[Cluster] = self.clusters
-        if part := named.casefold():
-            clusters = [cluster for cluster in clusters if _has_name(cluster, part)]
-        if order != "size":
-            clusters = sorted(clusters, key=_smallest_similarity, reverse=order == "alike")
-        page = (
-            self.add_words(cluster) if 0 < len(cluster.versions) <= PAIRS_UP_TO else cluster
-            for cluster in clusters[start : start + rows]
-        )
-        return DuplicatesPage(self, len(clusters), tuple(ClusterAndPairs(cluster) for cluster in page))
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterAndPairs(DescribedCluster):
     """A cluster. Small clusters include their pairs."""
 
@@ -231,7 +189,7 @@ class DuplicatesPage:
         *("written=result.label_counts", "clusters"),
     )
 
-    result: DuplicatesResult
+    result: StoreDuplicates
     total: int
     clusters: tuple[ClusterAndPairs, ...]
 
@@ -290,13 +248,13 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class DuplicateSearches(Jobs[DuplicatesResult]):
+class DuplicateSearches(Jobs[StoreDuplicates]):
     """Background searches for near-duplicates of a store, shared by all worker processes."""
 
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
-        self._fresh: DuplicatesResult | None = None
+        self._last: StoreDuplicates | None = None
 
     def start_search(self, options: DuplicatesOperation) -> dict[str, Any]:
         # A mistake in the request must not become a failed job.
@@ -321,11 +279,10 @@ class DuplicateSearches(Jobs[DuplicatesResult]):
         # Stored texts and names have no lone surrogates, so this cannot fail.
         return out.getvalue().encode()
 
-    def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> DuplicatesResult:
-        # Jobs run one at a time, so `_fresh` needs no lock.
-        if options.write_ids or self._fresh is None or not self._fresh.answers(options, self._store):
-            self._fresh = _search_store(self._store, options, search)
-        return self._fresh
+    def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> StoreDuplicates:
+        # Jobs run one at a time, so `_last` needs no lock.
+        self._last = find_in_store(self._store, options, search, self._last, with_pairs_up_to=PAIRS_UP_TO)
+        return self._last
 
 
 def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False) -> APIRouter:
@@ -383,9 +340,18 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
     return router
 
 
-def _versions(store: Store, clusters: Iterable[Cluster]) -> int:
-    ids = {match.b.id for cluster in clusters for match in cluster.matches}
-    return hash((frozenset(store.engine.names(ids)), frozenset(store.engine.digests(ids).items())))
+def _page(result: StoreDuplicates, start: int, rows: int, order: ClusterOrder, named: str) -> DuplicatesPage:
+    """Return one page of the clusters; `named` selects clusters with this text in a document's name or id."""
+    clusters: Sequence[Cluster] = result.clusters
+    if part := named.casefold():
+        clusters = [cluster for cluster in clusters if _has_name(cluster, part)]
+    if order != "size":
+        clusters = sorted(clusters, key=_smallest_similarity, reverse=order == "alike")
+    page = (
+        result.add_words(cluster) if 0 < len(cluster.versions) <= PAIRS_UP_TO else cluster
+        for cluster in clusters[start : start + rows]
+    )
+    return DuplicatesPage(result, len(clusters), tuple(ClusterAndPairs(cluster) for cluster in page))
 
 
 def _has_name(cluster: Cluster, part: str) -> bool:
@@ -397,36 +363,12 @@ def _smallest_similarity(cluster: Cluster) -> float:
 
 
 def _describe_job(
-    job: Job[DuplicatesResult], start: int = 0, rows: int = 0, order: ClusterOrder = "size", named: str = ""
+    job: Job[StoreDuplicates], start: int = 0, rows: int = 0, order: ClusterOrder = "size", named: str = ""
 ) -> dict[str, Any]:
     error = None
     if isinstance(job.error, WhorlError):
         error = JobError(status_of(job.error), str(job.error))
     elif job.error is not None:
         error = JobError(500, DEFECT)
-    result = None if job.result is None else job.result.page(start, rows, order, named)
+    result = None if job.result is None else _page(job.result, start, rows, order, named)
     return values(JobAnswer(job.id, job.state, Progress(job.doing, job.count), result, error))
-
-
-def _search_store(store: Store, options: DuplicatesOperation, search: DuplicatesOptions) -> DuplicatesResult:
-    with duplicates_in(store.engine, search, origin="the store", names=store.names) as duplicates:
-        clusters = []
-        for cluster in duplicates.clusters(
-            complete=options.is_complete, keep=search.keep, with_pairs_up_to=PAIRS_UP_TO, versions=options.versions
-        ):
-            clusters.append(cluster)
-            if len(clusters) % 256 == 0:
-                report_progress("clustering", len(clusters))
-        pairs = duplicates.count_pairs()
-        common = [common_line(duplicates.residual)] if duplicates.residual else []
-        return DuplicatesResult(
-            options,
-            at=time.monotonic(),
-            documents=duplicates.documents,
-            pairs=pairs,
-            clusters=tuple(clusters),
-            versions=_versions(store, clusters),
-            warnings=(*search.pairs.notes, *common, *not_compared_lines(duplicates)),
-            add_words=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
-            label_counts=write_ids(store.engine, clusters) if options.write_ids else None,
-        )
