@@ -189,8 +189,9 @@ def _replace_ignored(text: str, *, keeps_marks: bool) -> str:
     for pattern in () if keeps_marks else (_EMPHASIS, _STRONG):
         replaced = pattern.sub(partial(_without_emphasis, text), replaced)
     replaced = _FOOTNOTE_AFTER_COMMA.sub(_without_mark, replaced)
-    for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN, _UNIT):
+    for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
+    replaced = _UNIT.sub(partial(_without_blanks, text), replaced)
     # A minus sign before a number becomes a hyphen last, because a hyphen can be loose punctuation.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
     # The positions are those of the original text, so copy its combining marks.
@@ -208,6 +209,10 @@ def _fold_words(replaced: str) -> list[str]:
 def _without_mark(found: re.Match[str]) -> str:
     before = found.string[max(found.start() - _LONGEST_WORD, 0) : found.start()]
     return _LEFT_OUT * len(found[0]) if _PLAIN_WORD.search(before) else found[0]
+
+
+def _without_blanks(text: str, found: re.Match[str]) -> str:
+    return found[0] if _PARAGRAPH_END.search(text, *found.span()) else _LEFT_OUT * len(found[0])
 
 
 def _without_emphasis(text: str, found: re.Match[str]) -> str:
