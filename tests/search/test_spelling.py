@@ -46,12 +46,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         ('=cm:title : "leese" AND title:(tennant)', '=cm:title : "lease" AND title:(tenant)'),
         ("cm\\:title:tennant my-titel:rent", "cm\\:title:tenant my-titel:rent"),
         ("titel", "tittle"),
+        ('FINGERPRINT:"the leese" titel:"tennant"', 'FINGERPRINT:"the leese" titel:"tenant"'),
+        ('TYPE:"leese" AND tennant', 'TYPE:"leese" AND tenant'),
+        ("ID:tennant/leese OR SITE:(leese tennant) TAG:tennant", "ID:tennant/leese OR SITE:(leese tennant) TAG:tenant"),
+        ('"leese: tennant" OR my-leese:"leese : rent"', '"lease: tenant" OR my-leese:"lease : rent"'),
         ("https://tennant", "https://tenant"),
     ],
 )
 def test_words_that_no_document_has(store: Store, typed: str, meant: str | None) -> None:
     """
     An unknown word becomes the nearest word of a name or text; if several are equally near, the one in most documents.
-    Known words, words without a near one, names of fields and FINGERPRINTs stay.
+    Known words, words without a near one, names of fields, FINGERPRINTs, ids and names of types stay.
     """
     assert correct_spelling(store.engine, typed) == meant

@@ -8,7 +8,8 @@ from collections import Counter
 from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
-from whorl.query.plan.fields_and_values import split_name
+from whorl.query.literals import QUALIFIED
+from whorl.query.plan.fields_and_values import REPOSITORY_FIELDS, split_name
 from whorl.query.plan.nodes import BoundPlan, FuzzyWord, Words
 from whorl.query.plan.planner import MOST_EDITS, edit_distance, is_near
 from whorl.request_context import require_time
@@ -19,9 +20,12 @@ _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
 #: that may differ by two edits from its replacement.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
-#: A FINGERPRINT with its documents, or the name of a field.
+#: Fields whose values are ids, paths or names of types, not words.
+_WORDLESS_FIELDS = {"FINGERPRINT", "ID", *QUALIFIED, *REPOSITORY_FIELDS} - {"TAG"}
+#: A phrase, a field of `_WORDLESS_FIELDS` with its values, or the name of a field.
 _NO_TEXT = re.compile(
-    r"""FINGERPRINT:\s*(?:"[^"]*|'[^']*|\([^()]*|[^\s()"'^]*)|(?<![\w.\-$\\])(?:\\.|[\w.\-$])+\s*:(?!//)"""
+    rf"""(?P<phrase>"(?:\\.|[^"\\])*")|\b(?:{"|".join(_WORDLESS_FIELDS)}):\s*(?:"[^"]*"?|'[^']*|\([^()]*|[^\s()"'^]*)"""
+    r"""|(?<![\w.\-$\\])(?:\\.|[\w.\-$])+\s*:(?!//)"""
 )
 
 
@@ -29,12 +33,12 @@ def correct_spelling(engine: Engine, text: str) -> str | None:
     """Replace unknown words of a text by known words; return None if no word is replaced.
 
     A word is known if the name or text of a document contains it. It is replaced by the nearest known word within two
-    edits (one edit for short words); ties go to the most frequent one. Operators, names of fields and FINGERPRINTs are
-    not replaced.
+    edits (one edit for short words); ties go to the most frequent one. Operators, names of fields,
+    FINGERPRINTs, and values of fields such as TYPE are not replaced.
     """
     profile = engine.scheme.profile
     # Blanks keep the positions of the other words.
-    words, spans = tokens_and_spans(_NO_TEXT.sub(lambda match: " " * len(match[0]), text), profile)
+    words, spans = tokens_and_spans(_NO_TEXT.sub(lambda match: match["phrase"] or " " * len(match[0]), text), profile)
     pieces, at = list[str](), 0
     for word, (start, end) in list(zip(words, spans.tolist(), strict=True))[:_MOST_WORDS]:
         if text[start:end] in _OPERATORS or len(word) < _SHORTEST or not word.isalpha():
