@@ -14,6 +14,7 @@ from tests.candidate_pages import candidate_page
 from tests.engine.other_clients import (
     assert_a_lost_response_refuses_nothing,
     assert_no_text_of_another_client_is_replaced,
+    losing_proxy,
 )
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
@@ -321,3 +322,10 @@ def test_a_lost_response_refuses_nothing(store: Store, url: str) -> None:
     With replace=False, a write that is repeated because its response was lost does not conflict with itself.
     """
     assert_a_lost_response_refuses_nothing(url, "/_bulk")
+
+
+def test_a_deletion_is_counted_after_a_lost_response(store: Store, url: str) -> None:
+    store.index([Document("kept", "a text"), Document("lost-1", "an obsolete text"), Document("lost-2", "obsolete")])
+    with losing_proxy(url, "/_bulk") as lossy_url, open_store(lossy_url) as lossy:
+        assert lossy.delete_matching("obsolete") == 2
+    assert store.documents(["kept", "lost-1", "lost-2"]).keys() == {"kept"}

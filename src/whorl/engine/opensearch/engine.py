@@ -174,14 +174,14 @@ class OpenSearchEngine(ServerEngine):
             body = {"query": query, "size": len(ids), "_source": False, "seq_no_primary_term": True}
             with explain_refusals(matching):
                 actions = [require_unchanged(hit) for hit in self._client.hits(body)]
-        changed = 0
-        for document_id, status, reason in self._client.bulk([({"delete": action}, None) for action in actions]):
+        refused = self._client.bulk([({"delete": action}, None) for action in actions])
+        for document_id, status, reason in refused:
             if matching is None or status != CONFLICT:
                 raise EngineResponseError(f"{self._client.url} does not delete {document_id!r}: {reason}")
-            changed += 1
         if actions:
             self.refresh()
-        return len(actions) - changed
+        # A retry after a lost response conflicts with its own first deletion, so count only documents that still exist.
+        return len(actions) - len(self._client.documents([document_id for document_id, *_ in refused], False))
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         hits = self._documents_if_index(ids, False, [DIGEST])
