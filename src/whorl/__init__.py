@@ -33,7 +33,7 @@ Sketch          a sample of a document's shingles for calibrated search, under a
 Duplicates:
 
 deduplicate     near-duplicates among texts in memory, as a Deduplication: mask, clusters, pairs and a
-                DeduplicationSummary
+                DeduplicationSummary; with DeduplicationOptions
 duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
 find_in_documents                 the documents that contain texts of a reference, as ReferenceMatches;
                                   ReferenceItem, the matches of one item of the reference
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.contamination import ReferenceMatches as ReferenceMatches
     from whorl.duplicates.contamination import find_in_documents as find_in_documents
     from whorl.duplicates.deduplicate_in_memory import Deduplication as Deduplication
+    from whorl.duplicates.deduplicate_in_memory import DeduplicationOptions as DeduplicationOptions
     from whorl.duplicates.deduplicate_in_memory import DeduplicationSummary as DeduplicationSummary
     from whorl.duplicates.deduplicate_in_memory import deduplicate as deduplicate
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions

@@ -6,7 +6,9 @@ import datetime
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +256,60 @@ def test_a_cluster_without_a_value_to_choose_by(keep: str, sought: str) -> None:
     assert deduplicate(frame[:0], keep=f"{keep}:lang").clusters == []
 
 
+def test_shingles_of_characters() -> None:
+    """
+    Texts with fewer than five words are near-duplicates if they share most runs of characters.
+    """
+    texts = ["unbroken line of characters", "Unbroken  line of characters!", "other characters"]
+    assert deduplicate(texts).clusters == []
+    assert deduplicate(texts, characters=True).clusters == [[0, 1]]
+    assert deduplicate(texts, characters=True, shingle=40).summary.too_short == 3
+
+
+def test_texts_within_a_group() -> None:
+    """
+    Only texts with the same value of a column are compared; whole floats equal integers, and missing values each other.
+    """
+    pandas = pytest.importorskip("pandas")
+    groups = ["en", "de", "en", None, math.nan, 1, 1.0, pandas.NaT, pandas.Timestamp(0), pandas.Timestamp(0)]
+    frame = pandas.DataFrame({"text": ["one two three four five six"] * 10, "id": pandas.Series(groups, dtype=object)})
+    assert sorted(deduplicate(frame, within_column="id").clusters) == [[0, 2], [3, 4, 7], [5, 6], [8, 9]]
+    assert deduplicate(frame[:0], within_column="id").clusters == []
+
+
+def test_common_text_is_ignored() -> None:
+    """
+    With ignore_common, shares are those of the shingles that at most one in ten different texts has. Equal texts stay
+    duplicates, also if all of their shingles are common.
+    """
+    header = " ".join(f"h{number}" for number in range(30))
+    bodies = [" ".join(f"b{row}x{number}" for number in range(12)) for row in range(30)]
+    near = [f"{body.rsplit(' ', 2)[0]} changed words" for body in bodies[:5]]
+    texts = [*(f"{header} {body}" for body in (*bodies, *near)), header, header]
+
+    def shingles(text: str) -> set[tuple[str, ...]]:
+        words = text.split()
+        return {tuple(words[at : at + 5]) for at in range(len(words) - 4)}
+
+    sets = [shingles(text) for text in texts]
+    counts = Counter(shingle for text in set(texts) for shingle in shingles(text))
+    left = [{shingle for shingle in own if counts[shingle] <= 10} for own in sets]
+    expected = {
+        (a, b): len(left[a] & left[b]) / len(left[a] | left[b])
+        for a, b in combinations(range(len(texts) - 2), 2)
+        if 2 * len(left[a] & left[b]) >= len(left[a] | left[b])
+    }
+    assert expected.keys() == {(row, row + 30) for row in range(5)}
+    found = deduplicate(texts, threshold=50, recall=100, ignore_common=True, common_above="10")
+    pairs = found.pairs()
+    shares = dict(zip(zip(pairs["a"].tolist(), pairs["b"].tolist(), strict=True), pairs["jaccard"], strict=True))
+    assert shares == pytest.approx({**expected, (35, 36): 1})
+    assert found.at(99).clusters == [[35, 36]]
+    assert len(deduplicate(texts, threshold=50, recall=100).clusters[0]) == len(texts)
+    with_header = deduplicate(texts, threshold=50, recall=100, ignore_common=True, boilerplate=[header])
+    assert sorted(with_header.clusters) == sorted(found.clusters)
+
+
 def test_values_that_are_no_dates_are_a_warning() -> None:
     """
     A warning at the caller's line counts the values of the retention column that cannot be read.
@@ -295,6 +351,9 @@ def test_an_ambiguous_one_is_a_warning() -> None:
         (["a"], {"threshold": 0}, "threshold"),
         (["a"], {"keep": "newest"}, "keep newest needs a column: keep='newest:COLUMN'"),
         (["a"], {"keep": "best"}, "keep must be one of"),
+        (["a"], {"within_column": "lang"}, "within_column needs a table with a column 'lang', not texts alone"),
+        (["a"], {"characters": 1}, "characters must be True or False, got 1"),
+        (["a"], {"common_above": "1%"}, "add ignore_common=True"),
         (["a"], {"keep": "newest:day"}, "keep newest:day needs a table with a column 'day', not texts alone"),
     ],
 )
@@ -304,3 +363,8 @@ def test_invalid_options_are_refused(texts: Any, options: dict[str, Any], words:
     """
     with pytest.raises(ParameterError, match=re.escape(words)):
         deduplicate(texts, **options)
+
+
+def test_an_unknown_option_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match=r"deduplicate\(\) has no option 'within'"):
+        deduplicate([], within="lang")  # type: ignore[call-arg]

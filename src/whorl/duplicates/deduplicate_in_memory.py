@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import repeat
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -20,21 +22,28 @@ from whorl.duplicates.options import (
     parse_pair_options,
 )
 from whorl.duplicates.pairs import ExactCopies, Pairs
+from whorl.duplicates.remove_common_shingles import parse_boilerplate_options
 from whorl.duplicates.results import arrays_of
 from whorl.duplicates.retention import Keep, UnreadValues
 from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.worker_pool import worthwhile_workers
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, require_bool
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on
+from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE
 from whorl.ingest.rows.row_format import column_paths, find_text, has_column
-from whorl.model import Document
+from whorl.model import Document, PropertyValue
+from whorl.operations import CommonOptions
 
 #: Names of the methods that convert a column to a list: `to_pylist` in pyarrow, `to_list` in pandas and polars.
 _TO_LIST = ("to_pylist", "to_list")
+#: Names of the types of missing values in pandas.
+_MISSING = ("NAType", "NaTType")
 _LISTED_COLUMNS = 20
 _PAIRS_AT_ONCE = 1 << 20
+#: Property of a text's document with its value of `within_column`.
+_GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,7 @@ class Deduplication:
         keep: Retention policy.
         losses: Loss of each text; the policy keeps the text of a cluster with the smallest loss. Infinity if the text
             has no date or number. A float64 array of shape (texts,).
-        sizes, lengths: Number of distinct shingles of each text, and its length in UTF-8 bytes.
+    XX
 
     Raises:
         ParameterError: The policy needs a date or a number, and no text of a cluster has one.
@@ -180,6 +189,22 @@ class Deduplication:
         return Deduplication(options, pairs, self._firsts, self._keep, self._losses, self._sizes, self._lengths)
 
 
+class DeduplicationOptions(CommonOptions, total=False):
+    """Further options of `deduplicate`.
+
+    Args:
+        within_column: Compare only texts with the same value in this column of the table, for instance a language.
+            Texts without a value are compared with each other.
+        shingle: Number of words or characters per shingle. By default, 5 words or 9 characters. Texts with fewer are
+            kept without comparison.
+        characters: Whether shingles are made of characters, not of words.
+    """
+
+    within_column: str | None
+    shingle: int | None
+    characters: bool
+
+
 def deduplicate(
     texts: Any,
     *,
@@ -188,7 +213,7 @@ def deduplicate(
     metric: Metric | str = Metric.JACCARD,
     recall: Percent = float(DEFAULT_RECALL),
     keep: Keep | str = "first",
-    shingle: int = 5,
+    **more: Unpack[DeduplicationOptions],
 ) -> Deduplication:
     """Find near-duplicates among texts in memory.
 
@@ -206,7 +231,8 @@ def deduplicate(
         keep: Text of a cluster to keep: "first", "longest" (most distinct shingles), or according to another column of
             the table, "newest:COLUMN", "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first
             text. A text without a date or number is kept only if its cluster has no other text.
-        shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
+        more: `within_column`, `shingle` and `characters` (`DeduplicationOptions`), and with `ignore_common`, which
+            makes all shares those of the text that is not common, `common_above` and `boilerplate` (`CommonOptions`).
 
     The number 1 as a percentage means 100 %, not 1 %; a UserWarning says so.
 
@@ -218,23 +244,30 @@ def deduplicate(
     >>> found.keep.tolist(), found.clusters
     ([True, True, False], [[0, 2]])
     """
+    if unknown := more.keys() - DeduplicationOptions.__optional_keys__:
+        raise TypeError(f"deduplicate() has no option {min(unknown)!r}")
     policy = keep if isinstance(keep, Keep) else Keep.parse(keep)
     pair_options = parse_pair_options(metric, threshold, recall)
     _warn_of(pair_options.notes)
     values = _column(texts, text_column)
     if policy.is_by_value and not policy.column:
         raise ParameterError(f"keep {policy} needs a column: keep={f'{policy}:COLUMN'!r}")
-    if policy.column and _column_names(texts) is None:
-        raise ParameterError(f"keep {policy} needs a table with a column {policy.column!r}, not texts alone")
-    ranks = _column(texts, policy.column) if policy.column else None
+    ranks = _named_column(texts, f"keep {policy}", policy.column)
+    groups = _named_column(texts, "within_column", more.get("within_column"))
     read = [_text(row, value) for row, value in enumerate(values)]
     lengths = np.fromiter((len(text.encode()) for text in read), np.int64, len(read))
-    options = DuplicatesOptions(
-        pair_options, scheme=Scheme(shingle_size=shingle), workers=worthwhile_workers(int(lengths.sum()))
+    options = replace(
+        _search_options(more),
+        pairs=pair_options,
+        within=_GROUP if groups else None,
+        workers=worthwhile_workers(int(lengths.sum())),
     )
-    documents = (Document(str(row), text) for row, text in enumerate(read))
+    properties = map(_group, groups) if groups else repeat(dict[str, PropertyValue]())
+    documents = (
+        Document(str(row), text, properties=own) for row, (text, own) in enumerate(zip(read, properties, strict=False))
+    )
     with duplicates_among(documents, options) as duplicates:
-        pairs, firsts, sizes = arrays_of(duplicates)
+        pairs, firsts, sizes, compared_sizes = arrays_of(duplicates)
     numbers = np.array([policy.rank_of(value) for value in ranks or ()], np.float64)
     losses = policy.losses(sizes, numbers)
     if ranks is not None:
@@ -245,7 +278,34 @@ def deduplicate(
             f"{found.count:,} text{' has' if found.count == 1 else 's have'} no {found.sought} that can be read {found}"
             for found in UnreadValues.of_column(policy.column, policy.sought, unread)
         )
-    return Deduplication(pair_options, pairs, firsts, policy, losses, sizes, lengths)
+    return Deduplication(pair_options, pairs, firsts, policy, losses, compared_sizes, lengths)
+
+
+def _search_options(more: DeduplicationOptions) -> DuplicatesOptions:
+    characters, ignore_common, size = (
+        more.get("characters", False),
+        more.get("ignore_common", False),
+        more.get("shingle"),
+    )
+    require_bool("characters", characters)
+    require_bool("ignore_common", ignore_common)
+    common = parse_boilerplate_options(
+        more.get("common_above"), more.get("boilerplate", ()), ignore_common=ignore_common
+    )
+    if common is not None and not ignore_common:
+        raise ParameterError("common_above and boilerplate only say which text is common; add ignore_common=True")
+    profile, default = (CHARACTERS, 9) if characters else (DEFAULT_PROFILE, 5)
+    size = more.get("shingle")
+    return DuplicatesOptions(scheme=Scheme(profile, default if size is None else size), common=common)
+
+
+def _named_column(texts: Any, option: str, column: str | None) -> list[Any] | None:
+    """Return the column that an option names; None if it names none."""
+    if not column:
+        return None
+    if _column_names(texts) is None:
+        raise ParameterError(f"{option} needs a table with a column {column!r}, not texts alone")
+    return _column(texts, column)
 
 
 def _warn_of(notes: Iterable[str]) -> None:
@@ -313,7 +373,18 @@ def _column_names(data: Any) -> list[Any] | None:
 def _text(row: int, value: object) -> str:
     if isinstance(value, str):
         return value if value.isascii() else well_formed(value)
-    # In pandas, a missing text is NaN or NA. NaN is the only value that differs from itself.
-    if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value):
+    if _is_missing(value):
         return ""
     raise ParameterError(f"row {row:,} has no text, but {value!r:.80}; give texts, or a table and its text_column")
+
+
+def _group(value: object) -> dict[str, PropertyValue]:
+    if _is_missing(value):
+        return {}
+    is_plain = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    return {_GROUP: value if is_plain else str(value)}  # type: ignore[dict-item]
+
+
+def _is_missing(value: object) -> bool:
+    # In pandas, a missing value is NaN, NaT or NA. NaN is the only float that differs from itself.
+    return value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and value != value)

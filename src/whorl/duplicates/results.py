@@ -409,10 +409,17 @@ class Duplicates:
         return members
 
 
-def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different texts, and for each document its first equal document and its shingle count."""
+def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers, Numbers]:
+    """Return the pairs of different texts, and for each document its first equal document and its shingle counts.
+
+    The last array counts only compared shingles, without ignored boilerplate. It has at least 1 for each document that
+    has shingles, because a document with only boilerplate is still equal to its copies.
+    """
     # Not a method, because `Duplicates` is public and `Pairs` is not.
-    return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
+    sizes = np.array(duplicates._stored.sketches.sizes)
+    residual = duplicates.residual
+    compared = sizes if residual is None else np.maximum(residual.sketches.sizes, sizes > 0)
+    return duplicates._pairs, duplicates._firsts, sizes, compared
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
