@@ -852,7 +852,7 @@ def test_files_that_are_in_the_reference_too(tmp_path: Path) -> None:
     written(tmp_path / "new.jsonl", {"b": PAGE, "c": OTHER})
     done = run(tmp_path, "--reference", both, "--filtered", tmp_path / "clean", "--delete-list", tmp_path / "list")
     assert (done.exit_code, (tmp_path / "list").read_text()) == (0, "b\n")
-    assert "note: 1 file of PATHs in --reference too, and part of it" in done.stderr
+    assert "note: PATHs and --reference have 1 file in common, compared as reference only" in done.stderr
     done = run(both, "--reference", both, "--filtered", tmp_path / "none")
     assert (done.exit_code, (tmp_path / "none").exists()) == (2, False)
     assert "all files of PATHs are in --reference too, and count as reference; name other PATHs" in done.stderr

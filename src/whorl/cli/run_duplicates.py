@@ -267,7 +267,8 @@ def run(command: DuplicatesCommand) -> None:
             write = _write_reference_matches
         documents = write(command, reader)
     if reader.in_reference:
-        click.echo(f"note: {plural(reader.in_reference, 'file')} of PATHs in --reference too, and part of it", err=True)
+        shared = plural(reader.in_reference, "file")
+        click.echo(f"note: PATHs and --reference have {shared} in common, compared as reference only", err=True)
     is_lost = report_lost(reader.problems, reader.count, reader.repeated, strict=command.strict)
     if command.paths and not (documents or is_lost):
         is_lost = True
