@@ -117,6 +117,21 @@ def test_long_documents(page: Page, url: str) -> None:
         wait_in_sight(page, f"#text-{side} mark.on")
 
 
+def test_back_to_the_empty_page(page: Page, url: str) -> None:
+    """
+    The address without documents shows no comparison, also after Back, but keeps the names; Forward compares again.
+    """
+    page.goto(f"{url}#compare")
+    page.goto(f"{url}#compare?a=minutes&b=lease")
+    expect(page.locator("#compared")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#compared")).to_be_hidden()
+    expect(page.locator("#compare-blank")).to_be_visible()
+    expect(page.locator("#side-a")).to_have_value("minutes.txt")
+    page.go_forward()
+    expect(page.locator("#shares h2").first).to_have_text("27.8% of minutes.txt is in lease.txt")
+
+
 def test_a_last_line_without_a_line_feed_is_one_block(page: Page, url: str) -> None:
     """
     A line of more than 3,000 characters at the end of a text is not divided before its last word.

@@ -83,7 +83,10 @@ export async function show(parameters) {
   const own = opened;
   if (location.hash === shown) return;
   if (!parameters.size) {
-    // Keep the names that the user has typed.
+    // The user has returned to the empty page: cancel the comparison, but keep the typed names.
+    going?.abort();
+    shown = null;
+    hideCompared();
     showSides();
     return;
   }
@@ -102,10 +105,16 @@ export async function show(parameters) {
   showSides();
   if (SIDES.every((side) => parameters.has(side) || parameters.has(`text-${side}`))) await run();
   else {
-    byId("compared").hidden = true;
-    byId("compare-blank").hidden = false;
+    hideCompared();
     byId(parameters.has("a") || parameters.has("text-a") ? "side-b" : "side-a").focus();
   }
+}
+
+function hideCompared() {
+  byId("compared").hidden = true;
+  byId("compare-blank").hidden = false;
+  byId("compare-busy").textContent = "";
+  showProblem(byId("compare-error"), null);
 }
 
 /** Return the side for the user's next own text: the first empty side, or else B. */
