@@ -6,8 +6,8 @@ import { counted, percent, whole } from "./format.js";
 import { MOST_BYTES, textIn, tooLarge, withName } from "./files.js";
 import { about, changed, compareLink, nameOf } from "./store.js";
 
-/** Maximum numbers of files and of lines in one request. A request is sent once it has `CHARACTERS` characters. */
-const AT_ONCE = 20, LINES_AT_ONCE = 1000, CHARACTERS = 4_000_000;
+/** Maximum number of documents in one request. A request is sent once it has `CHARACTERS` characters. */
+const AT_ONCE = 1000, CHARACTERS = 4_000_000;
 /** Names of files whose lines are documents, as JSON. */
 const JSON_LINES = /\.(jsonl|ndjson)$/i;
 const LISTED = 20;
@@ -71,7 +71,7 @@ export async function addFiles(files) {
     if (file.size > MOST_BYTES) throw tooLarge(file);
     const lines = (await file.text()).split(/\r?\n/);
     for (let first = 0, end = 0; first < lines.length && !isCancelled; first = end) {
-      for (let size = 0; end < lines.length && end - first < LINES_AT_ONCE && size < CHARACTERS; end += 1) size += lines[end].length;
+      for (let size = 0; end < lines.length && end - first < AT_ONCE && size < CHARACTERS; end += 1) size += lines[end].length;
       const some = lines.slice(first, end);
       if (some.some((line) => line.trim())) await post(some, name, first + 1);
     }
