@@ -14,6 +14,8 @@ from whorl.fingerprint.words.tokenizer import line_end_hyphens, without_line_end
         ("an exam-  \r\n\t ple", "an example"),
         ("Über\u00ad\nsicht, ge\u2010\nnau", "Übersicht, genau"),
         ("EXAM-\nPLE", "EXAMPLE"),
+        ("ge¬\nweſen, ge⸗\nnau, ge=\nlehrt", "geweſen, genau, gelehrt"),
+        ("exam-\n\f  ple", "example"),
         ("pre-\nWar", "pre-\nWar"),
         ("1-\n2, x -\ny, z-\n\nw, exam-ple", "1-\n2, x -\ny, z-\n\nw, exam-ple"),
         ("-\nab-\n", "-\nab-\n"),

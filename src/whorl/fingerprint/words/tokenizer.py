@@ -57,9 +57,10 @@ _ENCODED_AT_ONCE = 1 << 18
 #: White space where ICUTokenizer.findSafeEnd may cut a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: A hyphen or soft hyphen at the end of a line, with the white space before the next line's first word. The hyphen may
-#: belong to the word, as in `well-known`; a comparison looks at the words of the other text to decide.
-_LINE_END_HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
+#: A hyphen or soft hyphen at the end of a line, with the white space before the next line's first word, which may be on
+#: a new page. Digitised texts also have `¬`, and `⸗` or `=` for the double hyphens of Fraktur. The hyphen may belong to
+#: the word, as in `well-known`; a comparison looks at the words of the other text to decide.
+_LINE_END_HYPHEN = re.compile("[-\u00ad\u2010¬⸗=][ \t\r]*\n[ \t\f]*")
 #: Characters that `fold_apostrophes` replaces.
 TYPOGRAPHIC_APOSTROPHES = "‘’‛ʼ"
 #: Characters that take two UTF-16 units, and single surrogates, which may be half of a pair. After these characters,
