@@ -114,17 +114,16 @@ def test_a_foreign_index(other_url: str) -> None:
 
 def test_mappings_that_cannot_work(other_url: str) -> None:
     """
-    Check reports a disabled source, required routing and automatically mapped fields as errors.
+    Check reports a disabled source and automatically mapped fields as errors.
     """
     client = IndexClient(other_url)
     body: dict[str, Any] = index_body(FieldNames())
-    body["mappings"] |= {"_source": {"enabled": False}, "_routing": {"required": True}}
+    body["mappings"] |= {"_source": {"enabled": False}}
     body["mappings"]["properties"] = {**body["mappings"]["properties"], "whorl_size": {"type": "text"}}
     client.create(body)
     levels_by_code = levels(client)
     assert {code for code, level in levels_by_code.items() if level is Severity.ERROR} == {
         "no-source",
-        "routing",
         "other-fields",
     }
     client.close()

@@ -6,6 +6,7 @@ import contextlib
 import json
 import ssl
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,8 +23,10 @@ from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.create_index import initialise
 from whorl.engine.opensearch.document_fields import MAPPING, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
+from whorl.engine.opensearch.update_documents import backfill
 from whorl.engine.server_engine import ServerAccess
 from whorl.errors import (
     DocumentError,
@@ -305,6 +308,7 @@ def test_many_documents_are_requested_in_batches(monkeypatch: pytest.MonkeyPatch
         return [{"_id": doc["_id"], "found": True} for doc in body["docs"] if doc["_id"] != "3"]
 
     monkeypatch.setattr(IndexClient, "_fetch_existing", existing)
+    monkeypatch.setattr(IndexClient, "count", lambda *_: 0)
     with contextlib.closing(IndexClient("opensearch+http://c/i")) as client:
         ids = [str(number) for number in range(1_200)]
         assert list(client.documents(["", *ids], True)) == [document_id for document_id in ids if document_id != "3"]
@@ -457,6 +461,28 @@ def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
             both.mapping()
         with open_store(f"{one}-both") as store, pytest.raises(SchemaError, match="an alias of 2"):
             store.search("*")
+
+
+def test_a_data_stream(opensearch_url: str) -> None:
+    """
+    A data stream is refused with the name of its index, which accepts a backfill.
+    """
+    name = f"whorl_test_{uuid.uuid4().hex[:8]}"
+    with contextlib.closing(IndexClient(f"opensearch+{opensearch_url}/{name}")) as stream:
+        template = {"index_patterns": [name], "data_stream": {}, "template": {"settings": {"number_of_replicas": 0}}}
+        stream.send("PUT", f"/_index_template/{name}", template)
+        try:
+            document = {"@timestamp": "2026-01-01", "content": "one two three four five six"}
+            stream.send("POST", f"/{name}/_doc", document, refresh="true")
+            with pytest.raises(SchemaError, match="is a data stream") as refused:
+                stream.mapping()
+            index = str(refused.value).rpartition("name its index, ")[2]
+            with contextlib.closing(IndexClient(f"opensearch+{opensearch_url}/{index}")) as client:
+                list(initialise(client, FieldNames()))
+                assert backfill(client, FieldNames()).sent == 1
+        finally:
+            stream.send("DELETE", f"/_data_stream/{name}")
+            stream.send("DELETE", f"/_index_template/{name}")
 
 
 @pytest.mark.process

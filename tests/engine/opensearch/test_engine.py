@@ -20,6 +20,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.duplicates import duplicates_in, parse_pair_options
 from whorl.engine import server_engine
+from whorl.engine.check_findings import Severity
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
@@ -121,6 +122,33 @@ def test_short_documents_with_a_routing(client: IndexClient) -> None:
     with Store(OpenSearchEngine(client)) as store:
         assert sorted(scanned(store)) == [(name, "", sketch) for name in names]
         assert {candidate.hit.id for candidate in store.similar("d0", metric="containment").found} == {*names[1:]}
+
+
+@pytest.mark.parametrize("is_required", [False, True])
+def test_documents_with_a_routing_are_read_replaced_and_deleted(other_url: str, is_required: bool) -> None:
+    """
+    A document that another client has stored with a routing is read, replaced and deleted on its own shard.
+    """
+    with closing(IndexClient(other_url)) as client:
+        body = {**index_body(FieldNames()), "settings": {"number_of_shards": 3, "number_of_replicas": 0}}
+        body["mappings"]["_routing"] = {"required": is_required}
+        client.create(body)
+        names = [f"d{number}" for number in range(8)]
+        for name in names:
+            client.send("PUT", f"/{client.index}/_doc/{name}?routing=r", {"content": ONE})
+        client.refresh()
+        assert backfill(client, FieldNames()).sent == len(names)
+        findings = {finding.code: finding.level for finding in check(client, FieldNames())}
+        assert findings["routing"] is (Severity.WARNING if is_required else Severity.NOTE)
+        with Store(OpenSearchEngine(client)) as store:
+            assert store.engine.texts([*names, "no"]) == dict.fromkeys(names, ONE)
+            assert store.compare("d0", "d7").shares.jaccard == 1
+            assert store.index([Document(name, NEAR) for name in names]).stored == len(names)
+            assert store.text("d3") == NEAR
+            assert [hit.id for hit in store.search("*").hits] == names
+            assert store.delete(names[:4]) == 4
+            assert store.delete_matching("d4 OR id:d5") == 1
+            assert client.total() == 3
 
 
 def scanned(store: Store) -> list[tuple[str, str, object]]:

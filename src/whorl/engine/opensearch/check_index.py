@@ -87,6 +87,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         *_texts(texts, init, names),
         *([missing_name_note(names.name, init)] if likely else []),
         *_source(mapping, names, is_needed=not (is_foreign and has_vectors)),
+        *_routing(client, mapping),
         *_limits(client, settings),
         *_foreign_fields(client, foreign_fields),
         *(_foreign_tokens(client, foreign_fields, names) if is_foreign else ()),
@@ -142,9 +143,14 @@ def _source(mapping: Json, names: FieldNames, *, is_needed: bool) -> Iterator[Fi
     if has_own_fields_in_source(mapping):
         remedy = "only a new index can be told not to: let 'whorl opensearch init' make it, and reindex"
         yield note("kept-twice", f"the source of a document keeps {OWN} a second time, at about twice the disk", remedy)
+
+
+def _routing(client: IndexClient, mapping: Json) -> Iterator[Finding]:
     if mapping.get("_routing", {}).get("required"):
-        message = "documents are found only by their own routing, which whorl does not know"
-        yield error("routing", message, "index the documents into an index without it")
+        message = "the index requires a routing, so it refuses new documents from whorl"
+        yield warning("routing", message, "add them with another client, then run 'whorl opensearch backfill'")
+    elif client.is_routed:
+        yield note("routing", "documents have a routing, which whorl keeps; it stores new documents without one")
 
 
 def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from whorl.engine.opensearch.document_fields import Json
 from whorl.engine.server_engine import (
     ServerAccess,
     ServerConnections,
+    TtlCache,
     guard_responses,
     json_bytes,
     redirect_message,
@@ -45,6 +46,10 @@ logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(?:opensearch|elasticsearch)\+)?https?")
 _TEMPORARY_STATUSES = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
+#: Error for a look-up by id alone, in an index whose mapping requires a routing.
+_NO_ROUTING = "routing_missing_exception"
+#: Maximum age in seconds of the result of `is_routed`.
+_ROUTING_SECONDS = 30.0
 #: Part of a cluster's message about too many values in facets. This error is not temporary, although its status is 503.
 TOO_MANY_BUCKETS = "too many buckets"
 #: Number of documents per read request: small, because some responses include whole texts.
@@ -97,6 +102,8 @@ class IndexClient:
         #: URL for requests, without user and password.
         self.url = f"{server}/{index}"
         self._existed = False
+        has_routing = {"exists": {"field": "_routing"}}
+        self._is_routed = TtlCache(lambda _: self.count(has_routing) > 0, _ROUTING_SECONDS)
         default_ca = opensearchpy.Connection.default_ca_certs()
         self.raw = opensearchpy.OpenSearch(
             [server],
@@ -145,12 +152,21 @@ class IndexClient:
 
         `source` is the `_source` filter of the request; `stored` lists the stored fields to return.
         """
-        documents = dict[str, Json]()
+        documents, wanted = dict[str, Json](), {"_source": source, "stored_fields": list(stored)}
         # A single invalid id would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
-            docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
+            docs = [{"_id": document_id, **wanted} for document_id in batch]
             documents |= {document["_id"]: document for document in self._fetch_existing("_mget", {"docs": docs})}
+            if (missing := [document_id for document_id in batch if document_id not in documents]) and self.is_routed:
+                # A look-up by id does not find documents with a routing, so search for them.
+                body = {"query": {"ids": {"values": missing}}, "size": len(missing), "seq_no_primary_term": True}
+                documents |= {hit["_id"]: hit for hit in self.hits({**body, **wanted})}
         return documents
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether documents have a routing of their own, so that their ids do not tell their shards."""
+        return self._is_routed()
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
         """Send changes, with retries after temporary failures; return the id, status and reason of each refused change.
@@ -202,13 +218,16 @@ class IndexClient:
             raise EngineResponseError(f"{self.url} has made only a part of its shards searchable; check its health")
 
     def mapping(self, fields: str = "") -> Json | None:
-        """Return the index's mapping, or None if the index does not exist; raise SchemaError for several indexes.
+        """Return the index's mapping, or None if the index does not exist.
+
+        Raise SchemaError for several indexes, and for a data stream, because it accepts no changes of its documents.
 
         If this client has seen the index before, a missing index is an error: the caller must not create it again,
         empty, because an alias may be about to move. `fields` is a pattern for the names of the fields to return, in
         addition to `_source` and `_meta`.
         """
-        parts = f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta,*.settings.index.uuid"
+        mappings = f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta"
+        parts = f"{mappings},*.settings.index.uuid,*.data_stream"
         try:
             indexes = self.send("GET", self._path(), **({"filter_path": parts} if fields else {}))
         except EngineResponseError as error:
@@ -219,7 +238,10 @@ class IndexClient:
         if len(indexes) > 1:
             problem = f"{self.url} is an alias of {len(indexes)} indexes ({', '.join(sorted(indexes))})"
             raise SchemaError(f"{problem}; name one of them")
-        (index,) = indexes.values()
+        ((name, index),) = indexes.items()
+        if index.get("data_stream") == self.index:
+            problem = f"{self.url} is a data stream, in which no document can be changed"
+            raise SchemaError(f"{problem}; name its index, {name}")
         return dict(index.get("mappings", {}))
 
     def settings(self) -> Json:
@@ -279,7 +301,7 @@ class IndexClient:
         def ask() -> list[Json]:
             documents: list[Json] = self._send_once("POST", self._path(path), body, {})["docs"]
             for document in documents:
-                if "error" in document:
+                if "error" in document and _kind(document["error"]) != _NO_ROUTING:
                     raise self._error(_status_of(document["error"]), document["error"])
             return [document for document in documents if document.get("found")]
 
@@ -357,6 +379,12 @@ class IndexClient:
 def _names_index(parts: SplitResult) -> object:
     index = parts.path.strip("/")
     return _SCHEMES.fullmatch(parts.scheme) and index and "/" not in index
+
+
+def address(hit: Json) -> Json:
+    """Return the metadata of a bulk action that names a document: its id, and its routing if it has one."""
+    routing = {"routing": hit["_routing"]} if "_routing" in hit else {}
+    return {"_id": hit["_id"], **routing}
 
 
 def _may_be_id(text: str) -> bool:

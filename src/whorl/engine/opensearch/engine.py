@@ -13,7 +13,7 @@ from pathlib import Path
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_fields import FieldNames
 from whorl.engine.index_terms import engine_fields_by_name
-from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, TOO_MANY_BUCKETS, IndexClient
+from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, TOO_MANY_BUCKETS, IndexClient, address
 from whorl.engine.opensearch.create_index import (
     ensure_index,
     field_definition,
@@ -137,7 +137,7 @@ class OpenSearchEngine(ServerEngine):
         # If the index is missing, the cluster would create it with default mappings, so check the fields at every call.
         features = ensure_index(self._client, self._names)
         fields = own_fields(batch, self._names, features)
-        actions = [{"index": {"_id": document.id}} for document in batch] if replace else self._safe_actions(batch)
+        actions = self._replacements(batch) if replace else self._safe_actions(batch)
         rows = zip(actions, batch, fields, strict=True)
         changes = [(action, {**source(document, self._names), **own}) for action, document, own in rows]
         refused = self._client.bulk(changes)
@@ -149,6 +149,12 @@ class OpenSearchEngine(ServerEngine):
                 raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
             if document_id not in written:
                 raise concurrent_change_error(document_id)
+
+    def _replacements(self, documents: Sequence[Document]) -> Iterator[Json]:
+        """For each document, yield a bulk action that stores it, on the shard of its earlier version if it has one."""
+        ids = [document.id for document in documents]
+        hits = self._client.documents(ids, False) if self._client.is_routed else {}
+        yield from ({"index": address(hits.get(document_id, {"_id": document_id}))} for document_id in ids)
 
     def _safe_actions(self, documents: Sequence[Document]) -> Iterator[Json]:
         """For each document, yield a bulk action that stores it, but cannot replace a different text.
@@ -168,7 +174,7 @@ class OpenSearchEngine(ServerEngine):
 
     def delete(self, ids: Collection[str], *, matching: BoundPlan | None = None) -> int:
         if matching is None:
-            actions: list[Json] = [{"_id": document_id} for document_id in self._client.documents(list(ids), False)]
+            actions = [address(hit) for hit in self._client.documents(list(ids), False).values()]
         else:
             query = self._translate_plan(plan_among(matching, ids))
             body = {"query": query, "size": len(ids), "_source": False, "seq_no_primary_term": True}

@@ -23,7 +23,7 @@ from whorl.engine.cluster_labels import (
     with_cluster_label,
 )
 from whorl.engine.configured_fields import FieldNames
-from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.client import IndexClient, address
 from whorl.engine.opensearch.create_index import ensure_index, has_own_fields_in_source, missing_texts_reason
 from whorl.engine.opensearch.document_fields import (
     CLUSTER_FIELDS,
@@ -145,8 +145,7 @@ def updates(
 
 def require_unchanged(hit: Json) -> Json:
     """Return the metadata of a bulk action that the cluster refuses if the document has changed since it was read."""
-    routing = {"routing": hit["_routing"]} if "_routing" in hit else {}
-    return {"_id": hit["_id"], "if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"], **routing}
+    return {**address(hit), "if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
 
 
 @guard_responses
