@@ -342,7 +342,7 @@ def watch(run: Backfill, url: str, *, doing: str, given: str, textless: str) -> 
             click.echo(f"stopped: {progress}. Run the same command again to go on.")
         raise
     click.echo(f"{plural(done.sent, 'document')} given {given}.")
-    if done.example:
+    if done.example and done.sent:
         flag = store_flag(None if _load_settings().store == url else url)
         click.echo(f"Ask for the near-copies of a document: whorl similar{flag} {shlex.quote(done.example)}")
     if done.changed:

@@ -88,6 +88,10 @@ def _findings(client: SolrClient, names: FieldNames) -> Iterator[Finding]:
         limit = "it can be searched, but documents are indexed, deleted and given sketches in a collection"
         remedy = "name a collection in the URL for index, delete, init, backfill and --write-ids"
         yield warning("alias", f"{problem}: {limit}", remedy)
+    if client.has_implicit_router():
+        problem = "the router is 'implicit', with which Solr finds no shard by a document's id"
+        limit = "whorl searches the collection, and does not index, delete or give sketches there"
+        yield warning("router", f"{problem}: {limit}", "copy the documents into one with the router 'compositeId'")
     yield from _texts(client, schema, names, text_fields, init)
     if (schema.describe(names.name) or {}).get("type") == "text_whorl":
         remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"

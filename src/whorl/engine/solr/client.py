@@ -173,12 +173,33 @@ class SolrClient:
         with suppress(EngineResponseError):
             self._administer("RELOAD", "name")
 
+    def _routers(self) -> dict[str, Json]:
+        """Return the router of each collection of the URL by name; {} on a standalone Solr, or if Solr refuses."""
+        with suppress(EngineResponseError):
+            collections = self._administer("CLUSTERSTATUS", "collection")["cluster"]["collections"]
+            return {name: dict(state.get("router") or {}) for name, state in collections.items()}
+        return {}
+
     def aliased_collections(self) -> list[str]:
         """Return the collections of this client's alias; none if the URL names no alias or Solr refuses the request."""
-        with suppress(EngineResponseError):
-            names = sorted(self._administer("CLUSTERSTATUS", "collection")["cluster"]["collections"])
-            return [] if names == [unquote(self.url.rpartition("/")[2])] else names
-        return []
+        names = sorted(self._routers())
+        return [] if names == [unquote(self.url.rpartition("/")[2])] else names
+
+    def has_implicit_router(self) -> bool:
+        """Check whether clients choose the shard of each document, so that Solr cannot find it by its id."""
+        return any(router.get("name") == "implicit" for router in self._routers().values())
+
+    def route_field(self) -> str | None:
+        """Return the field that decides a document's shard, which each update of the document must contain."""
+        return next((router["field"] for router in self._routers().values() if router.get("field")), None)
+
+    def require_updatable(self) -> None:
+        """Raise SchemaError for an alias of several collections, and if Solr cannot find documents by their ids."""
+        self.require_one_collection()
+        if self.has_implicit_router():
+            problem = f"{self.url} has the router 'implicit', with which Solr finds no shard by a document's id"
+            remedy = "copy the documents into a collection with the router 'compositeId'"
+            raise SchemaError(f"{problem}: it can only be searched. {remedy}")
 
     def require_one_collection(self) -> None:
         """Raise SchemaError if the URL is an alias of several collections: Solr would change only the first."""

@@ -159,7 +159,7 @@ class SolrEngine(ServerEngine):
         self._token_warnings = self._until_refresh(self._token_warnings_now)
         self._without_tokens = self._until_refresh(self._without_tokens_now, _TOKENS_SECONDS)
         self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
-        self._require_one_collection = TtlCache(lambda _: client.require_one_collection(), _DESCRIPTION_SECONDS)
+        self._require_updatable = TtlCache(lambda _: client.require_updatable(), _DESCRIPTION_SECONDS)
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
 
     @property
@@ -178,7 +178,7 @@ class SolrEngine(ServerEngine):
         prepared = [(document.text, self._solr_document(document)) for document in distinct.values()]
         if not prepared:
             return
-        self._require_one_collection()
+        self._require_updatable()
         if not replace:
             for (_, fields), version in zip(prepared, self._required_versions(distinct), strict=True):
                 fields.update(version)
@@ -225,7 +225,7 @@ class SolrEngine(ServerEngine):
             return self._delete_matching(plan_among(matching, ids), len(ids))
         stored = [*self._documents(ids, [])]
         if stored:
-            self._require_one_collection()
+            self._require_updatable()
             self._client.post("update", {"delete": stored}, commit="true")
         return len(stored)
 
@@ -240,7 +240,7 @@ class SolrEngine(ServerEngine):
         remaining, changed = {str(row[key]): row.get(VERSION) for row in found}, 0
         if not found:
             return 0
-        self._require_one_collection()
+        self._require_updatable()
         while remaining:
             try:
                 self._client.delete(remaining)

@@ -118,13 +118,14 @@ def backfill(
     """
     require_batch(batch)
     collection, total = prepare(client, names, repair=repair)
-    copied = [*_Losses(client, collection).find_comparable()]
+    copied, identity = [*_Losses(client, collection).find_comparable()], identity_fields(client, collection)
+    fields = [*identity, *filter(None, [collection.content]), SIZE, SCHEME, "_version_", *names_of(copied)]
     # Without a commit, Solr would return old versions of documents, and then refuse their updates.
     client.commit()
     return fill_batches(
         total,
-        _pages(client, collection, batch, copied, repair=repair),
-        partial(_fill, client, collection, copied),
+        _pages(client, collection, batch, fields, repair=repair),
+        partial(_fill, client, collection, identity, copied),
         commit=client.commit,
         lacking=lambda: client.count(_queries(collection, repair=False)[0]),
         progress=progress,
@@ -132,7 +133,11 @@ def backfill(
 
 
 def _fill(
-    client: SolrClient, collection: SolrCollection, copied: CopiedFields, documents: list[Json]
+    client: SolrClient,
+    collection: SolrCollection,
+    identity: Sequence[str],
+    copied: CopiedFields,
+    documents: list[Json],
 ) -> BackfillReport:
     """Compute and send whorl's fields for a batch of documents; return the counts of the batch.
 
@@ -154,10 +159,10 @@ def _fill(
             if is_empty and not fields[SIZE] and first_text(document.get(SCHEME)) == fields[SCHEME]:
                 too_short += 1
                 continue
-            made.append(update(collection, document, fields))
+            made.append(update(identity, document, fields))
             with_words += [str(document[key])] * bool(fields[SIZE])
         elif is_empty and str(document[key]) not in unreadable:
-            cleared.append(update(collection, document, removed))
+            cleared.append(update(identity, document, removed))
     refused = [send_updates(client, updates, key) for updates in (made, cleared)]
     return BackfillReport(
         example=min(with_words, default=""),
@@ -170,15 +175,13 @@ def _fill(
 
 
 def _pages(
-    client: SolrClient, collection: SolrCollection, batch: int, copied: CopiedFields, *, repair: bool
+    client: SolrClient, collection: SolrCollection, batch: int, fields: Sequence[str], *, repair: bool
 ) -> Iterator[list[Json]]:
-    """Yield batches of the documents to process, roughly ordered by id.
+    """Yield batches of the documents to process, each with the given fields, roughly ordered by id.
 
-    Each document has its text, the size of its sketch, its version, and its values in `copied`. If `repair`, include
-    documents with empty sketches.
+    If `repair`, include documents with empty sketches.
     """
     key = collection.names.key
-    fields = [*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_", *names_of(copied)]
     for query in _queries(collection, repair=repair):
         for page, _ in client.pages(query, key, [key], _LISTED_AT_ONCE):
             for ids in batches([str(document[key]) for document in page], batch):
@@ -214,12 +217,17 @@ def _find_unreadable(client: SolrClient, collection: SolrCollection, documents: 
     return {str(hit[key]) for hit in client.fetch(query, [key], len(bare))}
 
 
-def update(collection: SolrCollection, document: Json, fields: Json) -> Json:
+def identity_fields(client: SolrClient, collection: SolrCollection) -> list[str]:
+    """Return the fields that every update must contain: the key, and the router's field if there is one."""
+    return [collection.names.key, *filter(None, [client.route_field()])]
+
+
+def update(identity: Sequence[str], document: Json, fields: Json) -> Json:
     """Return the update that sets fields; None removes a field. Solr skips the update if the document has changed."""
-    key = collection.names.key
+    named = {name: document[name] for name in identity if name in document}
     # Solr removes a field for null, but not for an empty list.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
-    return {key: document[key], "_version_": document.get("_version_", _ANY_VERSION), **changes}
+    return {**named, "_version_": document.get("_version_", _ANY_VERSION), **changes}
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
@@ -260,7 +268,7 @@ def require_safe(client: SolrClient, collection: SolrCollection) -> None:
     A copyField destination may also have values that were not copied. `uncopied_values` finds them if the destination
     is stored. If it is only indexed, whorl finds them only in documents without a value in the sources.
     """
-    client.require_one_collection()
+    client.require_updatable()
     if "_version_" not in collection.schema.fields:
         problem = f"{client.url} has no field '_version_', without which Solr changes no document in part"
         raise SchemaError(f"{problem}; add it to the schema, or index the documents again (whorl index --all)")
@@ -453,6 +461,7 @@ class SolrLabels(ServerLabels):
         super().__init__(client.url)
         self._client, self._collection, self._request = client, collection, request
         self._copied: CopiedFields | None = None
+        self._identity: Sequence[str] = ()
 
     def prepare(self) -> None:
         """Raise SchemaError if the label fields are missing, or if an atomic update would lose data."""
@@ -493,7 +502,8 @@ class SolrLabels(ServerLabels):
         key = collection.names.key
         if self._copied is None:
             self._copied = [*_Losses(self._client, collection).find_comparable()]
-        fields = [key, SKETCH, SCHEME, "_version_", *names_of(self._copied)]
+            self._identity = identity_fields(self._client, collection)
+        fields = [*self._identity, SKETCH, SCHEME, "_version_", *names_of(self._copied)]
         if collection.schema.passage_scheme:
             fields.append(str(collection.content))
         documents = self._client.fetch(one_of(key, ids), fields, len(ids))
@@ -505,7 +515,7 @@ class SolrLabels(ServerLabels):
             if (document_id := str(document[key])) in changes:
                 label = changes[document_id]
                 labels = {CLUSTER: label and label.cluster, IS_PRINCIPAL: label and label.is_principal}
-                updates.append(update(collection, document, labels | unreadable))
+                updates.append(update(self._identity, document, labels | unreadable))
         return send_updates(self._client, updates, key)
 
     def _unreadable_fields(self, documents: list[Json], collection: SolrCollection) -> Iterator[Json]:
