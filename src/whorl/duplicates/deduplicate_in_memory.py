@@ -86,7 +86,8 @@ class Deduplication:
         keep: Retention policy.
         losses: Loss of each text; the policy keeps the text of a cluster with the smallest loss. Infinity if the text
             has no date or number. A float64 array of shape (texts,).
-    XX
+        sizes: Number of distinct shingles of each text that were compared: without boilerplate if it is ignored.
+        lengths: Length of each text in UTF-8 bytes.
 
     Raises:
         ParameterError: The policy needs a date or a number, and no text of a cluster has one.
@@ -282,11 +283,8 @@ def deduplicate(
 
 
 def _search_options(more: DeduplicationOptions) -> DuplicatesOptions:
-    characters, ignore_common, size = (
-        more.get("characters", False),
-        more.get("ignore_common", False),
-        more.get("shingle"),
-    )
+    characters, ignore_common = more.get("characters", False), more.get("ignore_common", False)
+    size = more.get("shingle")
     require_bool("characters", characters)
     require_bool("ignore_common", ignore_common)
     common = parse_boilerplate_options(
@@ -295,7 +293,6 @@ def _search_options(more: DeduplicationOptions) -> DuplicatesOptions:
     if common is not None and not ignore_common:
         raise ParameterError("common_above and boilerplate only say which text is common; add ignore_common=True")
     profile, default = (CHARACTERS, 9) if characters else (DEFAULT_PROFILE, 5)
-    size = more.get("shingle")
     return DuplicatesOptions(scheme=Scheme(profile, default if size is None else size), common=common)
 
 
