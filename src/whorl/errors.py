@@ -50,7 +50,7 @@ def without_login(address: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Return the known names most similar to an unknown name, ignoring case.
+    """Return up to `count` known names that are most similar to an unknown name, ignoring case.
 
     >>> nearest("Tilte", ["title", "name"])
     ['title']

@@ -207,7 +207,7 @@ def _texts(answer: dict[str, Any]) -> Iterator[_Node]:
 
 
 def _labels(answer: dict[str, Any], longer_than: int) -> list[_Node]:
-    """Return the strings that may be removed but not cut, such as names."""
+    """Return the strings of more than `longer_than` characters that may be removed but not cut, such as names."""
     return [
         node
         for node in _find_outermost(str, answer)

@@ -704,6 +704,7 @@ def fingerprints_to_move(
         count: Returns the maximum number of leaf clauses of a node.
         movable: Types of nodes that may move.
         moved_clauses: Number of leaf clauses that a moved node still has.
+        server: Name of the server in the error message.
         expanding: Types of nodes that may become more clauses than `count` returns. If the query has such a node, all
             movable nodes move.
     """
@@ -766,6 +767,7 @@ def decode_sketches(
     """Decode or compute the sketch of each document; None for a missing or malformed sketch, or a missing text.
 
     `fetch_texts` returns the texts of existing documents, keyed by id. It is called for short documents without `text`.
+    `schemes` are the schemes of the store.
     """
     sketches = decode_texts([row.encoded if row.has_store_schemes else None for row in stored], schemes[1])
     short = {position: row for position, row in enumerate(stored) if row.has_store_schemes and row.encoded is None}

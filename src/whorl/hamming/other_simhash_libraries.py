@@ -158,6 +158,8 @@ _Halves = npt.NDArray[np.uint32]
 def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> npt.NDArray[np.uint64]:
     """Return the 64-bit hash of each string: hashlittle2's ``*pc`` in the high half, ``*pb`` in the low half.
 
+    `primary` and `secondary` are hashlittle2's initial values of ``*pc`` and ``*pb``.
+
     >>> f"{lookup3([b'Four score and seven years ago'])[0]:016x}"
     '17770551ce7226e6'
     """

@@ -37,7 +37,7 @@ _AT_ONCE = 1 << 18
 #: Maximum number of blocks beyond the minimum of distance + 1. The codes are sorted once for each combination of
 #: blocks, and each additional block multiplies the combinations.
 _MOST_SPARE = 3
-#: Maximum depth of the recursion; at this depth, all pairs are compared.
+#: Maximum number of nested calls of `_pairs_of` below the first; the innermost call compares all pairs.
 _DEEPEST = 4
 #: Time in seconds to sort a code and compare it with its neighbours, without numba.
 _PLAIN_SECONDS = 60e-9
@@ -120,7 +120,7 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
     """Yield the pairs of codes within `distance` bits that differ in at least one bit of every mask in `differing`.
 
-    `codes` ends with PADDING additional elements, and is reordered.
+    `codes` ends with PADDING additional elements, and is reordered. `depth` is the number of nested calls left.
     """
     count, is_outermost = codes.size - PADDING, depth == _DEEPEST
     codes[count:] = 0

@@ -86,7 +86,7 @@ from whorl.query.plan.nodes import (
 COMMIT_EVERY = 8192
 #: The index is also committed when the terms of the uncommitted documents reach this number of characters.
 COMMIT_CHARACTERS = 1 << 25
-#: Seconds between a failed write of the index and the next attempt.
+#: Minimum time in seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
 #: Value of `_repaired` if the index did not exist.
 _MISSING = "was missing"
@@ -444,7 +444,7 @@ class EmbeddedEngine(Engine):
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
-        """Wait for tantivy's merges, then release the write lock. This engine may write in the meantime."""
+        """Wait with `merged` for tantivy's merges, then release the write lock. This engine may write in the meantime."""
         try:
             with suppress(IndexBrokenError):
                 # A failed merge is harmless: unmerged segments stay valid, and a search that finds a broken segment

@@ -266,7 +266,7 @@ class PlanRunner:
     def resolve(
         self, references: Collection[str], read: Callable[[list[str]], Mapping[str, _Data]]
     ) -> Iterator[tuple[str, tuple[str, _Data]]]:
-        """Yield each reference that names a document, with the document's id and data."""
+        """Yield each reference that names a document, with its id and data; `read` returns the data for ids."""
         documents = [(reference, self._resolve_reference(reference, read)) for reference in references]
         self.require_deleted([reference for reference, document in documents if document is None])
         return ((reference, document) for reference, document in documents if document is not None)

@@ -301,7 +301,7 @@ class TokenIndex:
             self._cached = raw, self._make_snapshot(applied, segments)
 
     def _due_segments(self, most: int, final_merge_size: int = 0) -> Sequence[Segment]:
-        """Return consecutive segments to merge; empty if no merge is due.
+        """Return consecutive segments to merge, or one segment to shrink after deletions; empty if none is due.
 
         Args:
             most: Maximum number of documents in the merged segment.

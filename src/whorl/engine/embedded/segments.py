@@ -94,7 +94,7 @@ def unpack(words: Packed, width: int) -> Packed:
 
 
 def unpack_at(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: int) -> Packed:
-    """Unpack the numbers at the given positions; `raw` has the words, little-endian, and at least 9 more bytes."""
+    """Unpack the numbers at some positions; `raw` has the words of `pack`, little-endian, and at least 9 more bytes."""
     bits = positions * width
     at, shifts = bits >> 3, (bits & 7).astype(np.uint64)
     # A view with a stride of one byte reads unaligned words.
@@ -602,7 +602,8 @@ def write_documents(
 ) -> None:
     """Write a segment of new documents.
 
-    `kinds` has a list for each kind of token, with the tokens of each document, ascending and distinct.
+    `kinds` has a list for each kind of token, with the tokens of each document, ascending and distinct. The other
+    arguments are as in `SegmentDocuments` and `write_segment`.
     """
     joined = list(map(_TokensOfDocuments.concatenate, kinds))
     joined[SKETCH], shared_bits = _without_shared(joined[MINHASH], joined[SKETCH], token_bits)
@@ -627,6 +628,7 @@ def merge_segments(
     """Merge segments with the same kinds of tokens into a new segment.
 
     `alive` has for each segment a mask of the documents to keep. Two segments must not keep the same document number.
+    `tombstones` is as in `SegmentDocuments`.
     """
 
     def select_retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -121,7 +121,10 @@ class TextIndex:
         return TextSnapshot(main, recent, base, numbers[1], changed)
 
     def _require_complete(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
-        """Raise IndexBrokenError if the main part lacks documents, for example because of a damaged meta.json."""
+        """Raise IndexBrokenError if the main part lacks documents, for example because of a damaged meta.json.
+
+        `reached` is the result of `_journal_numbers` for the main part.
+        """
         state = (reached, main.num_docs, main.num_segments)
         if state != self._verified_state:
             count, _ = _search(main, Query.exists_query("id"), 1)

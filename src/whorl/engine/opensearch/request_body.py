@@ -423,7 +423,10 @@ _STATISTICS_KEYS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
 def facet_aggregations(facets: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
-    """Return the aggregations for facets; raise ParameterError for a name or prefix that is too long."""
+    """Return the aggregations for facets; raise ParameterError for a name or prefix that is too long.
+
+    `query` translates a node of a plan.
+    """
     return {f"facet{number}": _aggregation(facet, query) for number, facet in enumerate(facets)}
 
 

@@ -707,7 +707,8 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     first = list(islice(remaining, 2))
     if len(first) < 2:
         return list(map(send, first))
-    # One request waits in addition to the running requests, so that no connection is idle.
+    # While the caller prepares the next portion, one request waits in addition to the running requests, so that no
+    # connection is idle.
     return list(map_in_threads(send, chain(first, remaining), CONNECTIONS, CONNECTIONS + 2, "whorl-solr"))
 
 

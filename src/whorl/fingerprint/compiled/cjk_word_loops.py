@@ -59,7 +59,7 @@ def _number(trie: Any, place: int, lead: int, two: int, three: int) -> Any:
 
 @loop
 def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
-    """Return the position of a unit's child in a branch node, or -1 if the node has no such child."""
+    """Return the position of a unit's child in a branch node of `size` children, or -1 if it has no such child."""
     while size > 5:
         split = int64(get(trie, place))
         delta, after = _number(trie, place + 2, int64(get(trie, place + 1)), 0xFC00, 0xFFFF)
@@ -170,7 +170,10 @@ _is_katakana = inlined(is_katakana)
 
 @loop
 def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost: Any, before: Any) -> None:
-    """Find the cheapest segmentation of a span: element i of `before` receives the start of the word that ends at i."""
+    """Find the cheapest segmentation of a span: element i of `before` receives the start of the word that ends at i.
+
+    The span has `limit` units, starting at units[origin]; positions in `before` and `cost` are relative to it.
+    """
     cost[0] = 0
     for place in range(1, limit + 1):
         cost[place] = _UNREACHED

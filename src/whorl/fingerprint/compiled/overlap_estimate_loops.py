@@ -45,7 +45,8 @@ def likeliest(
     """Find the likeliest number of shared shingles of each pair, like `overlap_estimates.shared_shingles`.
 
     All arguments are arrays of shape (pairs,). `alone_a` and `alone_b` have the number of compared hashes that only A's
-    or only B's sketch has. `lost` has the fraction of hashes that the sketches omit. `middle` is the output.
+    or only B's sketch has. `low` and `high` are the smallest and largest possible results. `lost` has the fraction of
+    hashes that the sketches omit. `middle` is the output.
     """
     for i in range(middle.size):
         middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])

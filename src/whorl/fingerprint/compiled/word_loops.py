@@ -49,7 +49,7 @@ def _code(units: Any, place: int, end: int) -> Any:
 
 @loop
 def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
-    """Return the end of the buffer that begins at `start`, like ICUTokenizer.refill and findSafeEnd."""
+    """Return the end of the buffer of up to `size` units from `start`, like ICUTokenizer.refill and findSafeEnd."""
     if end - start < size:
         return end
     place = start + size

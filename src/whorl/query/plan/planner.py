@@ -283,6 +283,7 @@ def resolve(
 
     Args:
         fields: May be None if the plan has no `FieldClause`.
+        query: Text of the query, for errors.
         now: Value of NOW in dates.
         names: Maps field names in queries to field names in the store.
         empty: Fields that the store may lack; a clause on a missing one matches no document.
@@ -670,7 +671,9 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
-    """Return the number of edits that Lucene computes from a similarity; 1 or more is itself a number of edits.
+    """Return the number of edits, at most MOST_EDITS, that Lucene computes for a word of `length` letters.
+
+    A similarity of 1 or more is itself a number of edits.
 
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 
