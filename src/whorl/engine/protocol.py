@@ -147,7 +147,7 @@ class Candidates(ABC):
 
     @abstractmethod
     def fetch_hits(self, positions: Sequence[int]) -> dict[int, Hit]:
-        """Return the candidates at these positions, without documents that were just deleted."""
+        """Return the candidates at these positions, keyed by position, without documents that were just deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class ClusterLabels(Protocol):
     """Cluster labels of a store's documents, in the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
 
     def prepare(self) -> None:
-        """Prepare the store for labels and for collapsing hits by label; raise SchemaError if it cannot have any."""
+        """Prepare the store for labels and for collapsing hits by label; raise SchemaError if it cannot have labels."""
 
     def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all labels in batches, keyed by document id."""

@@ -16,9 +16,9 @@ from whorl.hamming.codes import Codes, CodesLike, as_code, as_codes, as_distance
 from whorl.hamming.groups import Groups
 from whorl.hamming.lookup_tables import Layout, Tables
 
-#: Codes inserted or removed one by one are merged into the tables when either kind exceeds `_FEWEST_RECENT` or, if this
-#: is more, 1 / `_RECENT_PART` of the set. Without hash chains (see `_Recent`), at most `_FEWEST_RECENT` codes are
-#: inserted before a merge.
+#: Codes inserted or removed one by one are merged into the tables when the inserted or the removed codes exceed
+#: `_FEWEST_RECENT` or, if this is more, 1 / `_RECENT_PART` of the set. Without hash chains (see `_Recent`), at most
+#: `_FEWEST_RECENT` codes are inserted before a merge.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32

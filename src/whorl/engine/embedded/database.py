@@ -559,7 +559,7 @@ class RecordDatabase:
         return self._with_sketches(self._read(wanted, (after, rows)), names)
 
     def _with_sketches(self, rows: Iterable[tuple[Any, ...]], names: dict[str, str]) -> list[SketchedDocument]:
-        """Decode rows of number, id, head and sketch; `names` caches the documents' names by id, and gets new ones."""
+        """Decode rows of number, id, head and sketch; add missing names, keyed by id, to the cache `names`."""
         keys, sources = list[tuple[int, str]](), list[str | bytes]()
         for number, document_id, raw_head, sketch in rows:
             keys.append((number, document_id))
@@ -581,7 +581,7 @@ class RecordDatabase:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield number, id and `columns` of each existing document, in any order; `key` is the column of `values`."""
+        """Yield number, id and `columns` of each existing document, in any order; find `values` in the column `key`."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in timely(batches(known, _CHUNK), 1):
             marks = ", ".join("?" * len(chunk))

@@ -444,7 +444,10 @@ class EmbeddedEngine(Engine):
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
-        """Wait with `merged` for tantivy's merges, then release the write lock. This engine may write in the meantime."""
+        """Call `merged`, which waits for tantivy's merges, then release the write lock.
+
+        This engine may write during the merges.
+        """
         try:
             with suppress(IndexBrokenError):
                 # A failed merge is harmless: unmerged segments stay valid, and a search that finds a broken segment

@@ -106,7 +106,7 @@ class StoreIndexWriter:
 
     @property
     def base(self) -> int:
-        """Number of the last journal entry in the text index's main part; the journal may forget all up to it."""
+        """Number of the last journal entry in the text index's main part; entries up to it are no longer needed."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:

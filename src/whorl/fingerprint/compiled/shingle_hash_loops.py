@@ -21,8 +21,8 @@ LANES = 8
 #: longer shingles, which are hashed one by one.
 LENGTH_CLASSES = 128
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: First of the last LANES slots, which no length class uses: the arrays have LANES extra slots for each class, and the
-#: last class needs none.
+#: First of the LANES slots that are used to hash long shingles one by one. They are the extra slots of the last length
+#: class, which needs none.
 _SPARE = _HASHES - LANES
 #: Average number of moves per number above which heap sort replaces insertion sort; only crafted input reaches it.
 _MOST_MOVES = 64

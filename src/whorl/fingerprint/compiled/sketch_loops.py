@@ -50,7 +50,10 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
 
 @loop
 def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes: Any) -> Any:
-    """Decode the unary high parts of a sketch's hashes; return whether the sketch has `count` high parts."""
+    """Decode the unary high parts in raw[at:end] to hashes[first:]; return whether there are exactly `count` of them.
+
+    `low` is the number of low bits of a hash, which stay 0.
+    """
     if at > end:
         return False
     decoded = 0

@@ -26,7 +26,7 @@ SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
 #: Bits that `word_loops.scan` writes for a segment that only the dictionary must divide: state machine 1 (Chinese and
-#: Japanese), the flag DIVIDED but not SLOW, and a word as a whole.
+#: Japanese), the flag DIVIDED but not SLOW, and the bit of a segment that is a word as a whole.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 #: Bit masks of an entry of `LoopTables.engines`. ENGINE: number of the unit's dictionary engine. NEEDS_DICTIONARY: the
 #: unit needs a dictionary. RARE: the compiled loop leaves the unit to the Python code.

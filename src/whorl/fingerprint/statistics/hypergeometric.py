@@ -146,7 +146,10 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
 
 
 def bisect_first(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
-    """Bisect each row for the first number from `low` to `high` that meets a monotonic condition; `high` meets it."""
+    """Return, for each row, the first number from `low` to `high` for which `holds` is true.
+
+    `holds` must be monotonic, and true for `high`.
+    """
     while (low < high).any():
         middle = (low + high) // 2
         is_met = holds(middle) | (middle == high)
