@@ -251,6 +251,20 @@ def test_a_file_that_is_too_large_stops_no_other(browser: Browser, own_store: St
         expect(page.locator("#adding-problems li")).to_have_text(re.compile("^big.txt: .*10,000 bytes"))
 
 
+def test_small_files_are_sent_in_one_request(browser: Browser, own_store: Store) -> None:
+    sent: list[str] = []
+
+    def note(route: Route) -> None:
+        sent.append(route.request.post_data or "")
+        route.continue_()
+
+    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+        page.route("**/api/v1/documents?replace=false*", note)
+        drop(page, "0.txt", "text 0", **{f"{at}.txt": f"text {at}" for at in range(1, 60)})
+        expect(page.locator("#adding-told")).to_have_text("60 documents stored")
+    assert [len(body.splitlines()) for body in sent] == [60]
+
+
 def test_files_are_added_to_a_running_upload(browser: Browser, own_store: Store) -> None:
     """
     Files that are chosen during an upload are stored after its files. If the service no longer answers, the page gives
