@@ -321,7 +321,7 @@ def _hash_in_loops(kernel: Kernel, texts: Sequence[str], outputs: Outputs) -> It
         hashes, words = _split(together, sizes), joined or words
     if outputs & Outputs.HASHES:
         folded = list(map(fold_apostrophes, texts))
-        # One pass over a text yields both its words and its hashes, unless apostrophes were folded.
+        # The pass that yields words has also yielded the hashes of texts that folding does not change.
         unread = [at for at, text in enumerate(texts) if not outputs & Outputs.WORDS or folded[at] != text]
         together, sizes, _ = kernel.distinct_hashes([folded[at] for at in unread])
         for at, own in zip(unread, _split(together, sizes), strict=True):

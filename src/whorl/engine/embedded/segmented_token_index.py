@@ -161,7 +161,7 @@ class TokenIndex:
         if str(zlib.crc32(content)).encode() != check:
             raise IndexBrokenError(f"{self._manifest} is damaged")
         manifest = json.loads(content)
-        # An earlier version of whorl wrote other keys.
+        # Use `get`, because an earlier version of whorl wrote other keys.
         if manifest.get("store") != self._store_id:
             raise OtherIndexError
         known = {segment.name: segment for segment in self._cached[1].segments} if self._cached else {}

@@ -150,7 +150,8 @@ class IndexClient:
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
         """Return the latest versions of the existing documents, keyed by id, even if they are not searchable yet.
 
-        `source` is the `_source` filter of the request; `stored` lists the stored fields to return.
+        `source` is the `_source` filter of the request; `stored` lists the stored fields to return. A document with a
+        custom routing is found only if it is searchable.
         """
         documents, wanted = dict[str, Json](), {"_source": source, "stored_fields": list(stored)}
         # A single invalid id would make the whole request fail.
@@ -165,7 +166,7 @@ class IndexClient:
 
     @property
     def is_routed(self) -> bool:
-        """Whether documents have a routing of their own, so that their ids do not tell their shards."""
+        """Whether documents have a custom routing, so that their ids do not determine their shards."""
         return self._is_routed()
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:

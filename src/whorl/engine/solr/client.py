@@ -190,7 +190,7 @@ class SolrClient:
         return any(router.get("name") == "implicit" for router in self._routers().values())
 
     def route_field(self) -> str | None:
-        """Return the field that decides a document's shard, which each update of the document must contain."""
+        """Return the field that decides a document's shard, or None; each update of a document must contain it."""
         return next((router["field"] for router in self._routers().values() if router.get("field")), None)
 
     def require_updatable(self) -> None:
@@ -264,7 +264,7 @@ class SolrClient:
             parts = orjson.loads(body)
         except orjson.JSONDecodeError:
             parts = None
-            # Unlike orjson, Python's parser accepts lone surrogates.
+            # Try Python's parser, which accepts lone surrogates, unlike orjson.
             with suppress(ValueError, RecursionError):
                 parts = json.loads(body)
         if not isinstance(parts, dict):

@@ -305,7 +305,7 @@ class _Chunks(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
 
 
 def is_emoji(segment: str, kind: int) -> bool:
-    """Check whether a segment is an emoji (Lucene's isEmoji); `kind` is its first character's entry in `emoji`."""
+    """Check whether a segment is an emoji, like Lucene; `kind` is its first character's entry in `_Chunks.emoji`."""
     return kind == 1 or (kind == 2 and segment[1:2] in ("\ufe0f", "\u20e3"))
 
 
