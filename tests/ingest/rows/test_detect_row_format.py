@@ -246,6 +246,22 @@ def test_texts_that_begin_like_other_formats(tmp_path: Path, text: str) -> None:
     assert problems == []
 
 
+@pytest.mark.parametrize("version", ["0.17", "0.18", "1.0", "1.1"])
+def test_versions_of_web_archives(tmp_path: Path, version: str) -> None:
+    """
+    Drafts of the format and its versions are read page by page, also packed.
+    """
+    page = (
+        f"WARC/{version}\r\nWARC-Type: resource\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type: text/plain\r\n"
+        "Content-Length: 5\r\n\r\nwords\r\n\r\n"
+    ).encode()
+    for content in (page, gzip.compress(page)):
+        (tmp_path / "a").write_bytes(content)
+        problems: list[Problem] = []
+        found = [(document.id, document.text) for document in documents_in(tmp_path / "a", problems.append)]
+        assert (found, problems) == ([("<urn:uuid:1>", "words")], [])
+
+
 def test_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The problem names the extra to install.

@@ -38,8 +38,10 @@ _NOT_READ = (
 )
 #: Bytes that do not occur in texts, to distinguish a file in a format such as ORC from a text such as "ORCHESTRA".
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a]")
-_PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
+_PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
 _COLUMNAR = (_PARQUET, _ARROW, _ARROW_STREAM)
+#: Beginnings of web archives. Drafts of the format, as in ClueWeb09, are 0.17 and 0.18.
+_WARC = (b"WARC/1.", b"WARC/0.1")
 #: Maximum number of bytes of the first line to read for detecting the format.
 _FIRST_LINE = 1_000_000
 _HEAD = 64
@@ -89,7 +91,7 @@ def _head(opened: IO[bytes]) -> bytes:
 
 def _is_confined(head: bytes) -> bool:
     """Check whether a file that begins with `head` is in a format that only a worker process reads."""
-    return bool(packing_of(head)) or head.startswith((*_COLUMNAR, _WARC))
+    return bool(packing_of(head)) or head.startswith((*_COLUMNAR, *_WARC))
 
 
 def has_rows(content: bytes, file: PurePath) -> bool:
