@@ -12,6 +12,8 @@ from typing import Any
 import docx
 import openpyxl
 import pptx
+from docx.oxml.ns import nsdecls, qn
+from docx.oxml.parser import parse_xml
 from reportlab.pdfgen.canvas import Canvas
 
 #: Sentences that no two paragraphs share, so that tests can check their order.
@@ -60,6 +62,24 @@ def word(*paragraphs: str) -> bytes:
         paragraph.add_run(text[7:]).bold = True
     made.add_table(1, 1).rows[0].cells[0].text = paragraphs[-1]
     return saved(made)
+
+
+def quoting_word(block: str, quote: str) -> bytes:
+    """A DOCX with a block quote, whose style has a German id, and a quotation; footnotes name a.txt and b.txt."""
+    made = docx.Document()
+    made.styles["Quote"].element.set(qn("w:styleId"), "Zitat")
+    made.add_paragraph(block, style="Quote")
+    made.add_paragraph(f"They said “{quote}”")
+    for number, paragraph in enumerate(made.paragraphs, 1):
+        paragraph.add_run()._r.append(parse_xml(f'<w:footnoteReference {nsdecls("w")} w:id="{number}"/>'))
+    made.paragraphs[-1].add_run(" and left.")
+    notes = "".join(
+        f'<w:footnote w:id="{number}"><w:p><w:r><w:footnoteRef/></w:r><w:r><w:t> {name}</w:t></w:r></w:p></w:footnote>'
+        for number, name in enumerate(("a.txt", "b.txt"), 1)
+    )
+    separator = '<w:footnote w:type="separator" w:id="0"><w:p/></w:footnote>'
+    root = f"<w:footnotes {nsdecls('w')}>{separator}{notes}</w:footnotes>"
+    return with_part(saved(made), "footnotes", "footnotes.xml", root.encode())
 
 
 def slides(*texts: str) -> bytes:
@@ -118,3 +138,13 @@ def with_addition(archive: bytes, name: str, content: bytes) -> bytes:
     with zipfile.ZipFile(changed, "a") as opened:
         opened.writestr(name, content)
     return changed.getvalue()
+
+
+def with_part(raw: bytes, kind: str, name: str, content: bytes) -> bytes:
+    """Return a DOCX with an additional part and a relation to it."""
+    relation = (
+        f'<Relationship Id="{kind}{len(content)}" Target="{name}" '
+        f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
+    ).encode()
+    made = with_member(raw, "word/_rels/document.xml.rels", lambda old: old.replace(b"</Relationships>", relation))
+    return with_addition(made, f"word/{name}", content)

@@ -334,6 +334,7 @@ class Store:
         options: VerifyOperation | None = None,
         *,
         source: str | None = None,
+        markup: str | None = None,
         quotations: Sequence[Mapping[str, str | None] | GivenQuotation] | None = None,
         **keywords: Unpack[VerifyOptions],
     ) -> Verification:
@@ -344,6 +345,7 @@ class Store:
                 not count as a source of the quotations.
             options: `rows` and `start` are ignored; all quotations are returned.
             source: A text that need not be in the store.
+            markup: `source` as HTML or Markdown, to find its quotations by their markup; by default `source` itself.
             quotations: Quotations to check instead of a text; `min_words` does not apply to them. Each has a `quote`,
                 and optionally a `source`, the document that it should come from.
 
@@ -364,7 +366,7 @@ class Store:
         text, own_id = self._text_and_id(reference, source)
         if own_id is None and reference != SOURCE:
             own_id = reference
-        return verification_of(self.engine, self.references, text, own_id, options)
+        return verification_of(self.engine, self.references, text, own_id, options, markup=markup)
 
     def _require_named(
         self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"

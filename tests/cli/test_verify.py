@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cli.running import whorl
+from tests.made_files import quoting_word
 from whorl.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("notes")
@@ -105,6 +106,7 @@ def test_quotations_from_standard_input() -> None:
     assert quotations[0]["places"][0]["id"] == "notes/a.txt"
 
 
+@pytest.mark.process
 def test_html(folder: Path) -> None:
     """
     Block quotes of an HTML file are found, and a report shows each quotation.
@@ -127,9 +129,31 @@ def test_an_html_file_in_the_store(folder: Path) -> None:
     page.write_text("<title>Cheese</title><p><q>Cheese is made on the green moon by night</q></p>", encoding="utf-8")
     assert whorl("index", "--store", "store", "notes").exit_code == 0
     (folder / "page.html").write_text("<q>Cheese is made on the green moon by night</q>!", encoding="utf-8")
-    for name, verdict in (("notes/page.html", "absent"), ("page.html", "exact")):
+    (folder / "copy.html").write_text(f"{page.read_text(encoding='utf-8')}\n", encoding="utf-8")
+    for name, verdict in (("notes/page.html", "absent"), ("page.html", "exact"), ("copy.html", "absent")):
         values = json.loads(whorl("verify", "--store", "store", "--json", name).stdout)
         assert [quotation["verdict"] for quotation in values["quotations"]] == [verdict]
+
+
+@pytest.mark.process
+def test_word(folder: Path) -> None:
+    """
+    A DOCX has block quotes in the styles of Word, and notes that name sources; its copies are no sources.
+    """
+    pages = {
+        name: quoting_word("The quick brown fox jumps over the dog", "All day in the warm sun")
+        for name in ("a", "notes/b")
+    }
+    for name, content in pages.items():
+        (folder / f"{name}.docx").write_bytes(content)
+    assert whorl("index", "--store", "store", "notes").exit_code == 0
+    for name in pages:
+        values = json.loads(whorl("verify", "--store", "store", "--json", f"{name}.docx").stdout)
+        quotations = [(each["quote"], each["verdict"], each["source"]) for each in values["quotations"]]
+        assert quotations == [
+            ("The quick brown fox jumps over the dog", "edited", "a.txt"),
+            ("All day in the warm sun", "misattributed", "b.txt"),
+        ]
 
 
 def test_a_document(folder: Path) -> None:

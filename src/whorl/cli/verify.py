@@ -18,6 +18,7 @@ from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, o
 from whorl.cli.shared.output_files import open_output, report_file
 from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import ParameterError
+from whorl.ingest.extraction import file_formats
 from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation
 from whorl.output.checked_quotations import (
@@ -38,8 +39,7 @@ from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
 #: Suffixes of files whose markup shows the quotations; text extraction would remove it.
-_HTML_SUFFIXES = frozenset((".html", ".htm", ".xhtml"))
-_NOTATIONS = _HTML_SUFFIXES | {".json"}
+_MARKED_SUFFIXES = file_formats.HTML.suffixes | file_formats.DOCX.suffixes
 _INDENT = "   "
 
 
@@ -90,10 +90,13 @@ def verify(
 
 def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tuple[ReadText, Verification]:
     suffix, own_id = PurePath(named).suffix.lower(), SOURCE
-    if suffix in _NOTATIONS and is_file(named):
-        text = source_text(named, keeps_markup=True)
-        if suffix in _HTML_SUFFIXES:
-            own_id = store.references.id_by_path(named) or SOURCE
+    if suffix in _MARKED_SUFFIXES and is_file(named):
+        text, markup = source_text(named), source_text(named, keeps_markup=True)
+        own_id = store.references.id_by_path(named) or SOURCE
+        verification = store.verify(own_id, options, source=text, markup=markup)
+        return ReadText(named, "file", verification.text), verification
+    if suffix == ".json" and is_file(named):
+        text = source_text(named)
     else:
         meant = resolve_reference(store, named, is_file_expected=True, prefers_file=options.fail_on is not None)
         if meant.text is None:
@@ -107,9 +110,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
             raise ParameterError(
                 f'{named} is not a JSON list of quotations, such as [{{"quote": "the words", "source": "a document"}}]'
             )
-        # HTML without any tags that show it must begin like an HTML page.
-        source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text
-        verification = store.verify(own_id, options, source=source)
+        verification = store.verify(own_id, options, source=text)
         return ReadText(named, kind, verification.text), verification
     return ReadText(named, kind, text), store.verify(quotations=given)
 

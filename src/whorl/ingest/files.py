@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction import PartialTextError
 from whorl.ingest.extraction.detect_encoding import decode
-from whorl.ingest.extraction.file_formats import format_of
+from whorl.ingest.extraction.file_formats import DOCX, HTML, MARKED_DOCX, format_of
 from whorl.ingest.redact_addresses import redact_address
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
 from whorl.ingest.rows.row_format import (
@@ -293,13 +293,13 @@ def _documents(
 def source_text(named: str, *, keeps_markup: bool = False) -> str:
     """Return the text of a file, or of standard input for `-`; raise ParameterError if it is unreadable or not text.
 
-    `keeps_markup` keeps the tags of HTML.
+    `keeps_markup` keeps the tags of HTML, and marks block quotes and notes of DOCX as in Markdown.
     """
     try:
         if named != "-":
             with Path(named).open("rb") as opened:
                 raw = _bytes(opened)
-            return decode(raw) if keeps_markup else text_from_bytes(raw, Path(named))
+            return text_from_bytes(raw, Path(named), keeps_markup=keeps_markup)
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
         return text_from_bytes(_read(sys.stdin.buffer), PurePath(named))
@@ -309,14 +309,20 @@ def source_text(named: str, *, keeps_markup: bool = False) -> str:
         raise ParameterError(f"{named}: {error}") from error
 
 
-def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
+def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None, *, keeps_markup: bool = False) -> str:
     """Return the text of a file from its bytes; raise DocumentError if it has no readable text.
 
     If the bytes are ambiguous, the file name decides the format. By default, use the reader of this process.
+    `keeps_markup` keeps the tags of HTML, and marks block quotes and notes of DOCX as in Markdown.
     """
     form = format_of(raw, file)
     if form is None:
         return decode(raw)
+    if keeps_markup and form is HTML:
+        # HTML without any tags that show it must begin like an HTML page.
+        return f"<html>{decode(raw)}"
+    if keeps_markup and form is DOCX:
+        form = MARKED_DOCX
     return (reader or _reader(os.getpid())).text(raw, form)
 
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.made_files import mail, pdf, sheet, slides, with_addition, with_member, word
+from tests.made_files import mail, pdf, quoting_word, sheet, slides, with_member, with_part, word
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.extract_text import TextBuffer, html_text, read_mail, read_office, read_pdf, tei_text
-from whorl.ingest.extraction.file_formats import DOCX, PPTX, XLSX, FileFormat
+from whorl.ingest.extraction.file_formats import DOCX, MARKED_DOCX, PPTX, XLSX, FileFormat
 
 
 @given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))
@@ -300,6 +300,24 @@ def test_boxes_controls_and_notes() -> None:
     assert words(DOCX, made) == expected
 
 
+def test_marks_of_block_quotes_and_notes() -> None:
+    """
+    The marks of Markdown are added only on request; each line of a block quote has one, and a blank line ends it.
+    """
+    made = with_member(
+        quoting_word("The first.|The second.", "a quotation"),
+        "word/document.xml",
+        lambda old: old.replace(b"|", b"</w:t><w:br/><w:t>"),
+    )
+    plain, marked = TextBuffer(1_000), TextBuffer(1_000)
+    read_office(made, DOCX.name, 10**8, plain)
+    read_office(made, MARKED_DOCX.name, 10**8, marked)
+    assert str(plain) == "The first.\nThe second.\nThey said “a quotation” and left.\n\n a.txt\n b.txt\n"
+    assert str(marked) == (
+        "> The first.\n> The second.[^f1]\n\nThey said “a quotation”[^f2] and left.\n\n[^f1]:  a.txt\n[^f2]:  b.txt\n"
+    )
+
+
 def test_a_text_box_follows_its_paragraph() -> None:
     """
     A text box anchored within a word neither divides the word nor touches one.
@@ -328,16 +346,6 @@ def _strict(xml: bytes) -> bytes:
             b"http://schemas.openxmlformats.org/" + kind + b"/2006/", b"http://purl.oclc.org/ooxml/" + kind + b"/"
         )
     return xml
-
-
-def with_part(raw: bytes, kind: str, name: str, content: bytes) -> bytes:
-    """Return a DOCX with an additional part and a relation to it."""
-    relation = (
-        f'<Relationship Id="{kind}{len(content)}" Target="{name}" '
-        f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
-    ).encode()
-    made = with_member(raw, "word/_rels/document.xml.rels", lambda old: old.replace(b"</Relationships>", relation))
-    return with_addition(made, f"word/{name}", content)
 
 
 def test_files_within() -> None:

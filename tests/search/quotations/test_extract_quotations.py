@@ -460,6 +460,14 @@ def test_captions_of_figures(html: str, source: str | None) -> None:
     assert quotes(html) == [("the rent", source)]
 
 
+def test_quotations_in_a_footnote() -> None:
+    """
+    Up to seven words between marks in a footnote are a title, more are a quotation.
+    """
+    words = "the landlord keeps the roof and walls"
+    assert quotes(f"[1] Smith, “{words}”, “{words} in repair” (a.txt)") == [(f"{words} in repair", "a.txt")]
+
+
 def test_quotations_behind_a_footnote() -> None:
     """
     Further lines of a footnote name sources, and quotations in them are quotations.

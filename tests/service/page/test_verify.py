@@ -71,3 +71,14 @@ def test_quotations_of_html(page: Page) -> None:
         page, "<p>x</p><blockquote>The landlord keeps <b>the structure</b>, the roof and the common parts</blockquote>"
     )
     expect(page.locator("#verify-text mark.exact")).to_contain_text("The landlord keeps the structure")
+
+
+def test_a_file_of_html(page: Page) -> None:
+    """
+    The block quotes of a dropped HTML file are quotations, also after a reload.
+    """
+    open_view(page)
+    drop(page, "a.html", "<p>x</p><blockquote>The landlord keeps <b>the structure</b>, the roof</blockquote>")
+    for _ in range(2):
+        expect(page.locator("#verify-text mark.exact")).to_have_text("The landlord keeps the structure, the roof")
+        page.reload()

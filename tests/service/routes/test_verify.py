@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -23,6 +24,21 @@ def test_verdicts(client: TestClient) -> None:
     assert [quotation["verdict"] for quotation in values["quotations"]] == ["exact", "exact", "absent"]
     every = client.post("/api/v1/verify", json={"text": f"“{FIRST}”", "all": True}).json()
     assert [quotation["verdict"] for quotation in every["quotations"]] == ["exact"]
+
+
+@pytest.mark.process
+def test_a_file_with_markup(client: TestClient) -> None:
+    """
+    /text returns a file with its markup, and /verify finds its quotations. A document with this text is not a source.
+    """
+    page = f"<title>T</title><blockquote>{QUOTE}</blockquote><figure><q>{FIRST}</q></figure>"
+    file = {"name": "page.html", "content": base64.b64encode(page.encode()).decode(), "with_markup": True}
+    read = client.post("/api/v1/text", json=file).json()
+    assert (read["text"].split()[:2], read["markup"]) == (["T", QUOTE.split()[0]], f"<html>{page}")
+    body = {name: read[name] for name in ("text", "markup")}
+    assert client.post("/api/v1/verify", json=body).json()["counts"]["exact"] == 2
+    own = client.post("/api/v1/verify", json={"text": FIRST, "markup": f"<blockquote>{FIRST}</blockquote>"}).json()
+    assert (own["counts"]["exact"], len(own["warnings"])) == (0, 1)
 
 
 def test_a_report(client: TestClient) -> None:
@@ -49,6 +65,7 @@ def test_a_report(client: TestClient) -> None:
         ({"quotations": [{"quote": "…"}]}, "quotation 1 has no word"),
         ({"text": "a", "fail_on": "absent"}, "fail_on"),
         ({"text": "a", "min_words": 0}, "min_words"),
+        ({"id": "a", "markup": "<q>a</q>"}, "markup is for a text; give both"),
     ],
 )
 def test_mistakes(client: TestClient, body: dict[str, Any], message: str) -> None:

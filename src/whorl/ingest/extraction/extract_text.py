@@ -11,14 +11,14 @@ import re
 import warnings
 import zipfile
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_encoding import decode
-from whorl.ingest.extraction.file_formats import DOCX, HTML, MAIL, PDF, PPTX, TEI, XLSX
+from whorl.ingest.extraction.file_formats import DOCX, HTML, MAIL, MARKED_DOCX, PDF, PPTX, TEI, XLSX
 
 if TYPE_CHECKING:
     from email.message import MIMEPart
@@ -50,7 +50,7 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
     """Append the text of a file in the format named `form`; `most_unpacked` limits the size of an unpacked archive."""
     if form == PDF.name:
         read_pdf(raw, text)
-    elif form in (DOCX.name, PPTX.name, XLSX.name):
+    elif form in (DOCX.name, MARKED_DOCX.name, PPTX.name, XLSX.name):
         read_office(raw, form, most_unpacked, text)
     elif form == MAIL.name:
         read_mail(raw, text)
@@ -322,6 +322,8 @@ _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakH
 #: Suffixes of relationship types for the parts of a DOCX outside its main text, in reading order.
 _SIDE_PARTS = ("/header", "/footer", "/footnotes", "/endnotes")
 _MAIN_PART, _ATTACHED = "/officeDocument", "/package"
+#: Names of Word's styles for block quotes.
+_QUOTE_STYLES = frozenset(("quote", "intense quote", "block text"))
 #: Maximum depth of embedded files; deeper files are skipped.
 _MOST_DEPTH = 3
 
@@ -345,9 +347,9 @@ def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
 def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, depth: int) -> None:
     size = _unpacked_size(raw, most_unpacked)
     match form:
-        case DOCX.name:
+        case DOCX.name | MARKED_DOCX.name:
             left = most_unpacked - size
-            for attached in _docx(io.BytesIO(raw), text):
+            for attached in _docx(io.BytesIO(raw), text, is_marked=form == MARKED_DOCX.name):
                 inner = _FORMATS.get(attached.partname.ext.lower())
                 if inner is not None and depth < _MOST_DEPTH:
                     _read_archive(attached.blob, inner, left, text, depth + 1)
@@ -372,8 +374,11 @@ def _unpacked_size(raw: bytes, most: int) -> int:
     return size
 
 
-def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
-    """Append paragraphs and tables in order, then headers, footers and notes; return the embedded files."""
+def _docx(file: BinaryIO, text: TextBuffer, *, is_marked: bool) -> list[Any]:
+    """Append paragraphs and tables in order, then headers, footers and notes; return the embedded files.
+
+    If `is_marked` is true, mark block quotes and notes as in Markdown.
+    """
     # docx.Document leaves out tracked insertions, content controls, text boxes and notes, so walk the XML.
     from docx.opc.package import OpcPackage
     from docx.opc.part import XmlPart
@@ -386,8 +391,14 @@ def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
         raise DocumentError("this DOCX is damaged, or it is none: it has no main text")
     related = [relation for relation in main.rels.values() if not relation.is_external]
     side = [relation.target_part for kind in _SIDE_PARTS for relation in related if relation.reltype.endswith(kind)]
+
+    def element_of(part: Any) -> Any:
+        return part.element if isinstance(part, XmlPart) else parse_xml(part.blob)
+
+    styles = [relation.target_part for relation in related if relation.reltype.endswith("/styles") and is_marked]
+    marks = _QuotationMarks(map(element_of, styles)) if is_marked else None
     for part in dict.fromkeys((main, *side)):
-        _walk(part.element if isinstance(part, XmlPart) else parse_xml(part.blob), text)
+        _walk(element_of(part), text, marks)
     return [relation.target_part for relation in related if relation.reltype.endswith(_ATTACHED)]
 
 
@@ -415,7 +426,43 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
                 text.add("\t".join(cells) + "\n")
 
 
-def _walk(root: Any, text: TextBuffer) -> None:
+class _QuotationMarks:
+    """Marks of Markdown for the paragraphs of a DOCX in the styles of block quotes, and for its notes."""
+
+    def __init__(self, styles: Iterable[Any]) -> None:
+        #: Ids of styles; Word translates the ids, but not the names.
+        self._styles = {
+            _attribute(style, "styleId")
+            for root in styles
+            for style in root.iter("{*}style")
+            if any(_attribute(name, "val").lower() in _QUOTE_STYLES for name in style.iterfind("{*}name"))
+        }
+        self._is_quote = False
+
+    def before(self, element: Any, name: str) -> str:
+        """Return the marks before the text of an element."""
+        if name == "p":
+            was_quote = self._is_quote
+            self._is_quote = any(
+                _attribute(style, "val") in self._styles for style in element.iterfind("{*}pPr/{*}pStyle")
+            )
+            return "> " if self._is_quote else "\n" if was_quote else ""
+        if name in ("footnoteReference", "endnoteReference"):
+            return f"[^{name[0]}{_attribute(element, 'id')}]"
+        # Separators between text and notes have a type.
+        is_note = name in ("footnote", "endnote") and not _attribute(element, "type")
+        return f"[^{name[0]}{_attribute(element, 'id')}]: " if is_note else ""
+
+    def after(self, name: str) -> str:
+        """Return the mark after a line break."""
+        return "> " if self._is_quote and name in ("br", "cr") else ""
+
+
+def _attribute(element: Any, name: str) -> str:
+    return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), "")
+
+
+def _walk(root: Any, text: TextBuffer, marks: _QuotationMarks | None = None) -> None:
     """Append the visible text of a WordprocessingML or DrawingML tree; a text box follows its paragraph."""
     from lxml.etree import iterwalk
 
@@ -433,9 +480,11 @@ def _walk(root: Any, text: TextBuffer) -> None:
                 walker.skip_subtree()
             elif name == "t" and element.text:
                 text.add(element.text)
+            elif marks is not None:
+                text.add(marks.before(element, name))
         elif end := _ENDS.get(name):
-            text.add(end)
+            text.add(end if marks is None else end + marks.after(name))
             if name == "p":
                 for box in boxes:
-                    _walk(box, text)
+                    _walk(box, text, marks)
                 boxes.clear()

@@ -26,6 +26,8 @@ class FileFormat(NamedTuple):
 
 PDF = FileFormat("PDF", frozenset({".pdf"}), "pypdfium2")
 DOCX = FileFormat("DOCX", frozenset({".docx", ".docm", ".dotx", ".dotm"}), "docx", "word/document.xml")
+#: A DOCX whose text gets the marks of Markdown for block quotes and notes; no file has this format by itself.
+MARKED_DOCX = DOCX._replace(name="DOCX with marks")
 PPTX = FileFormat(
     "PPTX", frozenset({".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"}), "pptx", "ppt/presentation.xml"
 )

@@ -11,7 +11,7 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from html import unescape
 from html.parser import HTMLParser
@@ -27,6 +27,7 @@ from whorl.search.attribution.excluded_parts import (
     quotations_between_marks,
     unify_marks,
 )
+from whorl.search.quotations.canonical_words import CanonicalText
 from whorl.search.quotations.cited_sources import ADDRESS, LINK, NamedSource, has_file_name, read_link, read_source
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
@@ -86,6 +87,8 @@ _FOOTNOTE_MARK = re.compile(
 )
 #: A range of footnote numbers: `1-3`.
 _RANGE = re.compile(r"(\d{1,4})[-–](\d{1,4})")
+#: Maximum number of words between quotation marks in a footnote that are taken for a title.
+_LONGEST_TITLE = 7
 _BULLET = r"[ \t]*(?:[-*+][ \t]+)?"
 #: A footnote: its label in brackets or its raised digits, its first line, and its further lines, which are indented.
 _FOOTNOTE = re.compile(
@@ -170,18 +173,14 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         return text, [*_sentences(text, footnotes, notes)]
     blocks = [*_blocks(text)]
     found = [_without_last_sources(block, notes) for block in timely([*marked, *(block for block, _ in blocks)])]
-    # Quotation marks in footnotes, in titles of links and in lines that name a source do not mark a quotation.
+    # Quotation marks of titles in footnotes and links, and in lines that name a source, do not mark a quotation.
     targets = ((link.end(1), link.end()) for link in timely(LINK.finditer(text)))
-    names = sorted([*((note.start(), note.end(3)) for note in footnotes), *(line for _, line in blocks), *targets])
-    starts = [start for start, _ in names]
-    # A footnote may contain a link and end after it, so take the largest end of all ranges so far.
-    ends = list(accumulate((end for _, end in names), max))
-
-    def is_in_name(position: int) -> bool:
-        number = bisect_right(starts, position) - 1
-        return number >= 0 and position < ends[number]
-
-    found += [Quotation(quote, place) for quote, place in _find_between_marks(text) if not is_in_name(place[0])]
+    is_in_name = _membership([*(line for _, line in blocks), *targets])
+    is_in_note = _membership((note.start(), note.end(3)) for note in footnotes)
+    for quote, place in _find_between_marks(text):
+        is_title = is_in_note(place[0]) and len(CanonicalText(quote).words) <= _LONGEST_TITLE
+        if not is_title and not is_in_name(place[0]):
+            found.append(Quotation(quote, place))
     kept: list[Quotation] = []
     last_end = 0
     for quotation in timely(sorted(found, key=_place_outermost_first)):
@@ -191,6 +190,20 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
             kept.append(quotation if is_named else _with_sources(quotation, text, end, notes, links))
             last_end = end
     return text, kept
+
+
+def _membership(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
+    """Return a function that checks whether a position is in one of the ranges."""
+    sorted_ranges = sorted(ranges)
+    starts = [start for start, _ in sorted_ranges]
+    # A range may contain another one and end after it, so take the largest end of all ranges so far.
+    ends = list(accumulate((end for _, end in sorted_ranges), max))
+
+    def is_member(position: int) -> bool:
+        number = bisect_right(starts, position) - 1
+        return number >= 0 and position < ends[number]
+
+    return is_member
 
 
 def _sentences(text: str, footnotes: Iterable[re.Match[str]], notes: Mapping[str, str]) -> Iterator[Quotation]:

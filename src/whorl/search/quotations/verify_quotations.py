@@ -112,20 +112,27 @@ _BEST_FIRST = (Verdict.EXACT, Verdict.EDITED, Verdict.MISATTRIBUTED, Verdict.STI
 
 
 def verification_of(
-    engine: Engine, references: References, text: str, own_id: str | None, options: VerifyOperation
+    engine: Engine,
+    references: References,
+    text: str,
+    own_id: str | None,
+    options: VerifyOperation,
+    *,
+    markup: str | None = None,
 ) -> Verification:
     """Verify the quotations of a text, ignoring documents with the same text, because they prove nothing.
 
     Args:
         text: Plain text, Markdown or HTML.
         own_id: Id of the text, if it is a document of the store; this document is ignored, too.
+        markup: The text with its markup, if `text` has none.
 
     Raises:
         ParameterError: A number is out of its range, or the quotations are too many or too long.
     """
     if options.min_words < 1:
         raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
-    plain, quotations = quotations_of(text, every_sentence=options.all)
+    plain, quotations = quotations_of(text if markup is None else markup, every_sentence=options.all)
     long = [quotation for quotation in quotations if len(CanonicalText(quotation.quote).words) >= options.min_words]
     copies = [key for key in references.documents_with(text) if key != own_id]
     own_ids = frozenset([*copies, *([] if own_id is None else [own_id])])

@@ -11,11 +11,16 @@ const REVOKED_AFTER = 60_000;
  * Return the text of a file, extracted by the service as `whorl index` does.
  * @param {boolean} [rowsAsText] Whether to return the whole of a text file whose rows are documents, such as CSV.
  */
-export async function textIn(file, rowsAsText = true) {
+export const textIn = async (file, rowsAsText = true) => (await read(file, { rows_as_text: rowsAsText })).text;
+
+/** Return the text of a file as `text`, and with its markup as `markup`. */
+export const markedTextIn = (file) => read(file, { rows_as_text: true, with_markup: true });
+
+async function read(file, options) {
   if (file.size > MOST_BYTES) throw tooLarge(file);
-  const { text } = await ask("/text", { name: file.name, content: await asBase64(file), rows_as_text: rowsAsText });
-  if (!text.trim()) throw new Error(`${file.name} holds no text`);
-  return text;
+  const answer = await ask("/text", { name: file.name, content: await asBase64(file), ...options });
+  if (!answer.text.trim()) throw new Error(`${file.name} holds no text`);
+  return answer;
 }
 
 /** Return the error for a file that is too large for the page. */

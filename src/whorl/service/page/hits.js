@@ -23,7 +23,7 @@ const AT_ONCE = 8;
 export const sourceOf = (document_) => ({ called: nameOf(document_), id: document_.id });
 
 /** Return the user's own text as a source. */
-export const ownSource = (mark, { text }) => ({ called: "your text", mark, text });
+export const ownSource = (mark, { text, markup }) => ({ called: "your text", mark, text, markup });
 
 /** Return the address that compares a source with a document. */
 export function compareWithSourceLink(source, id) {

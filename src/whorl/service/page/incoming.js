@@ -3,7 +3,7 @@
 import { byId, element, fill, onFiles } from "./dom.js";
 import { addFiles } from "./adding.js";
 import { freeSide, takeFile, takeText } from "./compare.js";
-import { textIn, withName, within } from "./files.js";
+import { markedTextIn, withName, within } from "./files.js";
 import { about } from "./store.js";
 import { showProblem } from "./problem.js";
 import { keep } from "./texts.js";
@@ -12,9 +12,9 @@ import { keep } from "./texts.js";
 const viewOfTexts = () => (byId("view-verify").hidden ? "sources" : "verify");
 
 /** Search for the sources of a text, or check its quotations. */
-function takeOwn(text, name, view = viewOfTexts()) {
+function takeOwn(text, name, view = viewOfTexts(), markup = text) {
   showProblem(byId("incoming-problem"), null);
-  const wanted = `#${view}?${new URLSearchParams({ text: keep(text, name) })}`;
+  const wanted = `#${view}?${new URLSearchParams({ text: keep(text, name, markup) })}`;
   if (location.hash === wanted) dispatchEvent(new HashChangeEvent("hashchange"));
   else location.hash = wanted;
 }
@@ -26,7 +26,8 @@ async function takeOwnFile(file, view = viewOfTexts()) {
   showProblem(byId("incoming-problem"), null);
   status.textContent = `Reading ${file.name} …`;
   try {
-    takeOwn(await textIn(file), file.name, view);
+    const { text, markup } = await markedTextIn(file);
+    takeOwn(text, file.name, view, markup);
   } catch (error) {
     showProblem(byId("incoming-problem"), withName(error, file.name));
   } finally {

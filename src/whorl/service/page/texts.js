@@ -11,10 +11,11 @@ const inMemory = new Map();
  * Keep a text until the tab is closed.
  * @param {string} text
  * @param {string} name Name of its file; "" for a pasted text.
+ * @param {string} [markup] The text with its markup, if it has any.
  * @returns {string} The mark.
  */
-export function keep(text, name) {
-  const mark = markOf(text, name), own = { text, name };
+export function keep(text, name, markup = text) {
+  const mark = markOf(text, name), own = { text, name, ...(markup !== text && { markup }) };
   inMemory.set(mark, own);
   sessionStorage.removeItem(KEPT + mark);
   for (const isAlone of [false, true]) {

@@ -31,7 +31,7 @@ export function start() {
     title: (name) => (name === null ? "Check quotations" : `Quotations of ${name}`),
     read: (parameters) => { all.checked = parameters.get("all") === "true"; },
     write: (wanted) => { if (all.checked) wanted.set("all", "true"); },
-    options: () => ({ all: all.checked }),
+    options: () => ({ all: all.checked, markup: view.source.markup }),
     draw: showQuotations,
   });
   pane = new TextPane(byId("verify-text"), (at) => choose(at, false));

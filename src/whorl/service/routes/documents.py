@@ -143,6 +143,8 @@ class FileRequest(RequestBody):
     """Body of `POST /api/v1/text`: a file in base64.
 
     `rows_as_text` accepts a text file whose rows are documents, such as CSV, and returns all of it as one text.
+    `with_markup` also returns the text with its markup: HTML with its tags, DOCX with block quotes and notes marked as
+    in Markdown.
     """
 
     example: ClassVar[Example] = {"name": "note.txt", "content": "c29tZSB3b3Jkcw=="}
@@ -150,6 +152,7 @@ class FileRequest(RequestBody):
     name: str
     content: str = Field(json_schema_extra={"format": "byte"})
     rows_as_text: bool = False
+    with_markup: bool = False
 
 
 class FileText(TypedDict):
@@ -157,6 +160,7 @@ class FileText(TypedDict):
 
     name: str
     text: str
+    markup: NotRequired[str]
 
 
 def documents_routes(
@@ -277,7 +281,10 @@ def documents_routes(
                     f"'whorl index' stores each row as a document, POST /api/v1/documents takes JSON lines, and "
                     "rows_as_text returns the whole file"
                 )
-            return {"name": request.name, "text": text_from_bytes(content, name, reader)}
+            answer: FileText = {"name": request.name, "text": text_from_bytes(content, name, reader)}
+            if request.with_markup:
+                answer["markup"] = text_from_bytes(content, name, reader, keeps_markup=True)
+            return answer
         except DocumentError as error:
             left = seconds_left()
             if isinstance(error, BusyError) or (left is not None and left <= 0):

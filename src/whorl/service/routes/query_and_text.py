@@ -211,6 +211,8 @@ class VerifyRequest(RequestBody):
     id: str | None = Field(None, examples=["lease"])
     text: str | None = Field(None, examples=["It says “the tenant pays a rent in advance”."])
     quotations: list[GivenQuotation] | None = Field(None, max_length=MOST_QUOTATIONS)
+    #: The text as HTML or Markdown, to find its quotations by their markup; by default `text` itself.
+    markup: str | None = None
     #: Title of the text.
     name: str = Field("", max_length=1_000)
     #: Format of the response: JSON, or a report as one HTML file to read, print and send.
@@ -227,6 +229,8 @@ class VerifyRequest(RequestBody):
     def _is_one(self) -> Self:
         if sum(given is not None for given in (self.id, self.text, self.quotations)) != 1:
             raise ValueError("name one: id, text or quotations")
+        if self.markup is not None and self.text is None:
+            raise ValueError("markup is for a text; give both")
         return self
 
 
@@ -297,7 +301,8 @@ def similar_routes(store: Store) -> APIRouter:
             verification = store.verify(quotations=request.quotations)
         else:
             reference = SOURCE if request.id is None else request.id
-            verification = store.verify(reference, options_in(request, VerifyOperation), source=request.text)
+            options = options_in(request, VerifyOperation)
+            verification = store.verify(reference, options, source=request.text, markup=request.markup)
         read = ReadText.from_text(request.id, verification.text, request.name)
         if request.format == "html":
             return _html_file(quotations_report(read, verification), "quotations.html")
