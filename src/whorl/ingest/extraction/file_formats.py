@@ -39,6 +39,10 @@ TEI = FileFormat("TEI", frozenset({".xml", ".tei"}))
 MAIL = FileFormat("e-mail", frozenset({".eml", ".mht", ".mhtml"}))
 FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, TEI, MAIL)
 
+#: Beginning of an HTML page.
+_HTML_START = re.compile(
+    rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?<(!doctype\s+html|html|head|body|title|meta|script)\b", re.IGNORECASE
+)
 #: Matches the start tag of a TEI document's root. Processing instructions and a document type may precede it.
 _TEI_ROOT = re.compile(rb"<(\w+:)?(TEI|TEI\.2|teiCorpus)[\s>]")
 _TEI_PROLOG = 10_000
@@ -74,7 +78,14 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
         return held
     if by_name is TEI and not _TEI_ROOT.search(raw, 0, _TEI_PROLOG):
         return None
+    # wget names pages like their addresses: `index.html?page=2`, or `news`.
+    if by_name is None and (not file.suffix or "?" in file.name) and begins_like_html(raw):
+        return HTML
     return by_name
+
+
+def begins_like_html(raw: bytes) -> bool:
+    return _HTML_START.match(raw) is not None
 
 
 def _old_format_reason(file: PurePath, by_name: FileFormat | None) -> str:

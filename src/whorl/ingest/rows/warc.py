@@ -18,6 +18,7 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_encoding import decode, is_mostly_utf_8
+from whorl.ingest.extraction.file_formats import begins_like_html
 from whorl.ingest.redact_addresses import redact_address
 from whorl.ingest.rows.compression import ExpansionLimit, UnpackedStream
 from whorl.ingest.rows.row_format import (
@@ -52,8 +53,6 @@ _CHUNK_HEADER = re.compile(rb"[0-9a-fA-F]+[^\n]*\r\n")
 _GZIP = b"\x1f\x8b"
 #: Number of bytes of a packed body to unpack at once.
 _PACKED_AT_ONCE = 1 << 13
-#: Beginning of an HTML page whose media type is missing or invalid.
-_HTML = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|!--|html|head|body|title|meta|script)\b", re.IGNORECASE)
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
 
@@ -114,7 +113,7 @@ class WarcFormat(RowFormat):
             content, media_type, status = _content(record, raw)
             # Some servers send "text/html charset=utf-8", or the type twice.
             kind = re.split(r"[;,\s]", media_type.strip(), maxsplit=1)[0].lower()
-            if "/" not in kind and _HTML.match(content):
+            if "/" not in kind and begins_like_html(content):
                 kind = "text/html"
             if kind not in _SUFFIXES and record.rec_type != "conversion":
                 return None
