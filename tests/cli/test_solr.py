@@ -32,6 +32,20 @@ def test_solr_check_and_init(core: str) -> None:
     assert [finding["message"] in result.stdout for finding in findings] == [True] * len(findings)
     assert all(list(finding) == ["level", "code", "message", "remedy"] for finding in findings)
     assert whorl("solr", "init", "--dry-run", core).exit_code == whorl("solr", "init", core).exit_code == 0
+    # whorl.toml has the address now.
+    assert whorl("solr", "check").stdout == result.stdout
+    assert whorl("solr", "backfill").exit_code == 0
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("server", ["solr", "opensearch"])
+def test_commands_without_a_url_and_a_configured_store(server: str) -> None:
+    """
+    Without URL and a store in the settings, the error says what an address looks like.
+    """
+    result = whorl(server, "check")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is not the address of" in result.stderr
 
 
 def test_solr_check_of_an_unsuitable_collection(core: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -41,6 +41,8 @@ HEAP = click.option("--heap", default="768m", show_default=True, help="The JVM's
 CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")
 PASSAGES = operation_option(IndexOperation, "passages")
+#: URL of the collection or index; by default, the configured store.
+_url_argument = click.argument("url", required=False, callback=lambda _, __, url: url or _load_settings().store)
 
 
 @click.group(cls=SingleValueGroup)
@@ -76,7 +78,7 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
 
 
 @solr.command("init", cls=PassagesCommand)
-@click.argument("url")
+@_url_argument
 @CONTENT
 @NAME
 @click.option("--dry-run", is_flag=True, help="Only print what would be added.")
@@ -104,7 +106,7 @@ def solr_init(url: str, content: str | None, name: str | None, passages: int | N
 
 
 @solr.command("check")
-@click.argument("url")
+@_url_argument
 @click.option(
     "--sample",
     metavar="N",
@@ -127,7 +129,7 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 
 
 @solr.command("backfill")
-@click.argument("url")
+@_url_argument
 @click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
 @click.option("--dry-run", is_flag=True, help="Only say how many documents lack a sketch.")
 @click.option("--repair", is_flag=True, help="Also make empty sketches again, or remove them if there is no text.")
@@ -201,7 +203,7 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
 
 
 @opensearch.command("init", cls=PassagesCommand)
-@click.argument("url")
+@_url_argument
 @CONTENT
 @NAME
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
@@ -225,7 +227,7 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
 
 
 @opensearch.command("check")
-@click.argument("url")
+@_url_argument
 @CONTENT
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
@@ -240,7 +242,7 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 
 
 @opensearch.command("backfill")
-@click.argument("url")
+@_url_argument
 @CONTENT
 @click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
 @click.option("--all", "all_documents", is_flag=True, help="Also make fields again that documents already have.")

@@ -121,7 +121,7 @@ FAULTS: dict[str, tuple[bytes, type[EngineError], str]] = {
     "200-list": (http("200 OK", "[1, 2]"), EngineResponseError, r"not as a Solr does.*\[1, 2\]"),
     "200-deep": (http("200 OK", "[" * 100_000), EngineResponseError, "not as a Solr does"),
     "204": (b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", EngineResponseError, "answers 204"),
-    "401": (http("401 Unauthorized", PAGE, "text/html"), EngineResponseError, "401: set WHORL_SOLR_AUTH=user:password"),
+    "401": (http("401 Unauthorized", PAGE, "text/html"), EngineResponseError, r"/\w+ answers 401: set "),
     "403": (http("403 Forbidden", "{}"), EngineResponseError, "403: set WHORL_SOLR_AUTH=user:password"),
     "404": (http("404 Not Found", PAGE, "text/html"), EngineResponseError, "no such core or collection"),
     "413": (http("413 Too Large", PAGE, "text/html"), EngineResponseError, "answers 413: Welcome to the proxy"),

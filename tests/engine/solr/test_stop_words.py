@@ -9,11 +9,13 @@ import pytest
 from tests.cli.running import own_collection
 from whorl import Document, Store
 from whorl.engine.configured_fields import FieldNames
+from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 
 pytestmark = pytest.mark.solr
 
+WARNING = "'the' has only stop words of the field 'abstract', which are not looked for"
 STOPPED = {
     "name": "stopped",
     "class": "solr.TextField",
@@ -51,13 +53,42 @@ def test_stop_words_empty_no_conjunction(store: Store, query: str, found: set[st
     """
     page = store.search(query)
     assert {hit.id for hit in page.hits} == found
-    assert "'the' has only stop words of the field 'abstract', and so is left out" in page.warnings
+    assert WARNING in page.warnings
 
 
-def test_other_clauses_are_searched_unchanged(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("query", "found", "warnings"),
+    [
+        ('"use of the software"', {"a"}, ()),
+        ("the", set(), (WARNING,)),
+        ("NOT the", {"a", "b"}, (WARNING,)),
+        ("the OR tools", {"b"}, (WARNING,)),
+        ("free AND NOT the", {"a", "b"}, (WARNING,)),
+    ],
+)
+def test_other_clauses_are_searched_unchanged(
+    store: Store, query: str, found: set[str], warnings: tuple[str, ...]
+) -> None:
     """
-    Disjunctions, phrases and exclusions with stop words find the same documents without a warning.
+    Single words, disjunctions, phrases and exclusions are kept, and a warning names clauses of stop words alone.
     """
-    for query, found in (('"use of the software"', {"a"}), ("the OR tools", {"b"}), ("free AND NOT the", {"a", "b"})):
-        page = store.search(query)
-        assert ({hit.id for hit in page.hits}, page.warnings) == (found, ()), query
+    page = store.search(query)
+    assert ({hit.id for hit in page.hits}, page.warnings) == (found, warnings)
+
+
+def test_patterns_and_stems(solr_standalone_url: str) -> None:
+    """
+    Searches for patterns and similar words in a field of stems have a warning, and check says it; words have none.
+    """
+    filters = [{"name": "lowercase"}, {"name": "porterStem"}]
+    stemmed = {**STOPPED, "name": "stemmed", "analyzer": {"tokenizer": {"name": "standard"}, "filters": filters}}
+    with own_collection(solr_standalone_url) as url:
+        client, fields = SolrClient(url), FieldNames(content="abstract")
+        client.change("schema", {"add-field-type": stemmed})
+        client.change("schema", {"add-field": {"name": "abstract", "type": "stemmed"}})
+        with Store(SolrEngine(client, fields)) as store:
+            store.index([Document("a", "Permissions of the software.")])
+            for query in ("abstract:permission~1", "*ware", 'abstract:"the soft*"'):
+                assert "the index of 'abstract' has stems of words" in store.search(query).warnings[0]
+            assert store.search("permission AND name:a*").warnings == ()
+        assert "stems" in {finding.code for finding in check(client, fields)}

@@ -243,7 +243,8 @@ def _change(client: SolrClient, steps: list[_Step]) -> None:
             if "ICU" in error.detail or "SPI class" in error.detail or _ICU in error.detail:
                 hint = "; Solr needs its module analysis-extras (start it with SOLR_MODULES=analysis-extras)"
             elif "not editable" in error.detail:
-                hint = "; its schema is a file that Solr may not change: use solr/configset instead"
+                remedy = 'set <schemaFactory class="ManagedIndexSchemaFactory"/> in solrconfig.xml and reload'
+                hint = f"; {remedy}, or add what 'whorl solr init --dry-run' lists to its schema file"
             raise SchemaError(f"{client.url} refused to change its {path}: {error.detail}{hint}") from error
     if steps:
         client.reload()

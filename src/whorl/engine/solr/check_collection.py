@@ -35,6 +35,7 @@ from whorl.engine.solr.client import Json, SolrClient, texts
 from whorl.engine.solr.document_fields import count_coverage
 from whorl.engine.solr.field_definitions import SKETCH_FIELDS
 from whorl.engine.solr.inspect_collection import (
+    STEMS,
     Schema,
     SolrCollection,
     TokenSource,
@@ -372,6 +373,8 @@ def _words(collection: SolrCollection, names: FieldNames) -> Iterator[Finding]:
         return
     if words != name:
         yield note("words-copied", f"the words of {name!r} are looked up in {words!r}, into which the schema copies it")
+    if collection.schema.has_stems(words):
+        yield note("stems", STEMS.format(words))
     if altered := collection.schema.altered_words(words):
         message = f"{words!r} is indexed through {altered}, which makes other tokens than words: {lost}"
         remedy = f"copy {name!r} into a field of the type text_whorl of solr/configset"

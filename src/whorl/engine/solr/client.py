@@ -256,7 +256,7 @@ class SolrClient:
         headers = self._headers if body is None else {**self._headers, "Content-Type": kind}
         response = self._connections.request(method, target, body, headers)
         if response.status != 200:
-            raise _response_error(self.url, response)
+            raise _response_error(self.url, path, response)
         return response.data
 
     def _object(self, body: str | bytes) -> Json:
@@ -294,7 +294,7 @@ def _names_collection(parts: SplitResult) -> bool:
     return is_web and "/" in parts.path.strip("/") and "@" not in parts.path
 
 
-def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError:
+def _response_error(url: str, path: str, response: urllib3.BaseHTTPResponse) -> EngineError:
     status, detail = response.status, _detail(response.data)
     if "lookupLog" in detail:
         # Solr 9.9 fails with this message if a document is changed before Solr has replayed it from its log.
@@ -305,7 +305,7 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
     elif status == 404:
         message = f"{url} answers 404, so there is no such core or collection, or it lacks a request handler ({detail})"
     elif status in (401, 403):
-        message = f"{url} answers {status}: set WHORL_SOLR_AUTH=user:password, or check the user's rights"
+        message = f"{url}/{path} answers {status}: set WHORL_SOLR_AUTH=user:password, or check the user's rights"
     elif "maxClauseCount" in detail:
         problem = f"the query has more clauses than {url} allows ({detail})"
         message = f"{problem}; ask for fewer terms at once, or raise maxBooleanClauses in solr.xml"

@@ -67,7 +67,14 @@ from whorl.engine.solr.document_fields import (
     whole_values,
 )
 from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION
-from whorl.engine.solr.inspect_collection import SolrCollection, TokenSource, drops_all_words, inspect, select_tokens
+from whorl.engine.solr.inspect_collection import (
+    STEMS,
+    SolrCollection,
+    TokenSource,
+    drops_all_words,
+    inspect,
+    select_tokens,
+)
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     FUZZY_EXPANSIONS,
@@ -102,6 +109,7 @@ from whorl.query.plan.nodes import (
     BoundNode,
     BoundPlan,
     FuzzyWord,
+    InOrder,
     Nothing,
     SharedBands,
     SharedTokens,
@@ -654,6 +662,7 @@ class SolrEngine(ServerEngine):
     def _without_stop_words(self, node: BoundNode, warnings: list[str]) -> BoundNode:
         """Remove required clauses that have only stop words, as Solr's own parsers do."""
         if not isinstance(node, Bool):
+            self._is_stop_word(node, warnings)
             return node
         must = [self._without_stop_words(child, warnings) for child in node.must]
         should = tuple(self._without_stop_words(child, warnings) for child in node.should)
@@ -672,13 +681,16 @@ class SolrEngine(ServerEngine):
             return bool(is_group) and all(self._is_stop_word(child, warnings) for child in node.should)
         if not isinstance(node, Words) or len(node.text) > _LONGEST_STOP_WORDS:
             return False
-        for field in self.collection.names.text if node.field is None else (node.field,):
+        for field in self._searched_fields(node):
             if not self.collection.schema.has_stop_words(field):
                 continue
             if self._drops_all_words(field, node.text):
-                warnings.append(f"{node.text!r} has only stop words of the field {field!r}, and so is left out")
+                warnings.append(f"{node.text!r} has only stop words of the field {field!r}, which are not looked for")
                 return True
         return False
+
+    def _searched_fields(self, node: WordClause) -> tuple[str, ...]:
+        return self.collection.names.text if node.field is None else (node.field,)
 
     def _check_leaf(self, node: BoundLeaf, warnings: list[str]) -> BoundLeaf:
         if isinstance(node, SharedTokens | SharedBands) and not self.collection.has_minhash:
@@ -688,6 +700,9 @@ class SolrEngine(ServerEngine):
             found = f"the {FUZZY_EXPANSIONS} words of each shard that are most similar to {node.word!r}"
             limit = f"Solr {self.collection.version.solr} finds {found}, and leaves out others"
             warnings.append(f"{limit}; Solr 9.9 and newer finds all")
+        if isinstance(node, WordClause) and _has_pattern(node):
+            stemmed = filter(self.collection.schema.has_stems, self._searched_fields(node))
+            warnings += [f"{STEMS.format(field)}, so they may miss words" for field in stemmed]
         if not isinstance(node, WordClause) or node.field is not None:
             return fit_integers(node, self.collection.schema.largest_integer)
         if self.collection.names.text:
@@ -710,6 +725,13 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     # While the caller prepares the next portion, one request waits in addition to the running requests, so that no
     # connection is idle.
     return list(map_in_threads(send, chain(first, remaining), CONNECTIONS, CONNECTIONS + 2, "whorl-solr"))
+
+
+def _has_pattern(clause: WordClause) -> bool:
+    """Check whether a clause looks for words that are not written out."""
+    if isinstance(clause, InOrder):
+        return not all(isinstance(word, str) for word in clause.words)
+    return isinstance(clause, FuzzyWord)
 
 
 def _can_hold(field: str, value: str, collection: SolrCollection) -> bool:

@@ -38,6 +38,8 @@ _ALTERING_FILTERS = frozenset(
     {"ngram", "edgengram", "worddelimiter", "worddelimitergraph", "shingle", "keepword", "minhash"}
     | {"fingerprint", "concatenategraph", "limittokencount", "limittokenoffset", "limittokenposition", "truncate"}
 )
+#: Consequence of stems in the index of a field.
+STEMS = "the index of {!r} has stems of words, with which patterns and similar words are compared"
 #: Oldest Solr version with the query parser `min_hash`.
 _OLDEST = (8,)
 #: Parameters of MinHashFilterFactory with their defaults.
@@ -152,6 +154,11 @@ class Schema:
         """Check whether the analysis of queries for a field drops stop words."""
         filters = analyzer(self.type_of(name), "query").get("filters", [])
         return any(_component_name(options) in ("stop", "managedstop", "suggeststop") for options in filters)
+
+    def has_stems(self, name: str) -> bool:
+        """Check whether a field's index has stems instead of words."""
+        filters = map(_component_name, analyzer(self.type_of(name), "index").get("filters", []))
+        return any("stem" in filter_name or filter_name == "snowballporter" for filter_name in filters)
 
     def splits_names(self, name: str) -> bool:
         """Check whether a field's analysis also splits words at `_` and `.`."""
@@ -275,7 +282,9 @@ def inspect(client: SolrClient, names: FieldNames, known: SolrCollection | None 
     name = names.name if schema.describe(names.name) else None
     minhash = schema.fields.get(names.minhash)
     if minhash is None and not schema.has_sketches:
-        raise client.missing_field(f"{names.minhash!r} to hold fingerprints", ", or name another in whorl.toml")
+        others = [repr(name) for name in schema.fields if minhash_chain(schema.type_of(name))]
+        another = f", or write minhash = {others[0]} under [fields] in whorl.toml" if others else ""
+        raise client.missing_field(f"{names.minhash!r} to hold fingerprints", another)
     chain = minhash_chain(schema.types[minhash["type"]]) if minhash else []
     scheme, encoding, is_seen = _scheme(chain, profile_of(version.lucene)), TokenEncoding.UNITS_4, False
     if minhash is not None:

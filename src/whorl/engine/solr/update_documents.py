@@ -272,8 +272,9 @@ def require_safe(client: SolrClient, collection: SolrCollection) -> None:
     if "_version_" not in collection.schema.fields:
         problem = f"{client.url} has no field '_version_', without which Solr changes no document in part"
         raise SchemaError(f"{problem}; add it to the schema, or index the documents again (whorl index --all)")
-    losses = list(_Losses(client, collection).describe_all())
-    if losses:
+    possible = _Losses(client, collection)
+    possible.require_no_nested()
+    if losses := list(possible.describe_all()):
         problem = f"a change of documents in part would lose what {client.url} has in other fields: {'; '.join(losses)}"
         raise SchemaError(f"{problem}. Make what is named stored and index the documents again (whorl index --all)")
 
@@ -340,7 +341,6 @@ class _Losses:
             yield from self._describe_unreadable([name for name in self._names_in_use if name not in fields])
         for destination in self._sources:
             yield from self._describe_copy_field(destination)
-        yield from self._describe_nested()
 
     def _describe_unreadable(self, names: list[str]) -> Iterator[str]:
         """Describe fields in use whose values Solr cannot read back."""
@@ -398,14 +398,17 @@ class _Losses:
     def _source_fields(self, destination: str) -> list[str]:
         return [name for pattern in self._sources[destination] for name in self._match_pattern(pattern)]
 
-    def _describe_nested(self) -> Iterator[str]:
-        """Describe nested documents, because an atomic update would separate them from their parents."""
+    def require_no_nested(self) -> None:
+        """Raise SchemaError for nested documents, because an atomic update would separate them from their parents."""
         root, key = "_root_", self._key
         if not self._schema.fields.get(root, {}).get("indexed"):
             return
         roots = {"join": {"from": root, "to": key, "query": "*:*"}}
         if count := self._count({"bool": {"filter": [exists(root)], "must_not": [roots]}}):
-            yield f"there are documents within documents ({count})"
+            problem = f"{self._client.url} has documents within documents ({count})"
+            cause = "which a change of documents in part would separate"
+            remedy = "if their own client indexes them again, FINGERPRINT and 'whorl similar' use their MINHASH tokens"
+            raise SchemaError(f"{problem}, {cause}; {remedy}")
 
     def _count(self, query: Mapping[str, Any]) -> str:
         """Return the number of matching documents as text; "" for 0."""
