@@ -393,17 +393,28 @@ def test_a_passage_copied_with_a_broken_word(store: Store) -> None:
     assert (source.id, attribution.covered_words) == ("broken", 32)
 
 
+def test_a_word_that_both_texts_break_elsewhere(store: Store) -> None:
+    """
+    A passage is found whole if the text and the document break the same word at different places.
+    """
+    chance = random.Random(18)
+    before, after = words(chance, 15), words(chance, 15)
+    store.index([Document("broken", " ".join(before) + " deal-\nings " + " ".join(after))])
+    (source,) = answer(store, " ".join([*before, "dea-\nlings", *after])).sources
+    assert [passage.words for passage in source.passages] == [31]
+
+
 @pytest.mark.parametrize("at_once", [1, 50])
 def test_words_of_the_store_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     """
-    A broken word is joined if a document has it; `wellknown` is in none.
+    A broken word is joined if a document has it, or if none has its halves next to each other.
     """
     monkeypatch.setattr(find_sources_module, "_AT_ONCE", at_once)
     with EmbeddedEngine(tmp_path / "store") as engine:
         engine.index([Document("a", "an example paragraph"), Document("b", "a well-known one")])
         engine.refresh()
         broken = words_of("An exam-\nple of well-\nknown para-\ngraphs, one para-\ngraph")
-        assert " ".join(rejoin_words(engine, broken).words) == "an example of well known para graphs one paragraph"
+        assert " ".join(rejoin_words(engine, broken).words) == "an example of well known paragraphs one paragraph"
         whole = words_of("an example")
         assert rejoin_words(engine, whole) is whole
 

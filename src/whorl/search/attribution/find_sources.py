@@ -528,17 +528,27 @@ def _make_hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPas
 
 
 def rejoin_words(engine: Engine, of_text: TextWords) -> TextWords:
-    """Join the halves of each broken word if a document has the joined word.
+    """Join the halves of each broken word if a document has the joined word, or none has the halves.
 
-    A hyphen that belongs to the word stays, as in `well-known`, because hardly any document has `wellknown`.
+    A hyphen of the word itself stays, as in `well-known`, because documents have `well-known` and not `wellknown`.
+    If no document has either, documents may break the word elsewhere.
     """
-    if not of_text.broken_words.size:
+    if not of_text.broken_words.size or not engine.keeps_texts:
         return of_text
-    whole = list(dict.fromkeys(of_text.whole_words()))[:MOST_LOOKED_UP]
-    clauses = (Words(word, any_apostrophe="'" in word) for word in whole)
+    halves = (f"{of_text.words[at]} {of_text.words[at + 1]}" for at in of_text.broken_words.tolist())
+    broken = dict(zip(of_text.whole_words(), halves, strict=True))
+    looked_up = list(broken)[:MOST_LOOKED_UP]
+    known = _known_phrases(engine, looked_up)
+    unknown = [whole for whole in looked_up if whole not in known]
+    apart = _known_phrases(engine, [broken[whole] for whole in unknown])
+    return of_text.rejoin(known | {whole for whole in unknown if broken[whole] not in apart})
+
+
+def _known_phrases(engine: Engine, phrases: list[str]) -> set[str]:
+    clauses = (Words(phrase, any_apostrophe="'" in phrase) for phrase in phrases)
     counts = [
         count
         for batch in batches(clauses, _AT_ONCE)
         for count in engine.facets(BoundPlan(MatchAll()), [MatchCount(clause) for clause in batch])
     ]
-    return of_text.rejoin({word for word, count in zip(whole, counts, strict=True) if count})
+    return {phrase for phrase, count in zip(phrases, counts, strict=True) if count}
