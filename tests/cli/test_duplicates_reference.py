@@ -146,6 +146,18 @@ def test_parquet_and_a_reference_of_several_files(training: Path, tmp_path: Path
     assert "2 of 3 items of the reference in 2 of 5 documents" in done.stderr
 
 
+def test_paragraphs_are_called_paragraphs(tests: Path, tmp_path: Path) -> None:
+    """
+    With --level paragraph, the report counts paragraphs, and each paragraph is compared by itself.
+    """
+    rows = lines(tmp_path / "rows.jsonl", [{"id": 1, "text": f"{OTHER}\n\n{QUESTION}"}, {"id": 2, "text": OTHER}])
+    reference = ("--reference", tests, "--reference-only", "--reference-column", "question")
+    done = run(rows, *reference, "--level", "paragraph")
+    assert done.exit_code == 0, done.output
+    assert f"{tests}:1#1 is in 1 paragraph\n  1#2: 100.0% of it" in done.stdout
+    assert "2 of 2 items of the reference in 3 of 3 paragraphs" in done.stderr
+
+
 @pytest.mark.process
 def test_passages_of_the_reference_alone(tests: Path, training: Path) -> None:
     """

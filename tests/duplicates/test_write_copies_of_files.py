@@ -31,7 +31,7 @@ from whorl.duplicates.write_copies_of_files import (
     decide_retention,
     require_columns,
     require_room,
-    write_filtered,
+    write_copies,
 )
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import FoundFile
@@ -64,6 +64,11 @@ def decisions_of(reading: InputReader, keep: Keep, *, with_columns: bool = True)
         on_repeated=reading.note_repeated,
     ) as duplicates:
         yield decide_retention(duplicates.clusters(complete=True, keep=keep), with_columns=with_columns)
+
+
+def write_filtered(*of: Any, with_columns: bool = False) -> tuple[int, int]:
+    with write_copies(*of, with_columns=with_columns) as counts:
+        return counts
 
 
 @pytest.fixture
@@ -189,6 +194,35 @@ def test_rows_of_tables_that_stay_are_unchanged(tmp_path: Path, name: str, rows:
     assert annotated.count("\n") == len([line for row in rows for line in row.splitlines()])
 
 
+def test_lines_of_json_that_stay_are_unchanged(tmp_path: Path) -> None:
+    """
+    The copy has the line ends, blanks and numbers of the input, also before added members.
+    """
+    file, out, marked = tmp_path / "rows.jsonl", tmp_path / "out", tmp_path / "marked"
+    ends = ['"n": 1e400}\r\n', '"n": 1.10 }\n', '"n": 1}\r\n', '"n": 12345678901234567890123}']
+    texts = [PAGE, OTHER, PAGE, "an end without a line break"]
+    lines = [f'{{ "text": "{text}", {end}' for text, end in zip(texts, ends, strict=True)]
+    file.write_text("".join(lines), newline="")
+    words = ["duplicates", file, "--filtered", out, "--annotated", marked, "-o", tmp_path / "clusters.csv"]
+    assert CliRunner().invoke(main, [*map(str, words)]).exit_code == 0
+    assert (out / file.name).read_bytes().decode() == "".join([*lines[:2], lines[3], "\n"])
+    annotated = (marked / file.name).read_bytes().decode().splitlines(keepends=True)
+    assert [line.endswith("\r\n") for line in annotated] == [True, False, True, False]
+    assert all(line.startswith(of.rstrip("}\r\n ")) for line, of in zip(annotated, lines, strict=True))
+
+
+def test_unreadable_rows_do_not_count_as_read(tmp_path: Path) -> None:
+    """
+    A row whose text is a list is neither written nor counted, like a line that is not JSON.
+    """
+    file = tmp_path / "rows.jsonl"
+    rows = [{"text": PAGE}, {"text": [PAGE]}, {"text": OTHER}, {"text": PAGE}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows) + "broken\n")
+    done = CliRunner().invoke(main, ["duplicates", str(file), "--filtered", str(tmp_path / "out")])
+    assert "1 cluster with 2 documents, of 3 documents in all" in done.stderr
+    assert f"2 of 3 documents in {tmp_path / 'out'}" in done.stderr
+
+
 @pytest.mark.process
 def test_filtered_files_lack_the_duplicates(data: Path, tmp_path: Path) -> None:
     """
@@ -252,6 +286,52 @@ main({command!r})
     other = CliRunner().invoke(main, command)
     assert f"{unfinished} exists already" in other.output
     assert (unfinished / "a.parquet").is_file()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("killed_at", ["pairs.csv", "ids.txt", "marked.part/a.parquet"])
+def test_a_run_killed_before_its_last_file_is_complete_is_repeated(tmp_path: Path, killed_at: str) -> None:
+    """
+    Copies get their names after the other copies, the delete list and the output file, so the same command completes
+    the run. A state, new documents and `--keep` do not change this.
+    """
+    data = tmp_path / "data"
+    data.mkdir()
+    write_table(pa.table({"text": [PAGE, OTHER, NEAR], "n": [1, 2, 3]}), data / "a.parquet")
+    targets = {name: tmp_path / name for name in ("clean", "marked", "pairs.csv", "ids.txt")}
+    flags = zip(("--filtered", "--annotated", "-o", "--delete-list"), map(str, targets.values()), strict=True)
+    state = ["--state", str(tmp_path / "state"), "--new", "--keep", "first"]
+    command = ["duplicates", str(data), *state, *(word for flag in flags for word in flag)]
+    killing = f"""
+import os, sys
+from whorl.cli.main import main
+def kill(event, arguments):
+    if event == "open" and {killed_at!r} in str(arguments[0]):
+        os._exit(9)
+sys.addaudithook(kill)
+main({command!r})
+"""
+    killed = subprocess.run([sys.executable, "-c", killing], check=False, capture_output=True)
+    assert killed.returncode == 9, killed.stderr
+    assert not targets["clean"].exists()
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    assert read_table(targets["clean"] / "a.parquet")["n"].to_pylist() == [1, 2]
+    assert read_table(targets["marked"] / "a.parquet")["is_principal"].to_pylist() == [True, True, False]
+    assert targets["pairs.csv"].read_text().count("\n") == 3
+    assert targets["ids.txt"].read_text() == f"{data}/a.parquet:3\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*targets, "data", "state"])
+
+
+def test_no_copy_without_the_output_file(data: Path, tmp_path: Path) -> None:
+    """
+    If the output file cannot be written, no folder remains, and no line says that one was written.
+    """
+    out = tmp_path / "out"
+    done = CliRunner().invoke(main, ["duplicates", str(data), "--filtered", str(out), "-o", "/dev/full"])
+    assert (done.exit_code, "/dev/full cannot be written" in done.stderr) == (2, True)
+    assert str(out) not in done.output
+    assert not [path for path in tmp_path.iterdir() if path != data]
 
 
 @pytest.mark.process

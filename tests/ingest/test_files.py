@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.limited import whorl
-from whorl import Document, open_store
+from whorl import Document, DuplicatesOptions, open_store, parse_pair_options
 from whorl.cli.render.terminal import problem_lines
+from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
 from whorl.ingest.files import FoundFile, Problem, Problems, documents_in, files_under, find_files
 from whorl.ingest.rows.row_format import RowColumns
@@ -65,9 +66,12 @@ def test_a_file_is_a_document_under_its_path(tmp_path: Path) -> None:
 
 def test_stores_are_not_read(tmp_path: Path) -> None:
     """
-    A whorl store inside a folder is not read as documents.
+    A whorl store inside a folder is not read as documents, nor is the state of a search for duplicates.
     """
     (tmp_path / "a.txt").write_text("a text")
+    state = DuplicatesOptions(parse_pair_options("jaccard", 80, 95), state=tmp_path / "seen")
+    with duplicates_among([Document("x", "another text")], state):
+        pass
     with open_store(tmp_path / "s.whorl") as store:
         store.index([Document("x", "another text")])
     problems: list[Problem] = []

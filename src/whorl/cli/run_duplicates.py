@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -36,7 +37,7 @@ from whorl.duplicates.write_copies_of_files import (
     require_columns,
     require_room,
     require_texts,
-    write_filtered,
+    write_copies,
 )
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.fingerprint.statistics.metric import Metric
@@ -227,8 +228,16 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError("parquet is for a file; name it with --output FILE")
         if self.form == "parquet" and find_spec("pyarrow") is None:
             raise ParameterError("writing parquet needs more: pip install 'whorl[data]'")
-        if self.filtered is not None and self.annotated is not None and Path(self.filtered) == Path(self.annotated):
-            raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
+        for folder, path in itertools.product(self.folders, self.paths):
+            if os.path.isdir(path) and folder.resolve().is_relative_to(Path(path).resolve()):
+                raise ParameterError(f"{folder} would be in {path}, so the next run would read it; name another folder")
+        if self.filtered is not None and self.annotated is not None:
+            one, other = Path(self.filtered).resolve(), Path(self.annotated).resolve()
+            if one.is_relative_to(other) or other.is_relative_to(one):
+                raise ParameterError(
+                    f"--filtered {self.filtered} and --annotated {self.annotated} are one folder, or one in the other; "
+                    "name two"
+                )
 
     def make_reader(self) -> InputReader:
         """Return a reader for the input files; raise ParameterError if requested copies cannot be written."""
@@ -310,18 +319,17 @@ def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
                 if command.new and not result.new_documents:
                     # An earlier run has listed the duplicates, so do not replace its files by empty ones.
                     command = command.without_existing_files()
-                # Write files first: printing fails if the reader of standard output has closed it.
                 find_clusters = partial(
                     result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep
                 )
-                lines = _write_extra_files(command, reader, find_clusters)
-                if command.write_ids:
-                    lines.append(_write_ids(result, command))
-                try:
-                    lines[:0] = _write(result, command, reader)
-                finally:
-                    print_lines([*lines, *_notes(command, result, reader.problems)])
-                    reader.unread_values = sum(unread.count for unread in result.find_unread_values())
+                with _open_outputs(command, reader, find_clusters) as (out, lines):
+                    if command.write_ids:
+                        lines.append(_write_ids(result, command))
+                    try:
+                        lines[:0] = _write(result, command, reader, out)
+                    finally:
+                        lines += _notes(command, result, reader.problems)
+                reader.unread_values = sum(unread.count for unread in result.find_unread_values())
         except (WhorlError, KeyboardInterrupt) as error:
             # An invalid option or folder does not become valid by repetition.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):
@@ -330,23 +338,37 @@ def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
     return result.documents
 
 
-def _write_extra_files(
+@contextmanager
+def _open_outputs(
     command: DuplicatesCommand,
     reader: InputReader,
     clusters: Callable[[], Iterable[Cluster]],
     metric: Metric = Metric.JACCARD,
-) -> list[str]:
-    """Write the copies of the files and the delete list, as requested; return lines to print."""
-    lines = []
-    # Without readable input, create no folder, so that the user can correct the command and repeat it.
-    if command.folders and (reader.count_in_paths or not reader.problems):
-        retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
-        for folder, with_columns in command.folders.items():
-            written, read = write_filtered(reader, retention, folder, with_columns=with_columns)
-            lines.append(f"{written:,} of {plural(read, 'document')} in {folder}")
-    if command.delete_file is not None:
-        lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
-    return lines
+) -> Iterator[tuple[IO[Any], list[str]]]:
+    """Write the copies of the files and the delete list, open the output, and print the yielded lines at the end.
+
+    Copies get their names once the output file is complete; until then, the same command can be repeated. They get them
+    before anything is printed, because printing fails if the reader of standard output has closed it. `metric` defines
+    the similarity in annotated copies.
+    """
+    lines = list[str]()
+    with ExitStack() as outputs:
+        # Without readable input, create no folder, so that the user can correct the command and repeat it.
+        if command.folders and (reader.count_in_paths or not reader.problems):
+            retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
+            for folder, with_columns in command.folders.items():
+                written, read = outputs.enter_context(
+                    write_copies(reader, retention, folder, with_columns=with_columns)
+                )
+                lines.append(f"{written:,} of {plural(read, 'document')} in {folder}")
+        if command.delete_file is not None:
+            lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
+        if command.file is None:
+            outputs.close()
+            outputs.callback(print_lines, lines)
+        yield outputs.enter_context(command.open_output()), lines
+    if command.file is not None:
+        print_lines(lines)
 
 
 def _search_options(command: DuplicatesCommand, reader: InputReader) -> DuplicatesOptions:
@@ -387,37 +409,36 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
             yield result
 
 
-def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader) -> list[str]:
+def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader, out: IO[Any]) -> list[str]:
     keep, versions, new, complete = command.search.keep, command.versions, command.shows_only_new, command.is_complete
     with_residual, shown = result.residual is not None, list[str]()
     # Writing exact results from whole columns is much faster than writing objects.
     is_fast = command.form == "json" and result.is_counted
-    with command.open_output() as out:
-        if not command.clusters and is_fast:
-            summary = plural(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
-        elif not command.clusters:
-            pairs = result.pairs(new=new)
-            summary = plural(write_pairs(pairs, command.form, out, with_residual=with_residual), "pair")
-        elif is_fast and keep is None and not versions:
-            batches = result.clusters_in_columns(complete=complete, new=new)
-            summary = clusters_line(write_cluster_lines(batches, out), result.kind)
-        else:
-            sought = result.clusters(complete=complete, new=new, keep=keep, versions=versions)
-            if versions:
-                sought = (with_words(cluster, result.read_texts, result.scheme) for cluster in sought)
-            preview = ClusterPreview(partial(_texts, result, reader)) if command.is_preview else None
-            written = write_clusters(
-                sought,
-                command.form,
-                out,
-                marks_principal=keep is not None,
-                versions=versions,
-                with_residual=with_residual,
-                preview=preview,
-            )
-            summary = clusters_line(written, result.kind)
-            if preview is not None and written[0] > preview.clusters:
-                shown = [f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them"]
+    if not command.clusters and is_fast:
+        summary = plural(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
+    elif not command.clusters:
+        pairs = result.pairs(new=new)
+        summary = plural(write_pairs(pairs, command.form, out, with_residual=with_residual), "pair")
+    elif is_fast and keep is None and not versions:
+        batches = result.clusters_in_columns(complete=complete, new=new)
+        summary = clusters_line(write_cluster_lines(batches, out), result.kind)
+    else:
+        sought = result.clusters(complete=complete, new=new, keep=keep, versions=versions)
+        if versions:
+            sought = (with_words(cluster, result.read_texts, result.scheme) for cluster in sought)
+        preview = ClusterPreview(partial(_texts, result, reader)) if command.is_preview else None
+        written = write_clusters(
+            sought,
+            command.form,
+            out,
+            marks_principal=keep is not None,
+            versions=versions,
+            with_residual=with_residual,
+            preview=preview,
+        )
+        summary = clusters_line(written, result.kind)
+        if preview is not None and written[0] > preview.clusters:
+            shown = [f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them"]
     lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
     if command.clusters and not new and result.count_pairs():
         # The sizes of the files of earlier runs are unknown.
@@ -481,27 +502,20 @@ def _write_passages(command: DuplicatesCommand, reader: InputReader) -> int:
     ):
         report_progress("", 0)
         command = command.keep_files_if_nothing_read(reader)
-        # Write files first: printing fails if standard output is closed.
-        lines = _write_extra_files(command, reader, result.clusters)
-        if result.too_short:
-            lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
-        lines += problem_lines(reader.problems, _UNREADABLE)
-        try:
-            with command.open_output() as out:
-                if command.clusters:
-                    marks = command.filtered is not None
-                    preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
-                    written = write_clusters(
-                        result.clusters(), command.form, out, marks_principal=marks, preview=preview
-                    )
-                    summary = clusters_line(written, "passage")
-                    if preview is not None and written[0] > preview.clusters:
-                        lines.insert(0, f"the {preview.clusters} largest are shown; --all shows all")
-                else:
-                    summary = plural(write_pairs(result.pairs(), command.form, out, with_spans=True), "pair")
+        with _open_outputs(command, reader, result.clusters) as (out, lines):
+            if result.too_short:
+                lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
+            lines += problem_lines(reader.problems, _UNREADABLE)
+            if command.clusters:
+                marks = command.filtered is not None
+                preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
+                written = write_clusters(result.clusters(), command.form, out, marks_principal=marks, preview=preview)
+                summary = clusters_line(written, "passage")
+                if preview is not None and written[0] > preview.clusters:
+                    lines.insert(0, f"the {preview.clusters} largest are shown; --all shows all")
+            else:
+                summary = plural(write_pairs(result.pairs(), command.form, out, with_spans=True), "pair")
             lines.insert(0, f"{summary}, of {plural(result.documents, 'document')} in all")
-        finally:
-            print_lines(lines)
     return result.documents
 
 
@@ -512,26 +526,21 @@ def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) ->
         report_progress("", 0)
     command = command.keep_files_if_nothing_read(reader)
     items = result.items()
-    lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
-    # Write files first: printing fails if standard output is closed.
-    lines += _write_extra_files(command, reader, result.clusters_by_document, search.pairs.metric)
-    lack = f"of fewer than {search.scheme.shingle_size} words"
-    for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.granularity.value)):
-        if count:
-            lines.append(f"note: {not_compared_line(count, kind, lack)}")
-    try:
-        with command.open_output() as out:
-            if not command.clusters:
-                write_pairs(result.pairs(), command.form, out, with_spans=True)
-            elif command.form == "table":
-                preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
-                write_reference_table(items, out, preview)
-                if preview is not None and len(items) > preview.clusters:
-                    lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
-            else:
-                write_clusters(result.clusters(), command.form, out)
-    finally:
-        print_lines([*lines, *problem_lines(reader.problems, _UNREADABLE)])
+    lack, kind = f"of fewer than {search.scheme.shingle_size} words", search.granularity.value
+    too_short = (result.too_short_references, "reference text"), (result.too_short, kind)
+    preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
+    with _open_outputs(command, reader, result.clusters_by_document, search.pairs.metric) as (out, lines):
+        lines[:0] = [reference_line(result, items, kind), *(f"note: {line}" for line in search.pairs.notes)]
+        lines += [f"note: {not_compared_line(count, lacking, lack)}" for count, lacking in too_short if count]
+        if preview is not None and len(items) > preview.clusters:
+            lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
+        lines += problem_lines(reader.problems, _UNREADABLE)
+        if not command.clusters:
+            write_pairs(result.pairs(), command.form, out, with_spans=True)
+        elif command.form == "table":
+            write_reference_table(items, out, preview, kind)
+        else:
+            write_clusters(result.clusters(), command.form, out)
     return result.documents
 
 

@@ -7,7 +7,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
@@ -139,14 +139,15 @@ def _format_of(found: FoundFile, opened: IO[bytes], reader: InputReader) -> RowF
     return format_of(opened, PurePath(found.file.name), reader.columns, text_from_bytes)
 
 
-def write_filtered(
+@contextmanager
+def write_copies(
     reader: InputReader, decisions: RetentionDecisions, target: Path, *, with_columns: bool = False
-) -> tuple[int, int]:
-    """Write copies of the input files; return the number of documents written and the number read.
+) -> Iterator[tuple[int, int]]:
+    """Write copies of the input files; yield the number of documents written and the number read.
 
     The copies lack the rows to be deleted, broken rows and unreadable files. Paragraphs, lines or passages to be
     deleted are removed from the texts. With `with_columns`, all rows are written, with the columns of ADDED. The copies
-    are in a temporary folder until they are complete.
+    are in a temporary folder, which gets its name at the end of the context, or is deleted after an exception.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -173,6 +174,7 @@ def write_filtered(
                         reader.problems.append(problem)
             _write_metadata_files(reader.files, partial, with_columns=with_columns)
             reader.require_unchanged()
+            yield writer.written, writer.read
             lock.close()
             if target.exists():
                 target.rmdir()
@@ -186,7 +188,6 @@ def write_filtered(
                 _remove(partial)
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
-    return writer.written, writer.read
 
 
 def _remove_unfinished(folder: Path) -> None:
@@ -242,7 +243,6 @@ class _OutputWriter:
 
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
             values = [self._values(row, found) for row in rows]
-            self.read += sum(not isinstance(row.values, DocumentError) for row in rows)
             self.written += sum(row_values is not None for row_values in values)
             return values
 
@@ -323,6 +323,7 @@ class _OutputWriter:
             document = columns.document(row.values, found.file.as_posix(), row.number)
         except DocumentError:
             return None
+        self.read += 1
         if self._takes_pieces:
             text = self._without_pieces(document.text, document.id)
             if text is None:

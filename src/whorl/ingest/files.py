@@ -65,6 +65,11 @@ class Problem:
         rows = f" ({self.documents:,} rows)" if self.is_repeatable else ""
         return f"{self.where}: {self.reason}{rows}"
 
+    @property
+    def problem_count(self) -> int:
+        """Number of problems that this one stands for."""
+        return (self.documents or 1) if self.is_repeatable else 1
+
 
 #: Function to call with each problem.
 OnProblem: TypeAlias = Callable[[Problem], None]
@@ -170,9 +175,10 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder without those of metadata files (Spark, Hugging Face); none for a whorl store."""
-    # Importing these names from `engine.embedded.store_files` would take longer than comparing two files.
-    if {"records.db", "index"} <= names:
+    """Return the names in a folder without those of metadata files (Spark, Hugging Face); none for a store or state."""
+    # Importing these names from the modules that write the files would take longer than comparing two files.
+    is_state = "documents.sqlite" in names and any(name.endswith(".u64") for name in names)
+    if {"records.db", "index"} <= names or is_state:
         return set()
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:

@@ -398,23 +398,28 @@ def write_clusters(
     return count, documents
 
 
-def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview: ClusterPreview | None) -> None:
+def write_reference_table(
+    items: Sequence[ReferenceItem], out: IO[str], preview: ClusterPreview | None, kind: str
+) -> None:
+    """Write each item of the reference with the documents that contain it; `kind` is the word for these."""
     for count, item in enumerate(items if preview is None else items[: preview.clusters]):
         size = len(item.documents)
         shown = size if preview is None else preview.members
-        out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
+        out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, kind)}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
             # Show the parts of the item that are in the document, not parts that contain it; else show the first part.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
-            out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
+            out.write(
+                f"  {document}: {', '.join(_larger_share(pair, kind) for pair in parts)}{_snippet(pairs[0].passage)}\n"
+            )
         if size > shown:
             out.write(f"  … and {size - shown:,} more\n")
 
 
-def _format_larger_share(pair: Pair) -> str:
+def _larger_share(pair: Pair, kind: str) -> str:
     if _is_within(pair):
-        return f"{_percent(pair, 'b_in_a')} of the document"
+        return f"{_percent(pair, 'b_in_a')} of the {kind}"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
 
 
@@ -422,11 +427,11 @@ def _is_within(pair: Pair) -> bool:
     return pair.shares.b_in_a > pair.shares.a_in_b
 
 
-def reference_line(result: ReferenceMatches, items: Sequence[ReferenceItem]) -> str:
+def reference_line(result: ReferenceMatches, items: Sequence[ReferenceItem], kind: str) -> str:
     documents = {pairs[0].b.id for item in items for pairs in item.documents}
     return (
         f"{len(items):,} of {plural(result.items_in_all, 'item')} of the reference in {len(documents):,} of "
-        f"{plural(result.documents, 'document')}"
+        f"{plural(result.documents, kind)}"
     )
 
 

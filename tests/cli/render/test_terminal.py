@@ -18,7 +18,7 @@ from whorl.cli.render.terminal import (
     reading_bar,
     share_bar,
 )
-from whorl.ingest.files import Problem
+from whorl.ingest.files import Problem, Problems
 
 
 @given(st.floats(0, 1))
@@ -153,3 +153,14 @@ def test_problems_of_whole_files_come_first() -> None:
     lines = problem_lines([*rows, Problem("a.csv", "too large", None)], "were not read")
     assert lines[:3] == ["1,001 were not read:", "  a.csv: too large", "  a.csv, line 0: broken"]
     assert lines[-1] == "  … and 981 more"
+
+
+def test_a_problem_of_several_rows_is_not_counted_again() -> None:
+    """
+    A line that stands for many rows leaves only other problems for the last line.
+    """
+    problems = Problems([Problem("column 'a'", "nested", is_repeatable=True)] * 30)
+    assert problem_lines(problems, "were not read") == ["30 were not read:", "  column 'a': nested (30 rows)"]
+    for row in range(20):
+        problems.append(Problem(f"a.csv, line {row}", "broken"))
+    assert problem_lines(problems, "were not read")[-1] == "  … and 1 more"

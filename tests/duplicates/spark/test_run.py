@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import fcntl
 import io
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +129,8 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
         for at, document in enumerate(documents)
     ]
     rows += [{"id": "null", "text": None}, {"id": "empty", "text": ""}, {"id": "missing"}]
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    line_ends = itertools.cycle(["\n", "\r\n", "\n"])
+    file.write_text("".join(json.dumps(row) + next(line_ends) for row in rows), encoding="utf-8", newline="")
     arguments = [
         "duplicates",
         str(file),
@@ -145,9 +148,11 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [*arguments, *on_spark])
     assert done.exit_code == 0, done.output
     left = [
-        sorted(line for path in files_of(folder) for line in path.read_text("utf-8").splitlines()) for folder in folders
+        sorted(line for path in files_of(folder) for line in path.read_bytes().splitlines(keepends=True))
+        for folder in folders
     ]
     assert left[0] == left[1]
+    assert set(left[0]) <= {*file.read_bytes().splitlines(keepends=True)}
     assert 10 < len(left[1]) < len(rows)
     pairs, ids = true_pairs(made, "jaccard", 60), {json.loads(line)["id"] for line in left[1]}
     assert not any(pair <= ids for pair in pairs)
@@ -182,7 +187,9 @@ def test_nested_columns(spark: SparkSession, tmp_path: Path, form: str, text: st
         for number, own in enumerate(texts)
     ]
     if form == "parquet":
-        parquet.write_table(pa.Table.from_pylist(rows), file)
+        # A time keeps its time zone.
+        made = datetime(2026, 1, 1, tzinfo=UTC)
+        parquet.write_table(pa.Table.from_pylist([{**row, "made": made} for row in rows]), file)
     else:
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     columns = ["--id-column", "meta.key", "--text-column", text, "--keep", "largest:meta.quality"]

@@ -59,7 +59,7 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
     lines = [f"{len(problems):,} {what}:", *(f"  {printable(str(problem))}" for problem in shown)]
-    hidden = len(problems) - len(shown)
+    hidden = len(problems) - sum(getattr(problem, "problem_count", 1) for problem in shown)
     return [*lines, f"  … and {hidden:,} more"] if hidden else lines
 
 

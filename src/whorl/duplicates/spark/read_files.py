@@ -412,7 +412,8 @@ def read_without(
         rows = session.read.option("mergeSchema", "true").parquet(*paths)
         own = _column(rows, columns.id).cast("string")
     else:
-        rows = session.read.text(list(paths))
+        # Keep the \r of lines that end in \r\n.
+        rows = session.read.option("lineSep", "\n").text(list(paths))
         members = f.from_json("value", _json_schema([columns.id]))
         own = _json_value(lambda name: members[name], columns.id)
     rows = _without_files(rows, excluded)

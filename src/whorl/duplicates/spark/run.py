@@ -37,6 +37,8 @@ SETTINGS = {
     "spark.sql.adaptive.skewJoin.enabled": "true",
     # Shorten the plans that Spark prints for queries: the plans of many rounds would fill the driver's memory.
     "spark.sql.maxPlanStringLength": "20000",
+    # Write times as UTC. Parquet's older type for them, Spark's default, has no time zone.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.python.daemon.module": "whorl.duplicates.spark.worker_daemon",
 }
 

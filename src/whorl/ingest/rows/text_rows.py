@@ -78,7 +78,8 @@ class JsonLinesFormat(RowFormat):
             for row, (_, line), more in zip(rows, lines, decide(rows), strict=True):
                 if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
                     continue
-                out.write(_updated(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n"), row.values, more) + b"\n")
+                line_end = b"\r\n" if line.endswith(b"\r\n") else b"\n"
+                out.write(_updated(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n"), row.values, more) + line_end)
 
 
 class JsonArrayFormat(RowFormat):
