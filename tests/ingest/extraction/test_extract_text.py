@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.made_files import mail, pdf, quoting_word, sheet, slides, with_member, with_part, word
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.extract_text import TextBuffer, html_text, read_mail, read_office, read_pdf, tei_text
-from whorl.ingest.extraction.file_formats import DOCX, MARKED_DOCX, PPTX, XLSX, FileFormat
+from whorl.ingest.extraction.extract_text import TextBuffer, append_text, html_text, read_mail, read_office, read_pdf
+from whorl.ingest.extraction.file_formats import DOCX, MARKED_DOCX, PPTX, TEI, XLSX, FileFormat
 
 
 @given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))
@@ -119,7 +119,29 @@ def test_tei(body: str, expected: str, encoding: str) -> None:
     """
     head = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE TEI SYSTEM "tei.dtd"><TEI xmlns="http://a.org">'
     raw = f"{head}<teiHeader><p>unseen</p></teiHeader><text>{body}</text></TEI>".encode(encoding)
-    assert [line for line in tei_text(raw).split("\n") if line] == expected.split("|")
+    assert [line for line in text_of(raw, TEI).split("\n") if line] == expected.split("|")
+
+
+@pytest.mark.parametrize(
+    ("written", "declared"),
+    [("shift_jis", "Shift_JIS"), ("euc_jp", "EUC-JP"), ("gb18030", "GB2312"), ("utf-8-sig", "ISO-8859-1")],
+)
+def test_tei_in_any_encoding(written: str, declared: str) -> None:
+    """
+    TEI is decoded as plain text is: XML parsers know no Japanese or Chinese encoding, and believe any declaration.
+    """
+    words = "行く河の流れは絶えずして、しかももとの水にあらず"
+    markup = f'<?xml version="1.0" encoding="{declared}"?><TEI><text><p>{words}</p></text></TEI>'
+    assert text_of(markup.encode(written), TEI).strip() == words
+
+
+@pytest.mark.parametrize("body", ["AT&T", "<lb>", "&unknown;", "<xi:include/>", "\f", "</p></text></TEI><TEI>"])
+def test_tei_that_is_not_well_formed(body: str) -> None:
+    """
+    A file that is not well-formed XML is read as plain text.
+    """
+    markup = f"<TEI><text><p>{body}</p></text></TEI>"
+    assert text_of(markup.encode(), TEI) == markup
 
 
 @pytest.mark.slow
@@ -129,6 +151,12 @@ def test_the_work_of_html_grows_with_its_length() -> None:
     """
     for piece in ("<div>", "<p>a", "<script></script>", "<template><b>"):
         assert calls(partial(html_text, piece * 2_000)) < 5 * calls(partial(html_text, piece * 500))
+
+
+def text_of(raw: bytes, form: FileFormat) -> str:
+    text = TextBuffer(1_000_000)
+    append_text(raw, form.name, 1_000_000, text)
+    return str(text)
 
 
 def calls(work: Callable[[], object]) -> int:

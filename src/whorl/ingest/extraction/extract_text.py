@@ -57,7 +57,8 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
     elif form == HTML.name:
         text.add(html_text(decode(raw)))
     elif form == TEI.name:
-        text.add(tei_text(raw))
+        # The XML parser knows few encodings, and trusts wrong declarations.
+        text.add(tei_text(decode(raw).lstrip()))
 
 
 #: Block elements of HTML. A new line begins before and after each.
@@ -169,20 +170,24 @@ class _TeiText:
         return "".join(self._pieces[0] + self._notes)
 
 
-def tei_text(raw: bytes) -> str:
+def tei_text(markup: str) -> str:
     """Return the text of a TEI document, with verses, paragraphs, speakers and headings on separate lines.
 
-    Of an apparatus the text has the first reading, and of a choice the corrected, regular or expanded form.
+    Of an apparatus the text has the first reading, and of a choice the corrected, regular or expanded form. Markup that
+    is not well-formed XML is returned unchanged.
     """
     # Only TEI needs these imports.
-    from html.entities import name2codepoint
-    from xml.etree.ElementTree import XMLParser
+    from html.entities import html5
+    from xml.etree.ElementTree import ParseError, XMLParser
 
     parser: XMLParser[str] = XMLParser(target=_TeiText())
     # The document type may define entities such as `&mdash;`, but the parser does not read it.
-    parser.entity.update({name: chr(code) for name, code in name2codepoint.items()})
-    parser.feed(raw)
-    return parser.close()
+    parser.entity.update({name.removesuffix(";"): value for name, value in html5.items()})
+    try:
+        parser.feed(markup)
+        return parser.close()
+    except ParseError:
+        return markup
 
 
 #: Common headers. Every sent or drafted message has at least one of them.
