@@ -167,7 +167,7 @@ class Builder:
         return [Piece(_make_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span)]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
-        """Join operands with AND: `conjunction: operand (AND operand)*`. With AND as default, `sequence` joins."""
+        """Join the operands of `operand (AND operand)*` with AND. If AND is the default, `sequence` joins them."""
         return operands if self._operator() is ast.Operator.AND else _join_operands(operands)
 
     def _operator(self) -> ast.Operator:

@@ -283,7 +283,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the index contains a missing document, although the journal lists no deletion of it.
+        """Raise StoreError if the index contains a missing document, although the journal lists no change of it.
 
         `missing` has the numbers or ids of documents that the database lacks.
         """

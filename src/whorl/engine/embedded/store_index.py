@@ -42,7 +42,7 @@ class StoreIndex:
         self.token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged, read_minhash)
 
     def read_applied_numbers(self) -> tuple[int, int] | None:
-        """Return the last journal numbers of both indexes, ascending; None if one is damaged or another store's."""
+        """Return the last journal numbers of both indexes, ascending; None if one is damaged or of another store."""
         words = self.text_index.read_applied_number()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
