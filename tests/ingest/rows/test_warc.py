@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import zlib
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -15,6 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows import warc
+from whorl.ingest.rows.compression import CompressedFormat
 from whorl.ingest.rows.row_format import Row, RowColumns, UnreadRowsError
 from whorl.ingest.rows.warc import WarcFormat
 
@@ -116,6 +118,21 @@ def test_unreadable_pages_and_archives_are_errors() -> None:
     with pytest.raises(UnreadRowsError, match="this web archive"):
         rows += WarcFormat(text_of, is_packed=True).rows(io.BytesIO(archive(is_packed=True)[:-40]), RowColumns())
     assert [row.number for row in rows] == [2, 3], "pages before the end of a truncated archive are read"
+
+
+def test_pages_before_a_cut_are_read() -> None:
+    """
+    All pages that the beginning of a compressed archive unpacks to are read, except the last, which is cut.
+    """
+    pages = b"".join(record("resource", "text/plain", f"{at * at * at:x}".encode()) for at in range(300))
+    packed = lzma.compress(pages)
+    unpacked = lzma.LZMADecompressor().decompress(packed[: len(packed) // 2])
+    rows: list[Row] = []
+    with pytest.raises(UnreadRowsError):
+        rows += CompressedFormat(WarcFormat(text_of, is_packed=False), "lzma").rows(
+            io.BytesIO(packed[: len(packed) // 2]), RowColumns()
+        )
+    assert len(rows) == unpacked.count(b"WARC/1.0") - 1 > 50
 
 
 @pytest.mark.parametrize(

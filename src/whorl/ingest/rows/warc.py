@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from email.message import Message
 from gzip import GzipFile
 from pathlib import PurePath
+from types import SimpleNamespace
 from typing import IO, Any
 
 from warcio.archiveiterator import ArchiveIterator
@@ -81,11 +82,12 @@ class WarcFormat(RowFormat):
 
     def _records(self, opened: IO[bytes]) -> Iterator[tuple[int, Any, bytes]]:
         """Yield each record with its number, from 1, and its raw content."""
-        stream: Any = opened
+        unpacked: Any = opened
         if self._is_packed:
-            # warcio's own stream does not notice a truncated file. Do not use a BufferedReader, which loses the bytes
-            # it has read when it meets the truncated end.
-            stream = UnpackedStream(GzipFile(fileobj=opened), ExpansionLimit(opened.tell))
+            # warcio's own stream does not notice a truncated file.
+            unpacked = UnpackedStream(GzipFile(fileobj=opened), ExpansionLimit(opened.tell))
+        # A buffered `read` loses the bytes before the end of a truncated file; `read1` returns them.
+        stream = SimpleNamespace(read=getattr(unpacked, "read1", unpacked.read), tell=unpacked.tell)
         with _convert_errors():
             archive = ArchiveIterator(stream, no_record_parse=True)
             archive.reader = _Reader(archive.fh, block_size=_READ_AT_ONCE)
