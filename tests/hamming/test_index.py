@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import os
 import pickle
 import random
 import tempfile
@@ -238,8 +239,11 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     HammingIndex(3, [1, 2]).save(place)
     whole = place.read_bytes()
     (tmp_path / "folder" / "inner").mkdir(parents=True)
-    with pytest.raises(StoreError, match="cannot write"):
-        HammingIndex(3).save(tmp_path / "folder")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("folder", "pipe"):
+        with pytest.raises(StoreError, match=f"cannot write .*{name}: it is a folder, pipe or device, not a file"):
+            HammingIndex(3).save(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
     with pytest.raises(StoreError, match=r"cannot read .*missing"):
         HammingIndex.load(tmp_path / "missing")
     foreign = io.BytesIO()

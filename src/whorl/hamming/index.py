@@ -177,6 +177,8 @@ class HammingIndex:
         Raises:
             StoreError: The file cannot be written; its previous content is unchanged.
         """
+        if Path(path).exists() and not Path(path).is_file():
+            raise StoreError(f"cannot write {os.fspath(path)}: it is a folder, pipe or device, not a file")
         beside = Path(f"{os.fspath(path)}.{os.getpid()}.part")
         try:
             with beside.open("wb") as file:
