@@ -109,12 +109,15 @@ def test_quotations_from_standard_input() -> None:
 @pytest.mark.process
 def test_html(folder: Path) -> None:
     """
-    Block quotes of an HTML file are found, and a report shows each quotation.
+    Block quotes of HTML are found, in files with and without a suffix and on standard input; a report shows them.
     """
     page = "<p>x</p><blockquote cite='notes/a.txt'>The quick brown fox <b>jumps</b> over the lazy dog</blockquote>"
     (folder / "page.html").write_text(page, encoding="utf-8")
+    (folder / "page").write_text(f"<html>{page}", encoding="utf-8")
+    piped = CliRunner().invoke(main, ["verify", "--store", "store", "-"], input=f"<html>{page}")
     result = whorl("verify", "--store", "store", "page.html", "--html", "report.html")
-    assert result.stdout.splitlines()[0] == "1. exact  9 words, source named: notes/a.txt"
+    for each in (result, piped, whorl("verify", "--store", "store", "page")):
+        assert each.stdout.splitlines()[0] == "1. exact  9 words, source named: notes/a.txt"
     report = (folder / "report.html").read_text(encoding="utf-8")
     assert "<title>Quotations of page.html</title>" in report
     assert "over the lazy dog</blockquote>" in report

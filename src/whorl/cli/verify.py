@@ -18,8 +18,7 @@ from whorl.cli.shared.open_store_and_documents import STANDARD_INPUT, is_file, o
 from whorl.cli.shared.output_files import open_output, report_file
 from whorl.cli.shared.single_value_options import SingleValueCommand
 from whorl.errors import ParameterError
-from whorl.ingest.extraction import file_formats
-from whorl.ingest.files import source_text
+from whorl.ingest.files import source_and_markup, source_text
 from whorl.operations import VerifyOperation
 from whorl.output.checked_quotations import (
     colour_of,
@@ -38,8 +37,6 @@ from whorl.search.quotations.results import Verdict, Verification, VerifiedQuota
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: Suffixes of files whose markup shows the quotations; text extraction would remove it.
-_MARKED_SUFFIXES = file_formats.HTML.suffixes | file_formats.DOCX.suffixes
 _INDENT = "   "
 
 
@@ -89,30 +86,29 @@ def verify(
 
 
 def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tuple[ReadText, Verification]:
-    suffix, own_id = PurePath(named).suffix.lower(), SOURCE
-    if suffix in _MARKED_SUFFIXES and is_file(named):
-        text, markup = source_text(named), source_text(named, keeps_markup=True)
-        own_id = store.references.id_by_path(named) or SOURCE
-        verification = store.verify(own_id, options, source=text, markup=markup)
-        return ReadText(named, "file", verification.text), verification
-    if suffix == ".json" and is_file(named):
-        text = source_text(named)
+    is_json = PurePath(named).suffix.lower() == ".json" and is_file(named)
+    marked = source_and_markup(named) if named == STANDARD_INPUT or is_file(named) else None
+    if marked is not None:
+        text, markup = marked
+        own_id = (named != STANDARD_INPUT and store.references.id_by_path(named)) or SOURCE
+    elif is_json:
+        text, markup, own_id = source_text(named), None, SOURCE
     else:
         meant = resolve_reference(store, named, is_file_expected=True, prefers_file=options.fail_on is not None)
         if meant.text is None:
             verification = store.verify(meant.id or named, options)
             return ReadText.from_text(named, verification.text), verification
-        text, own_id = meant.text, meant.id or SOURCE
+        text, markup, own_id = meant.text, None, meant.id or SOURCE
     kind: Literal["standard input", "file"] = "standard input" if named == STANDARD_INPUT else "file"
     given = quotations_in_json(text)
-    if given is None:
-        if suffix == ".json":
-            raise ParameterError(
-                f'{named} is not a JSON list of quotations, such as [{{"quote": "the words", "source": "a document"}}]'
-            )
-        verification = store.verify(own_id, options, source=text)
-        return ReadText(named, kind, verification.text), verification
-    return ReadText(named, kind, text), store.verify(quotations=given)
+    if given is not None:
+        return ReadText(named, kind, text), store.verify(quotations=given)
+    if is_json:
+        raise ParameterError(
+            f'{named} is not a JSON list of quotations, such as [{{"quote": "the words", "source": "a document"}}]'
+        )
+    verification = store.verify(own_id, options, source=text, markup=markup)
+    return ReadText(named, kind, verification.text), verification
 
 
 def _print(verification: Verification, options: VerifyOperation) -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from operator import attrgetter
@@ -296,40 +296,61 @@ def _documents(
             on_problem(Problem(f"{file}, {row.place}", str(error)))
 
 
-def source_text(named: str, *, keeps_markup: bool = False) -> str:
-    """Return the text of a file, or of standard input for `-`; raise ParameterError if it is unreadable or not text.
+def source_text(named: str) -> str:
+    """Return the text of a file, or of standard input for `-`; raise ParameterError if it is unreadable or not text."""
+    with _source_errors(named):
+        return text_from_bytes(*_source_bytes(named))
 
-    `keeps_markup` keeps the tags of HTML, and marks block quotes and notes of DOCX as in Markdown.
+
+def source_and_markup(named: str) -> tuple[str, str] | None:
+    """Return the text of HTML or DOCX, and its markup as in `markup_from_bytes`; None for a file in another format.
+
+    Standard input in another format is its own markup, because it cannot be read again.
     """
+    with _source_errors(named):
+        raw, file = _source_bytes(named)
+        markup = markup_from_bytes(raw, file)
+        if markup is None and named != "-":
+            return None
+        text = text_from_bytes(raw, file)
+        return text, text if markup is None else markup
+
+
+@contextmanager
+def _source_errors(named: str) -> Iterator[None]:
     try:
-        if named != "-":
-            with Path(named).open("rb") as opened:
-                raw = _bytes(opened)
-            return text_from_bytes(raw, Path(named), keeps_markup=keeps_markup)
-        if sys.stdin is None:
-            raise ParameterError("- is standard input, and that is closed; name a file")
-        return text_from_bytes(_read(sys.stdin.buffer), PurePath(named))
+        yield
     except OSError as error:
         raise ParameterError(f"{named} cannot be read: {error.strerror or error}") from error
     except DocumentError as error:
         raise ParameterError(f"{named}: {error}") from error
 
 
-def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None, *, keeps_markup: bool = False) -> str:
+def _source_bytes(named: str) -> tuple[bytes, PurePath]:
+    if named != "-":
+        with Path(named).open("rb") as opened:
+            return _bytes(opened), Path(named)
+    if sys.stdin is None:
+        raise ParameterError("- is standard input, and that is closed; name a file")
+    return _read(sys.stdin.buffer), PurePath(named)
+
+
+def text_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str:
     """Return the text of a file from its bytes; raise DocumentError if it has no readable text.
 
     If the bytes are ambiguous, the file name decides the format. By default, use the reader of this process.
-    `keeps_markup` keeps the tags of HTML, and marks block quotes and notes of DOCX as in Markdown.
     """
     form = format_of(raw, file)
-    if form is None:
-        return decode(raw)
-    if keeps_markup and form is HTML:
+    return decode(raw) if form is None else (reader or _reader(os.getpid())).text(raw, form)
+
+
+def markup_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = None) -> str | None:
+    """Return HTML with its tags, and the text of DOCX with block quotes and notes marked as in Markdown; else None."""
+    form = format_of(raw, file)
+    if form is HTML:
         # HTML without any tags that show it must begin like an HTML page.
         return f"<html>{decode(raw)}"
-    if keeps_markup and form is DOCX:
-        form = MARKED_DOCX
-    return (reader or _reader(os.getpid())).text(raw, form)
+    return (reader or _reader(os.getpid())).text(raw, MARKED_DOCX) if form is DOCX else None
 
 
 def _bytes(opened: IO[bytes]) -> bytes:

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError, WhorlError
 from whorl.ingest.extraction.reader_pool import BusyError, ReaderPool
-from whorl.ingest.files import text_from_bytes
+from whorl.ingest.files import markup_from_bytes, text_from_bytes
 from whorl.ingest.rows.detect_row_format import has_rows
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
@@ -143,8 +143,8 @@ class FileRequest(RequestBody):
     """Body of `POST /api/v1/text`: a file in base64.
 
     `rows_as_text` accepts a text file whose rows are documents, such as CSV, and returns all of it as one text.
-    `with_markup` also returns the text with its markup: HTML with its tags, DOCX with block quotes and notes marked as
-    in Markdown.
+    `with_markup` also returns the `markup` of HTML, with its tags, and of DOCX, whose block quotes and notes are marked
+    as in Markdown.
     """
 
     example: ClassVar[Example] = {"name": "note.txt", "content": "c29tZSB3b3Jkcw=="}
@@ -282,8 +282,9 @@ def documents_routes(
                     "rows_as_text returns the whole file"
                 )
             answer: FileText = {"name": request.name, "text": text_from_bytes(content, name, reader)}
-            if request.with_markup:
-                answer["markup"] = text_from_bytes(content, name, reader, keeps_markup=True)
+            markup = markup_from_bytes(content, name, reader) if request.with_markup else None
+            if markup is not None:
+                answer["markup"] = markup
             return answer
         except DocumentError as error:
             left = seconds_left()
