@@ -113,19 +113,21 @@ def html_text(markup: str) -> str:
     return "".join(pieces)
 
 
-#: Elements of TEI that begin and end a line, and elements that mark the beginning of one.
+#: Elements of TEI that are paragraphs, and elements that begin a line.
 _TEI_BLOCKS = frozenset({
     "ab", "argument", "back", "body", "byline", "castItem", "cell", "closer", "dateline", "div", "div1",
     "div2", "div3", "div4", "div5", "div6", "div7", "docAuthor", "docDate", "docImprint", "docTitle", "epigraph",
-    "figure", "front", "group", "head", "imprimatur", "item", "l", "lg", "list", "note", "opener", "p",
+    "figure", "front", "group", "head", "imprimatur", "item", "lg", "list", "note", "opener", "p",
     "postscript", "row", "salute", "signed", "sp", "speaker", "stage", "table", "text", "titlePage", "titlePart",
     "trailer", "u"
 })  # fmt: skip
-_TEI_BREAKS = frozenset({"lb", "cb", "pb"})
+_TEI_BREAKS = frozenset({"l", "lb", "cb", "pb"})
 #: Elements to leave out: metadata, running heads, page numbers and deletions.
 _TEI_HIDDEN = frozenset({"teiHeader", "facsimile", "standOff", "fw", "del"})
 #: Elements of a `choice` that its other element corrects, regularises or expands.
 _TEI_REPLACED = frozenset({"sic", "orig", "abbr"})
+#: Line ends with the blanks after them; the group has the second line end, if any.
+_LINE_ENDS = re.compile(r"\n(?: *(\n))?\s*")
 
 
 class _TeiText:
@@ -164,14 +166,15 @@ class _TeiText:
 
     def data(self, text: str) -> None:
         if not self._hidden:
-            self._pieces[-1].append(text)
+            # Line ends and indentation of the markup are blanks.
+            self._pieces[-1].append(re.sub(r"\s", " ", text))
 
     def close(self) -> str:
-        return "".join(self._pieces[0] + self._notes)
+        return _LINE_ENDS.sub(r"\n\1", re.sub(" +", " ", "".join(self._pieces[0] + self._notes)))
 
 
 def tei_text(markup: str) -> str:
-    """Return the text of a TEI document, with verses, paragraphs, speakers and headings on separate lines.
+    """Return the text of a TEI document, with blank lines between paragraphs, and each verse on a line.
 
     Of an apparatus the text has the first reading, and of a choice the corrected, regular or expanded form. Markup that
     is not well-formed XML is returned unchanged.
