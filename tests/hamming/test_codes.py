@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,13 @@ def test_bytes_are_no_codes(kind: Any) -> None:
     """
     with pytest.raises(CodeTypeError, match=r"numpy\.frombuffer"):
         as_codes(kind(b"12345678"))
+
+
+def test_views_of_numbers_are_codes() -> None:
+    """
+    The items of a memoryview are codes, if they are larger than bytes.
+    """
+    assert as_codes(memoryview(array("Q", [7, 2**64 - 1]))).tolist() == [7, 2**64 - 1]
 
 
 def test_truth_values_are_no_codes() -> None:

@@ -93,7 +93,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
         if np.any(getattr(values, "mask", False)):
             raise CodeTypeError(f"{allowed}, without masked values; give the array's compressed()")
         return np.ascontiguousarray(values, np.uint64)
-    if isinstance(values, bytes | bytearray | memoryview):
+    if isinstance(values, bytes | bytearray) or (isinstance(values, memoryview) and values.itemsize == 1):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
         # `array` is faster than numpy for a list, and accepts only unsigned 64-bit integers.
