@@ -451,6 +451,13 @@ def test_footer_of_a_block_quote() -> None:
         ("<blockquote>the rent</blockquote><figure><img><figcaption>A house</figcaption></figure>", None),
         ("<figure><img><figcaption>A house</figcaption></figure><blockquote>the rent</blockquote>", None),
         ("<blockquote>the rent</blockquote></figcaption></figure>", None),
+        ("<figure><blockquote>the rent</blockquote></figcaption></figure>", None),
+        ("<figure><img><figcaption>She raised <q>the rent</q></figcaption></figure>", None),
+        (f"<figure><blockquote>the rent</blockquote><figcaption>{'word ' * 201}</figcaption></figure>", None),
+        (
+            "<figure><figcaption>A</figcaption><blockquote>the rent<footer>a.txt</footer></blockquote></figure>",
+            "a.txt",
+        ),
     ],
 )
 def test_captions_of_figures(html: str, source: str | None) -> None:
@@ -458,6 +465,13 @@ def test_captions_of_figures(html: str, source: str | None) -> None:
     The caption of a figure names the source of the quotation in the figure.
     """
     assert quotes(html) == [("the rent", source)]
+
+
+def test_blanks_after_a_footnote() -> None:
+    """
+    A line of blanks after a footnote is read in linear time; quadratic time would take an hour.
+    """
+    assert quotes("[1] a.txt\n" + " " * 500_000 + "\n“the rent” [1]") == [("the rent", "a.txt")]
 
 
 def test_quotations_in_a_footnote() -> None:

@@ -93,7 +93,7 @@ _BULLET = r"[ \t]*(?:[-*+][ \t]+)?"
 #: A footnote: its label in brackets or its raised digits, its first line, and its further lines, which are indented.
 _FOOTNOTE = re.compile(
     rf"^{_BULLET}(?:\[\^?([\w.-]{{1,40}})\][.:]?|([¹²³⁰⁴-⁹]{{1,3}}))[ \t]+(\S.*)"
-    rf"(?P<more>(?:\n[ \t]+(?!{_BULLET}[\[¹²³⁰⁴-⁹>])\S.*)*)$",
+    rf"(?P<more>(?:\n[ \t]++(?!{_BULLET}[\[¹²³⁰⁴-⁹>])\S.*)*)$",
     re.MULTILINE,
 )
 #: The heading of a list of sources.
@@ -150,6 +150,8 @@ _LINES = re.compile(
 )
 #: The label of a link to a footnote.
 _LINK_MARK = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*†‡])[\])]?")
+#: Characters around the name of a source in the footer of a block quote or the caption of a figure.
+_AROUND_NAME = " \t\n\xa0—―–-"
 #: The first line of a footnote, after any white space at the start of its HTML element.
 _FIRST_LINE = re.compile(r"\s{0,1000}(\S[^\n]{0,1000})")
 _UNSEEN = frozenset(("script", "style", "template", "title"))
@@ -492,11 +494,14 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation], dict[int, _Htm
     ends = {link.end: start for start, link in links.items()}
     found = []
     footers = sorted((start, end) for start, end, _ in parser.footers)
-    for start, end, cite in timely(parser.quotes):
+    for start, end, cite, caption in timely(parser.quotes):
         last = bisect_right(footers, (end, end)) - 1
         footer = footers[last] if last >= 0 and footers[last][0] >= start else (end, end)
         quote, sources = _without_last_links(text[start : footer[0]], start, links, ends)
-        if named := (cite or text[slice(*footer)]).strip(" \t\n\xa0—―–-"):
+        named = (cite or text[slice(*footer)]).strip(_AROUND_NAME)
+        if not (named or sources):
+            named = text[slice(*caption)].strip(_AROUND_NAME)
+        if named:
             sources = (read_source(named),)
         found.append(Quotation(quote.strip(), (start, end), sources))
     return text, found, links
@@ -547,13 +552,14 @@ class _QuoteParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.parts: list[str] = []
-        self.quotes: list[tuple[int, int, str]] = []
+        #: Start, end and `cite` of each quotation, and the place of its figure's caption.
+        self.quotes: list[tuple[int, int, str, tuple[int, int]]] = []
         #: Links, and footers of block quotes: start and end of the text, and the target of a link ("" for a footer).
         self.links: list[tuple[int, int, str]] = []
         self.footers: list[tuple[int, int, str]] = []
         self.ids: dict[str, int] = {}
         self._started: dict[str, tuple[int, str]] = {}
-        #: Number of text parts before the caption of the last figure, and before its end.
+        #: Start and end of the caption of the last figure.
         self._caption = (0, 0)
         self._open: list[tuple[str, int, str]] = []
         self._open_count: Counter[str] = Counter()
@@ -577,23 +583,22 @@ class _QuoteParser(HTMLParser):
             self.ids.setdefault(identifier, self._length)
         if tag == "a" or (tag == "footer" and self._open_count["blockquote"]):
             self._started[tag] = (self._length, values.get("href") or "")
-        if tag == "figure":
+        if tag in ("figure", "figcaption"):
             self._started[tag], self._caption = (self._length, ""), (0, 0)
-        if tag == "figcaption":
-            self._caption = (len(self.parts), len(self.parts))
         if tag in ("q", "blockquote"):
             self._open.append((tag, self._length, values.get("cite") or ""))
             self._open_count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden -= tag in _UNSEEN and self._hidden > 0
-        if tag == "figcaption":
-            self._caption = (self._caption[0], len(self.parts))
-        if tag == "figure" and tag in self._started:
-            self._cite_caption(self._started.pop(tag)[0])
         if tag in self._started:
             start, target = self._started.pop(tag)
-            (self.links if tag == "a" else self.footers).append((start, self._length, target))
+            if tag == "figcaption":
+                self._caption = (start, self._length)
+            elif tag == "figure":
+                self._cite_caption(start)
+            else:
+                (self.links if tag == "a" else self.footers).append((start, self._length, target))
         if self._open_count[tag]:
             while self._open:
                 opened, start, cite = self._open.pop()
@@ -605,13 +610,16 @@ class _QuoteParser(HTMLParser):
             self._add("\n")
 
     def _cite_caption(self, start: int) -> None:
-        """Take the caption of a figure that began at `start` for the source of the quotations in the figure."""
-        caption = "".join(self.parts[slice(*self._caption)])
+        """Note the caption of a figure that began at `start` for the quotations in the figure, outside the caption."""
+        first, last = self._caption
+        if last - first > _LONGEST_LAST_SOURCE:
+            return
         for number in reversed(range(len(self.quotes))):
-            begin, end, cite = self.quotes[number]
+            begin, end, cite, _ = self.quotes[number]
             if begin < start:
                 break
-            self.quotes[number] = (begin, end, cite or caption)
+            if not first <= begin < last:
+                self.quotes[number] = (begin, end, cite, self._caption)
 
     def close_blocks(self) -> None:
         for tag, start, cite in reversed(self._open):
@@ -622,7 +630,7 @@ class _QuoteParser(HTMLParser):
         """Add a quotation that ends here; drop those inside it, whose texts could take quadratic memory."""
         while self.quotes and self.quotes[-1][0] >= start:
             self.quotes.pop()
-        self.quotes.append((start, self._length, cite))
+        self.quotes.append((start, self._length, cite, (0, 0)))
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
