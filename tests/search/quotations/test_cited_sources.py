@@ -114,13 +114,13 @@ def test_folders_of_a_name_that_several_documents_have(tmp_path: Path) -> None:
     """
     A path means the documents whose last folders are most similar to its own.
     """
-    rents = {"in/2023/lease.txt": "1,450", "in/2024/lease.txt": "1,500", "lease.txt": "900"}
+    rents = {"in/2023/lease.txt#1": "1,450", "in/2024/lease.txt": "1,500", "lease.txt": "900"}
     quotes = {
         key: f"The tenant pays a rent of {rent} a month, in advance, on each first day." for key, rent in rents.items()
     }
     with open_store(tmp_path / "store") as store:
         store.index([Document(key, quote, "lease.txt") for key, quote in quotes.items()])
-        for path, key in (("2023/lease.txt", "in/2023/lease.txt"), ("..\\2024\\Lease.txt", "in/2024/lease.txt")):
+        for path, key in (("2023/lease.txt", "in/2023/lease.txt#1"), ("..\\2024\\Lease.txt", "in/2024/lease.txt")):
             given = [{"quote": quote, "source": path} for quote in quotes.values()]
             found = {
                 each.source_id for each in store.verify(quotations=given).quotations if each.verdict is Verdict.EXACT

@@ -133,8 +133,9 @@ class CitedDocuments:
 
 def _in_most_similar_folders(path: str, ids: Sequence[str]) -> list[str]:
     """Return the ids that share most of their last folders with a path."""
-    reversed_path, *reversed_ids = (name.casefold().replace("\\", "/").split("/")[::-1] for name in (path, *ids))
-    shared = [sum(accumulate(map(eq, reversed_path, parts), and_)) for parts in reversed_ids]
+    # The last part is not compared: the id of a part of a file can have the number of the part there.
+    folders, *others = (name.casefold().replace("\\", "/").split("/")[-2::-1] for name in (path, *ids))
+    shared = [sum(accumulate(map(eq, folders, other), and_)) for other in others]
     most = max(shared)
     return [document_id for document_id, count in zip(ids, shared, strict=True) if count == most]
 
