@@ -1,4 +1,4 @@
-"""Runs the command `whorl` as `python -m whorl`."""
+"""Lets `python -m whorl` run the command `whorl`."""
 
 from whorl.cli.main import main
 

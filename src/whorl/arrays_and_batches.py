@@ -1,4 +1,4 @@
-"""Functions for numpy arrays (runs, groups, distinct numbers, sort orders) and for batches of items."""
+"""Functions for numpy arrays (runs, groups, distinct numbers, sort orders), batches of items, and work in threads."""
 
 from __future__ import annotations
 

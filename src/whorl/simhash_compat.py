@@ -1,11 +1,11 @@
-"""Replaces the package `simhash` of simhash-py: it has the same names and gives the same results.
+"""Replaces the package `simhash` of simhash-py: the same names, and the same results but for a few differences.
 
     from whorl import simhash_compat as simhash
 
 The functions have the interface of simhash-py 0.4. `Corpus` has the interface of earlier releases, and searches with a
 `HammingIndex`. simhash-py has a table for each choice of blocks of bits, and stores all codes in each table. Here, the
 tables only determine the order of the results, and the number of times that a result is repeated. docs/hamming.md lists
-the differences.
+all differences.
 """
 
 from __future__ import annotations

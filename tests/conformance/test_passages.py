@@ -22,7 +22,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
-from whorl.query.plan.nodes import BoundPlan, DocumentIds, Words
+from whorl.query.plan.nodes import BoundPlan, DocumentsByScore, Words
 
 CHANCE = random.Random(61)
 TEXT = words(CHANCE, 600)
@@ -168,7 +168,7 @@ def test_holders(passage_store: Store, run: int) -> None:
     assert counts == {number: sum(number in hashes for hashes in own.values()) for number in numbers}
 
     def pairs(most: int, among: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> set[tuple[str, int]]:
-        plan = DocumentIds("", ((1.0, left_out),)) if left_out else None
+        plan = DocumentsByScore("", ((1.0, left_out),)) if left_out else None
         holders = passage_store.engine.find_documents_with_passages(counts, most=most, among=among, left_out=plan)
         return {
             (holders.ids[a], numbers[b])

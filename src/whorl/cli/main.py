@@ -144,7 +144,7 @@ def _report_errors() -> Iterator[None]:
         click.echo(f"whorl: {error or 'there is too little memory for this'}", err=True)
         raise Exit(1) from None
     except OSError as error:
-        # Standard output is closed. Discard the buffer, or Python reports an error at exit.
+        # Standard output may be closed. Discard its buffer, or Python reports an error at exit.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):

@@ -1,8 +1,9 @@
 """Groups documents into clusters, given the pairs that are near-duplicates.
 
-Groups are of three kinds. In a connected component, a chain of pairs connects any two documents. In a complete group,
-any two documents are a pair. In a star, each document is a duplicate of the document to keep. The functions return
-labels: an array with one element per document, the index of the document that represents its group.
+Clusters are of three kinds. In a connected component (see `whorl.connected_components`), a chain of pairs connects any
+two documents. In a complete cluster, any two documents are a pair. In a star, each document is a duplicate of the
+document to keep. The functions return labels: an array with one element per document, the index of the document that
+represents its cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pairs of documents and their numbers of shared shingles, in arrays."""
+"""Arrays of pairs with their numbers of shared shingles, and the pairs that exact copies of a document add."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class LevelMembers:
     def choose(
         cls, sketches: Sketches, current_round: RoundParameters, indices: Numbers, home_levels: Numbers, level: int
     ) -> LevelMembers:
-        """Choose the members of a level among documents that are ordered by size, given their home levels."""
+        """Choose the documents to compare at a level, among those of `indices`, which are ordered by size."""
         is_home, sizes = home_levels == level, sketches.sizes[indices]
         chosen = current_round.participants(sizes, home_levels, level, int(sizes[is_home].min()))
         sizes, first = sizes[chosen], current_round.pair_options.smallest_partner(sizes[chosen])

@@ -60,8 +60,8 @@ def start_method(documents: Iterable[Document], workers: int) -> str:
         return ""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
-    # A spawned process runs the main script again, which may have no `if __name__ == "__main__"` unless it is whorl's
-    # own command. It lacks the objects of this process, so only input files can be sent.
+    # Spawn processes only for input files, which whorl's own command reads: a spawned process runs the main script
+    # again, and a user's script may lack `if __name__ == "__main__"`. Nor would it have the objects of this process.
     return "spawn" if isinstance(documents, InputDocuments) else ""
 
 

@@ -1,4 +1,4 @@
-"""Batch loop and report of the backfills of Solr and OpenSearch; their `update_documents` make and send the fields."""
+"""Runs a backfill in batches and counts its outcomes, for Solr and OpenSearch; their `update_documents` make fields."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
-from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentIds, Kind, Value
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, DocumentsByScore, Kind, Value
 
 #: Number of documents per batch of a scan; their sketches take a few megabytes.
 SCAN_BATCH_SIZE = 1000
@@ -496,7 +496,7 @@ def require_current_index(engine: Engine, operation: str) -> None:
 
 
 def plan_among(plan: BoundPlan, ids: Collection[str]) -> BoundPlan:
-    return BoundPlan(Bool(must=(plan.root, DocumentIds("ids", ((0.0, tuple(ids)),)))))
+    return BoundPlan(Bool(must=(plan.root, DocumentsByScore("ids", ((0.0, tuple(ids)),)))))
 
 
 def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[str, str]:
@@ -511,7 +511,7 @@ def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[st
 
 
 def replacement_error(document_id: str) -> DocumentError:
-    """Return the error for a document whose id belongs to a stored document with a different text."""
+    """Return the error for a new document whose id a stored document with a different text has."""
     return DocumentError(f"{document_id}: there is already a document of this name, with a different text")
 
 

@@ -63,7 +63,7 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    DocumentIds,
+    DocumentsByScore,
     FuzzyWord,
     InOrder,
     PassageHashes,
@@ -280,7 +280,7 @@ def redirect_message(url: str, status: int, location: str) -> str:
 
 
 def json_bytes(body: object) -> bytes:
-    """Encode JSON in UTF-8, because escapes would double the size of tokens, or in ASCII if orjson refuses the body."""
+    """Encode JSON in UTF-8, which halves the size of tokens, or in ASCII if orjson refuses the body."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -606,7 +606,7 @@ class ServerEngine(Engine):
             require_time()
             must: list[BoundNode] = [PassageHashes("the text", scheme, tuple(numbers))]
             if ids is not None:
-                must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
+                must.append(DocumentsByScore("candidates", ((1.0, tuple(ids)),)))
             plan = BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))
             for document_id, hits in self._match_terms(plan, passage_hash_terms(numbers, scheme), rows):
                 held.setdefault(document_id, []).extend(positions[numbers[hit]] for hit in hits)
@@ -678,7 +678,7 @@ def count_tokens(node: BoundLeaf) -> int:
             return len(numbers)
         case SharedBands(bands=bands):
             return sum(map(len, bands))
-        case DocumentIds(groups=groups):
+        case DocumentsByScore(groups=groups):
             return len(groups)
         case _:
             return 0

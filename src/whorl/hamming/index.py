@@ -29,7 +29,7 @@ _MADE_OF_CODES = frozenset({"_tables", "_recent", "_removed"})
 
 
 class FirstMatches(NamedTuple):
-    """Smallest code near each of several queries.
+    """For each of several queries, the smallest code within the distance of the index.
 
     Attributes:
         found: For each query, whether any code is near; bool.

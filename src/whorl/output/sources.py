@@ -63,7 +63,7 @@ class LinedSource:
 
     @property
     def exact(self) -> bool:
-        """Whether the words and shares are counted on the text of the source."""
+        """Whether words and shares were counted in the text of the source, not by hashes."""
         return self.source.shares is not None
 
     @property

@@ -288,7 +288,7 @@ class Builder:
         return self._fingerprint(tokens, [reference], numbers)
 
     def _fingerprint(self, tokens: Sequence[Token], words: Sequence[Token], following: Sequence[Token]) -> Piece:
-        """Build a FINGERPRINT, also one parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
+        """Build a FINGERPRINT clause, also from an ordinary term: `@FINGERPRINT:id`, or an id in a group.
 
         `words` are the tokens of the id, and `following` the tokens of overlap and probability, or empty. Raise an
         error for a similarity or a slop.

@@ -1,4 +1,4 @@
-"""Prepares queries: each query is parsed once, and can then be run and explained several times.
+"""Prepares queries: each is parsed once, and can then be run, sorted, faceted, highlighted and explained several times.
 
 Stages of a query: str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """

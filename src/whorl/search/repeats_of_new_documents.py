@@ -44,8 +44,8 @@ class RepeatSearch:
 
     Args:
         threshold: Minimum share of a repetition in percent: above 0, at most 100. A number up to 1 is a fraction.
-        metric: "jaccard"; "a_in_b", the share of the new document that is in the stored document; or "b_in_a", the
-            share of the stored document that is in the new document.
+        metric: "jaccard"; "a_in_b", the share of the new document that is in the stored document; "b_in_a", the share
+            of the stored document that is in the new document; or "containment", the larger of the two.
 
     Raises:
         ParameterError: The metric is unknown, or the threshold is out of its range.

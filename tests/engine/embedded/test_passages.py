@@ -13,7 +13,7 @@ from whorl.engine.protocol import IndexLag
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
-from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageHashes
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentsByScore, PassageHashes
 
 SCHEME = PassageScheme()
 WORDS = [f"w{number}" for number in range(60)]
@@ -90,7 +90,7 @@ def test_with_other_clauses(tmp_path: Path) -> None:
         engine.index([Document(name, " ".join(WORDS)) for name in "ab"])
         engine.refresh()
         node = PassageHashes("text", SCHEME, tuple(NUMBERS))
-        plan = BoundPlan(Bool(must=(node,), must_not=(DocumentIds("", ((1.0, ("a",)),)),)))
+        plan = BoundPlan(Bool(must=(node,), must_not=(DocumentsByScore("", ((1.0, ("a",)),)),)))
         assert [hit.id for hit in engine.search(plan, start=0, rows=10).hits] == ["b"]
         explained = engine.explain(BoundPlan(node), start=0, rows=10)
         assert explained["query"] == {"passage_numbers": {"source": "text", "numbers": len(NUMBERS)}}

@@ -30,7 +30,7 @@ from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
     BoundPlan,
-    DocumentIds,
+    DocumentsByScore,
     Equal,
     Exists,
     FuzzyWord,
@@ -57,7 +57,7 @@ NODES: tuple[BoundLeaf, ...] = (
     Between("f", Kind.INTEGER, 1, 2), Exists("f", Kind.TEXT), SharedTokens("a", TOKENS[:5], 2),
     SharedTokens("a", TOKENS, 2), SharedBands("a", ((1, 2), (3, 4))),
     SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), PassageHashes("a", PassageScheme(), (1, 2)),
-    DocumentIds("a", ((1.0, ("x",)),)),
+    DocumentsByScore("a", ((1.0, ("x",)),)),
 )  # fmt: skip
 #: The response to any request.
 ANSWER: dict[str, Any] = {

@@ -22,7 +22,7 @@ from whorl.query.plan.nodes import (
     Between,
     Bool,
     BoundPlan,
-    DocumentIds,
+    DocumentsByScore,
     Equal,
     Exists,
     FuzzyWord,
@@ -90,7 +90,7 @@ def test_too_many_clauses_are_refused() -> None:
         SharedTokens("a", (1, 2), 3),
         SharedTokens("a", (1 << 64,), 1),
         SketchTokens("a", SketchScheme(), (1,), 2, 1, None),
-        DocumentIds("a", ()),
+        DocumentsByScore("a", ()),
         Bool(should=(), min_should_match=1),
     ],
 )

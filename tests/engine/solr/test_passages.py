@@ -23,7 +23,7 @@ from whorl.engine.solr.update_documents import backfill, prepare
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
-from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageHashes
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentsByScore, PassageHashes
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(41)
@@ -90,7 +90,7 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
         assert set(ids) == {f"{number:02}" for number in range(40)}
         counts = store.engine.passage_counts([*NUMBERS, 7])
         assert (sum(counts), counts[-1]) == (sum(ids.values()), 0)
-        others = DocumentIds("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
+        others = DocumentsByScore("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
         assert len(scores_by_id(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
 
         sources = store.sources(source=" ".join(WORDS))

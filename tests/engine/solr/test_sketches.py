@@ -38,7 +38,7 @@ from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, compare, lookup_numbers
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SketchTokens, Words
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentsByScore, SketchTokens, Words
 
 TEXT = "one two three four five six seven"
 
@@ -239,7 +239,7 @@ def test_chosen(store: Store, groups: tuple[tuple[float, tuple[str, ...]], ...])
     """
     Chosen documents are found with their scores, and no others.
     """
-    page = store.engine.search(BoundPlan(DocumentIds("big", groups)), start=0, rows=100)
+    page = store.engine.search(BoundPlan(DocumentsByScore("big", groups)), start=0, rows=100)
     there = {document.id for document in DOCUMENTS}
     expected = [(name, score) for score, names in groups for name in names if name in there]
     assert [(hit.id, hit.score) for hit in page.hits] == sorted(expected, key=lambda hit: (-hit[1], hit[0]))

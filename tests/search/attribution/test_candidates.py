@@ -18,7 +18,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.query.plan.nodes import BoundNode, BoundPlan, DocumentIds
+from whorl.query.plan.nodes import BoundNode, BoundPlan, DocumentsByScore
 from whorl.request_context import reporting
 from whorl.search.attribution import candidates
 from whorl.search.attribution.candidates import (
@@ -119,7 +119,7 @@ def test_excluded_documents(tmp_path: Path) -> None:
     text = " ".join(words(random.Random(7), 60))
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document(name, text) for name in "abc"])
-        a_document = DocumentIds("", ((1.0, ("a",)),))
+        a_document = DocumentsByScore("", ((1.0, ("a",)),))
         candidates = find_candidates(
             store.engine, text, words_of(text), np.array([[0, 60]]), RECALL, min_words=8, left_out=a_document
         )
@@ -270,7 +270,7 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert matches.crowded_ranges[0, 0] == 0
     assert 280 < matches.crowded_ranges[-1, 1] < 320
     # With all forms excluded, no passage is crowded, and the source is found.
-    others = DocumentIds("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
+    others = DocumentsByScore("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
     assert ids(passage_candidates(store, " ".join([*form, *own]), others)) == {"source"}
 
 

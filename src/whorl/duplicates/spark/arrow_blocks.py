@@ -44,8 +44,8 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Types of the elements of binary columns. Columns in `_PACKED_COLUMNS` have packed hashes (see `pack_hashes`), all
-#: others 64-bit integers.
+#: Element types of binary columns. Columns that are not listed have packed hashes if they are in `_PACKED_COLUMNS` (see
+#: `pack_hashes`), and otherwise 64-bit integers.
 _ELEMENT_TYPES = {
     "is_new": "?", "identities": "u8", "worths": "f8", "runs": "u4", "digests": "u8", "levels": "u1", "flags": "u1",
     "document_counts": "u4",

@@ -1,4 +1,4 @@
-"""Reads documents for Spark from Parquet, JSON lines and text files, and for `--filtered` the rows that remain."""
+"""Reads documents for Spark from Parquet, JSON lines and text files; for `--filtered`, reads the rows to write."""
 
 from __future__ import annotations
 

@@ -190,8 +190,8 @@ def _session() -> SparkSession:
 def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
     """Lock an output folder while Spark writes it, and delete the unfinished folder of a run that was killed.
 
-    The lock shows whether a job is still writing only if Spark is one process and writes to a disk of this machine.
-    Elsewhere the function does nothing, and `_require_new` refuses an unfinished folder.
+    If Spark is one process and writes to a local disk, a held lock means that another job is still writing. Otherwise
+    nothing is locked or deleted, and `_require_new` refuses an unfinished folder.
     """
     from py4j.protocol import Py4JJavaError
 

@@ -42,7 +42,10 @@ class StoreIndex:
         self.token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged, read_minhash)
 
     def read_applied_numbers(self) -> tuple[int, int] | None:
-        """Return the last journal numbers of both indexes, ascending; None if one is damaged or of another store."""
+        """Return the number of the last journal entry in each of the two indexes, the smaller one first.
+
+        Return None if an index is damaged or belongs to another store.
+        """
         words = self.text_index.read_applied_number()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied

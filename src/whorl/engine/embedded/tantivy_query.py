@@ -51,7 +51,7 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    DocumentIds,
+    DocumentsByScore,
     Equal,
     Exists,
     FuzzyWord,
@@ -166,7 +166,7 @@ class PlanTranslator:
     def translate_node(self, plan: BoundNode) -> TantivyQuery:
         match plan:
             case MatchAll(weight=weight):
-                # Match by id, because the special document of each part of the index has no id.
+                # Match documents with an id: each part of the index also has a document without one, for its numbers.
                 everything = Query.const_score_query(Query.exists_query("id"), weight)
                 return TantivyQuery(everything, {"everything": {"weight": weight}}, weight)
             case Nothing(reason=reason):
@@ -190,7 +190,7 @@ class PlanTranslator:
             case PassageHashes(numbers=numbers):
                 described = {"source": plan.reference, "numbers": len(numbers)}
                 return TantivyQuery(self.match_tokens(plan), {"passage_numbers": described}, None)
-            case DocumentIds(groups=groups):
+            case DocumentsByScore(groups=groups):
                 sets = [(Query.term_set_query(SCHEMA, "id", list(ids)), score) for score, ids in groups]
                 chosen = [Query.const_score_query(query, score) for query, score in sets]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}

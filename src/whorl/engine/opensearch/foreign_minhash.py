@@ -1,4 +1,4 @@
-"""Finds an OpenSearch index's own MinHash fields, tests their analyzers, and makes the same tokens for queries.
+"""Uses MinHash fields that an index already had: finds them, tests their analyzers, and makes tokens for queries.
 
 Server releases break words differently, and some ignore options of the MinHash filter. So whorl compares the cluster's
 tokens of sample texts with its own tokens. If they are equal, whorl makes the tokens of a text itself; otherwise the

@@ -58,7 +58,7 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    DocumentIds,
+    DocumentsByScore,
     Equal,
     Exists,
     FuzzyWord,
@@ -123,7 +123,7 @@ def leaf_clauses(node: BoundLeaf) -> int:
     match node:
         case SketchTokens(numbers=numbers):
             return len(numbers) + 2
-        case SharedTokens() | SharedBands() | PassageHashes() | DocumentIds():
+        case SharedTokens() | SharedBands() | PassageHashes() | DocumentsByScore():
             return count_tokens(node)
         case Words(any_apostrophe=True):
             return len(clause_fields(node.field)) * len(node.spellings())
@@ -174,7 +174,7 @@ class _Translator:
                 return self._sketch_query(node)
             case PassageHashes(numbers=numbers, scheme=scheme):
                 return self._count_query(PASSAGES, passage_hash_terms(numbers, scheme), 1, 1.0)
-            case DocumentIds(groups=groups):
+            case DocumentsByScore(groups=groups):
                 return _minimum_match(
                     [_constant(_one_of(id_field(self._tokens), ids), score) for score, ids in groups if ids], 1
                 )

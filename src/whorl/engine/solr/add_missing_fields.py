@@ -1,4 +1,4 @@
-"""`whorl solr init`: adds missing fields to a collection with the Schema and Config APIs, and keeps existing fields.
+"""`whorl solr init`: adds missing fields to a collection with the Schema and Config APIs; repairs those of an old run.
 
 A collection with the configset in solr/configset already has all fields.
 """

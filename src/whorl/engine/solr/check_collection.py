@@ -58,7 +58,7 @@ from whorl.engine.solr.request_body import (
 )
 from whorl.errors import EngineResponseError, SchemaError, format_names
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
+from whorl.query.plan.nodes import Bool, BoundPlan, DocumentsByScore, SharedTokens
 
 #: For each major version, the oldest version that whorl is tested with.
 TESTED_VERSIONS = ("8.11", "9")
@@ -447,7 +447,7 @@ def compare_sample(client: SolrClient, names: FieldNames, count: int) -> Finding
 def _shared(client: SolrClient, collection: SolrCollection, document_id: str, tokens: set[int]) -> int:
     if not tokens:
         return 0
-    only = DocumentIds(document_id, ((0.0, (document_id,)),))
+    only = DocumentsByScore(document_id, ((0.0, (document_id,)),))
     plan = BoundPlan(Bool(must=(SharedTokens(document_id, tuple(sorted(tokens))), only)))
     hits = client.select(search_request(plan, collection.names, start=0, rows=1)).documents
     return round(float(hits[0]["score"])) if hits else 0

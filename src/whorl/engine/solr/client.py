@@ -313,7 +313,7 @@ def _response_error(url: str, path: str, response: urllib3.BaseHTTPResponse) -> 
         # Solr sends 429 and 503. A proxy that cannot reach Solr sends 502 and 504.
         return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_temporary=True)
     else:
-        # After a full disk, Solr refuses all changes until it is restarted.
+        # Once its disk has been full, Solr refuses all changes until it is restarted.
         is_full = any(part in detail for part in ("No space left", "IndexWriter is closed", "Server error writing"))
         remedy = "; see whether Solr's disk is full, and restart Solr when it has room" if is_full else ""
         message = f"Solr at {url} answers {status}: {detail}{remedy}"

@@ -55,7 +55,7 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    DocumentIds,
+    DocumentsByScore,
     Equal,
     Exists,
     FuzzyWord,
@@ -79,7 +79,7 @@ _CLAUSES_AT_ONCE = 1000
 #: Number of leaf clauses that count for a FINGERPRINT after its move into a function (see `fingerprints_to_move`): one
 #: for the score, one for the match, and four for filters (scheme, tokens, and two for the sizes).
 _MOVED_CLAUSES = 6
-_FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
+_FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentsByScore)
 #: Matches a field name that Solr would read as a number in a sort clause.
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE]\d+)?", re.ASCII)
 #: Possible separators of tokens: characters that need no escape in a regular expression.
@@ -222,7 +222,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case SketchTokens(numbers=numbers):
             # The scheme is one clause, and the sizes are two: points and docValues.
             return len(numbers) + 3
-        case SharedTokens() | SharedBands() | PassageHashes() | DocumentIds():
+        case SharedTokens() | SharedBands() | PassageHashes() | DocumentsByScore():
             return count_tokens(node)
         case Words(any_apostrophe=True):
             return _field_count(node, names) * len(node.spellings()) + 1
@@ -300,7 +300,7 @@ class _Builder:
             case PassageHashes(numbers=numbers, scheme=scheme):
                 terms = passage_hash_terms(numbers, scheme)
                 return _min_hash(PASSAGES, *join_tokens(terms), 1.0, 1.0) if terms else _NO_DOCUMENT
-            case DocumentIds(groups=groups):
+            case DocumentsByScore(groups=groups):
                 return self._document_query(groups, is_moved=id(node) in self._moved)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
                 if minimum > 1:

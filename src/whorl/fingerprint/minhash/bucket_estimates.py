@@ -65,7 +65,7 @@ class Buckets:
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
     """Return the buckets of a signature that has one 64-bit hash for each bucket.
 
-    A hash outside its bucket's range of values, for example a copy by rotation, marks an empty bucket. `is_known` is
+    A bucket is empty if its hash is outside the bucket's range, for example copied by rotation. `is_known` is
     False for the buckets whose hashes an index has lost.
     """
     if not minima.size:

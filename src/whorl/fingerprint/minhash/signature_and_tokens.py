@@ -287,7 +287,10 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token in a complete ordered list: the position where its run of equal tokens ends."""
+    """Return the bucket of each token in a list with one token per bucket, in order; -1 if it is unknown.
+
+    Rotation copies a bucket's token into the empty buckets before it, so its own bucket is the last of the equal ones.
+    """
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
     # The last run may continue at the start of the list. If all tokens are equal, the bucket is unknown.

@@ -75,7 +75,7 @@ def decode(raw: bytes, declared: str | None = None) -> str:
 
 
 def is_mostly_utf_8(raw: bytes) -> bool:
-    """Check whether at most half of the characters outside ASCII are invalid in UTF-8; the last may be incomplete."""
+    """Check whether at most half of the characters outside ASCII are invalid in UTF-8; ignore a cut last character."""
     return _is_mostly_valid(raw, "utf-8")
 
 

@@ -49,8 +49,8 @@ _TEI_PROLOG = 10_000
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
 #: The start of an EPUB or OpenDocument archive: its first file is called `mimetype`, and contains the type.
-_OTHER_ARCHIVE = re.compile(rb"mimetypeapplication/(epub|vnd\.oasis\.opendocument)")
-_OTHER_ARCHIVES = {b"epub": "EPUB", b"vnd.oasis.opendocument": "OpenDocument"}
+_REFUSED_ARCHIVE_START = re.compile(rb"mimetypeapplication/(epub|vnd\.oasis\.opendocument)")
+_REFUSED_ARCHIVES = {b"epub": "EPUB", b"vnd.oasis.opendocument": "OpenDocument"}
 _ZIP_HEADER = 200
 #: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, encrypted newer Office files.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -72,8 +72,8 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
         # An archive stores file names uncompressed, so they are found even without a valid index.
         held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
         if held is None:
-            if other := _OTHER_ARCHIVE.search(raw, 0, _ZIP_HEADER):
-                raise DocumentError(f"{_OTHER_ARCHIVES[other[1]]} is not read; save it as DOCX, PDF or text")
+            if other := _REFUSED_ARCHIVE_START.search(raw, 0, _ZIP_HEADER):
+                raise DocumentError(f"{_REFUSED_ARCHIVES[other[1]]} is not read; save it as DOCX, PDF or text")
             raise DocumentError("this is an archive (ZIP), or of a format that is one and is not read")
         return held
     if by_name is TEI and not _TEI_ROOT.search(raw, 0, _TEI_PROLOG):

@@ -1,4 +1,4 @@
-"""Defines `RowFormat`, with the methods of all formats of row files, and classes for files, rows and columns."""
+"""Base class of the formats of row files; chooses the columns of text and id, and turns rows into documents."""
 
 from __future__ import annotations
 

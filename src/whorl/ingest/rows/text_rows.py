@@ -122,8 +122,8 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
 def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed: bool) -> bool:
     """Check whether the beginning of a file looks like JSON lines; rewind the file.
 
-    The first two lines must be JSON objects, or the first one a row with a text. With `is_text_needed`, one of the two
-    must be a row with a text.
+    It does if the first line is a row with a text, or the first two lines are JSON objects. With `is_text_needed`, one
+    of the two objects must be a row with a text.
     """
     opened.seek(0)
     lines: list[bytes] = []

@@ -41,7 +41,7 @@ _READ_AT_ONCE = 1 << 16
 _MOST_HEADER = 1_000_000
 #: warcio's reader splits a long line after at least `_LEAST_LINE` and at most `_MOST_LINE` bytes.
 _LEAST_LINE, _MOST_LINE = 65_536, 1 << 20
-#: Types of records that are documents. Records of other types, such as requests, are always kept.
+#: Types of records that are documents. Copies of an archive keep all records of other types, such as requests.
 _TYPES = ("response", "resource", "conversion")
 #: Values of zlib's `wbits` to try for each content encoding of HTTP: some servers send deflate without zlib's header.
 _RAW_DEFLATE = -15

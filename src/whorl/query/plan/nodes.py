@@ -220,7 +220,7 @@ class PassageHashes:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentIds:
+class DocumentsByScore:
     """Documents found by a calibrated search, as pairs of a score and the ids with that score."""
 
     reference: str
@@ -231,7 +231,7 @@ class DocumentIds:
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
 BoundLeaf: TypeAlias = (
-    MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageHashes | DocumentIds
+    MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageHashes | DocumentsByScore
 )
 
 Leaf = TypeVar("Leaf", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf, covariant=True)
@@ -319,7 +319,7 @@ _LOGGED: Mapping[type, str] = {
     Nothing: "nothing",
     **dict.fromkeys((SharedTokens, SketchTokens, PassageHashes), "tokens"),
     SharedBands: "bands",
-    DocumentIds: "similar",
+    DocumentsByScore: "similar",
 }
 
 

@@ -57,7 +57,7 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    DocumentIds,
+    DocumentsByScore,
     Equal,
     Exists,
     FieldClause,
@@ -837,7 +837,7 @@ def _describe_leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
             )
         case PassageHashes(numbers=numbers):
             return f"passages of {leaf.reference!r}: at least one of {len(numbers)} numbers, one point each"
-        case DocumentIds(groups=groups):
+        case DocumentsByScore(groups=groups):
             count = sum(len(ids) for _, ids in groups)
             return f"FINGERPRINT of {leaf.reference!r}: the {count:,} documents found and verified, by their percentage"
         case FingerprintClause():

@@ -32,11 +32,11 @@ def merge_ranges(starts: Numbers, ends: Numbers) -> Numbers:
     return ranges_by_owner(np.zeros_like(starts), starts[order], np.maximum.accumulate(ends[order]), 1)[0]
 
 
-def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:
-    """Merge the overlapping and adjacent ranges of each document (their owner); return an array for each document.
+def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, documents: int) -> list[Numbers]:
+    """Merge each document's overlapping and adjacent ranges; return an array of ranges for each document.
 
     Args:
-        owners: Document of each range, from 0 to `many` - 1; ascending.
+        owners: Document of each range, from 0 to `documents` - 1; ascending.
         starts, ends: Ranges, ascending for each document.
 
     >>> a, b = ranges_by_owner(np.array([0, 0, 1]), np.array([1, 2, 5]), np.array([3, 6, 9]), 2)
@@ -47,7 +47,7 @@ def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) 
     is_first[1:] = (owners[1:] != owners[:-1]) | (starts[1:] > ends[:-1])
     is_last = np.append(is_first[1:], True)[: starts.size]
     merged = np.stack((starts[is_first], ends[is_last]), axis=1)
-    bounds = np.searchsorted(owners[is_first], np.arange(many + 1)).tolist()
+    bounds = np.searchsorted(owners[is_first], np.arange(documents + 1)).tolist()
     return [merged[start:end] for start, end in pairwise(bounds)]
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from whorl.fingerprint.compare_texts import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
 
-#: Level of the share of a text that its sources contain. The user sets the two thresholds between the levels.
+#: How much of a text its sources contain; the user sets the two thresholds between the levels.
 Level = Literal["low", "medium", "high"]
 
 

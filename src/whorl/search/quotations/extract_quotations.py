@@ -126,7 +126,7 @@ _BEFORE_MARK, _BEFORE_BRACKETS, _BEFORE_LINK, _BETWEEN = (
     re.compile(rf"[{marks}]{{0,{most}}}")
     for marks, most in ((r" \t.,;:!?)", 3), (r" \t.,;:", 3), (" .,;:—–(-", 9), (r" \t,;", 3))
 )
-#: Maximum number of sources and missing footnotes of a quotation together.
+#: Maximum number of sources of a quotation, including footnotes that are missing.
 _MOST_SOURCES = 20
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE

@@ -32,7 +32,7 @@ from whorl.errors import ParameterError, format_names, shorten_repr
 from whorl.fingerprint.words.tokenizer import apostrophe_spellings, fold_apostrophes, tokens
 from whorl.operations import VerifyOperation
 from whorl.query.ast import WildcardCharacter
-from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, DocumentIds, InOrder, Words
+from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, DocumentsByScore, InOrder, Words
 from whorl.request_context import report_progress, require_time
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical_words import CanonicalText, is_unspaced
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that can have the verdict *edited*.
 FEWEST_WORDS = 8
-#: Maximum share of differing words in an edited quotation, and minimum number of edits for which shared runs may
-#: explain the quotation better.
+#: Maximum share of differing words in an edited quotation. With at least `MANY_EDITS` edits, the quotation may be
+#: stitched from several runs instead.
 MOST_EDITED, MANY_EDITS = 0.25, 5
 #: Maximum share of a stitched quotation's words that are in no run shared with a document.
 MOST_UNEXPLAINED = 0.2
@@ -256,7 +256,7 @@ class _DocumentReader:
     def find(self, clause: Bool[BoundLeaf], excluded_ids: Collection[str], most: int) -> tuple[list[str], int]:
         """Return the ids of the `most` best documents, without `excluded_ids`, and the number of further matches."""
         left_out = tuple(self.own_ids.union(excluded_ids))
-        without = (DocumentIds("read documents", ((0.0, left_out),)),) if left_out else ()
+        without = (DocumentsByScore("read documents", ((0.0, left_out),)),) if left_out else ()
         page = self._engine.search(BoundPlan(Bool(must=(clause,), must_not=without)), start=0, rows=most)
         self._names |= {hit.id: hit.name for hit in page.hits}
         return [hit.id for hit in page.hits], page.total - len(page.hits)
@@ -614,7 +614,7 @@ class _Verifier:
     def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
         """Return the `_NARROWING_PAIRS` longest word pairs that are in no run of the read documents, by first word."""
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
-        # A document may join words at the edge of a part to words outside the quotation.
+        # Leave out the first and last pair of each part: a document may join their outer words to other words.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))
         # Words with apostrophes have many spellings.
         known.update(at - after for at, word in enumerate(self.words) if "'" in word for after in (0, 1))

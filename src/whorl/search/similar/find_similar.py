@@ -36,7 +36,7 @@ from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    DocumentIds,
+    DocumentsByScore,
     FingerprintClause,
     MatchAll,
     Nothing,
@@ -475,7 +475,7 @@ def _phrase_gaps(search: SimilarSearch) -> tuple[str, ...]:
     return search.engine.gaps("phrases")
 
 
-def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
+def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentsByScore | Nothing:
     """Return a clause that matches the verified hits, and the source if it is a document.
 
     The score of a hit is its percentage, rounded to a whole number, times `weight`.
@@ -488,7 +488,7 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
     if source.document_id is not None:
         groups.setdefault(100, []).append(source.document_id)
     scored = tuple((score * weight, tuple(sorted(ids))) for score, ids in sorted(groups.items(), reverse=True))
-    return DocumentIds(source.name, scored) if scored else Nothing(f"nothing shares enough with {source.name!r}")
+    return DocumentsByScore(source.name, scored) if scored else Nothing(f"nothing shares enough with {source.name!r}")
 
 
 class CalibratedFingerprints:
