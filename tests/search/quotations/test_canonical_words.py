@@ -69,6 +69,13 @@ from whorl.search.quotations.canonical_words import CanonicalText
         ("What is due\n* the rent\n* the fee", "What is due the rent the fee"),
         ("\n+ the rent", "the rent"),
         ("/**\n * The rent\n * is due\n */", "/** The rent is due */"),
+        ("# The rent\n#\n# is due\n", "The rent is due"),
+        (
+            "+---+\n| The rent is |\n|             |\n| due in ad-  |\n| vance.      |\n+---+",
+            "+---+ The rent is due in advance +---+",
+        ),
+        ("\n ** \n *  The rent * 2  *\n *  is due        *", " ** The rent * 2 is due"),
+        ("# The rent #\n# is due #", "The rent is due"),
         ("the rent\\\nis due<br>\nat noon<br/>or<br>later", "the rent is due at noon or later"),
         ("the rent is due \\", "the rent is due"),
     ],
@@ -150,6 +157,11 @@ def test_equal(a: str, b: str) -> None:
         ("m²", "m"),
         ("names[i](x)", "names[i](y)"),
         ("the [rent](paid) is", "the [rent](due) is"),
+        ("a\n| b |\nc", "a b c"),
+        ("a\n| b |\n* c *", "a b c"),
+        ("a\n# b\nc", "a b c"),
+        ("a\n#b\n#c", "a b c"),
+        ("a | b\n| c | d\n", "a b c d"),
     ],
 )
 def test_different(a: str, b: str) -> None:
@@ -259,6 +271,7 @@ def test_numbers_of_footnotes(text: str, *, is_footnoted: bool) -> None:
         ("x * y * we do not say", " we do not "),
         ("a_b*c we do not", " we do "),
         ("so we > do not say", " do not "),
+        ("so we | do not # say", " do not "),
     ],
 )
 def test_run_without_marks(text: str, run: str) -> None:

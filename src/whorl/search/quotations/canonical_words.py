@@ -55,9 +55,9 @@ _EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,
 _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
 #: A blank line ends a paragraph, and with it emphasis and lists.
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
-#: A mark in canonical words: an emphasis mark without a counterpart, or `+` or `>` that was not read as a line mark.
-_LONE_MARK = re.compile(r"\*| _|_ | [+>] ")
-_WORDS_WITH_MARKS = re.compile(r"(?<= )[^\s*_+>]*[*_+>]\S*(?= )")
+#: A mark in canonical words: an emphasis mark without a counterpart, or a sign that was not read as a line mark.
+_LONE_MARK = re.compile(r"\*| _|_ | [+>|#] ")
+_WORDS_WITH_MARKS = re.compile(r"(?<= )[^\s*_+>|#]*[*_+>|#]\S*(?= )")
 _MARKS_OF_EMPHASIS = ("", "*", "**", "***", "_", "__")
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). Elsewhere, a number
 #: in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
@@ -98,9 +98,12 @@ _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
 #: Position where a long text may be cut.
 _CUT = re.compile(rf"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])|(?<=[{_NO_BLANKS}])(?=[{_NO_BLANKS}])")
 _PIECE_CHARACTERS = 100_000
-#: Two or more quoted lines of Markdown or mail; a single line could begin with an operator.
-_QUOTED_LINES = re.compile(r"\n[ \t]*>(?!=).*(?:\n[ \t]*>(?!=).*)+")
-_QUOTE_MARKS = re.compile(r"^[ \t]*>(?:[ \t]?>)*", re.MULTILINE)
+#: Two or more quoted lines of Markdown or mail, or lines of a comment; a single line could begin with an operator.
+_QUOTED_LINES = re.compile(r"\n[ \t]*(?:>(?!=).*(?:\n[ \t]*>(?!=).*)+|#(?!\S).*(?:\n[ \t]*#(?!\S).*)+)")
+_QUOTE_MARKS = re.compile(r"^[ \t]*(?:>(?:[ \t]?>)*|#)", re.MULTILINE)
+#: Two or more lines of a frame or a table, which have the same mark at their start and end.
+_FRAMED_LINES = re.compile(r"\n[ \t]*([*|#])[ \t](?:.*[ \t])?\1[ \t]*(?:\n[ \t]*\1[ \t](?:.*[ \t])?\1[ \t]*)+(?!.)")
+_FRAME_MARKS = re.compile(r"^[ \t]*[*|#]|[*|#][ \t]*$", re.MULTILINE)
 #: `*` or `+` at the start of a line: the mark of a list in Markdown or of a line in a comment, or an operator.
 _LIST_MARK = re.compile(r"\n[ \t]*([*+])(?=[ \t])")
 _BEFORE_LIST = re.compile(r"(?:\A|\n[^\S\n]{0,9}|(?:[.:;!?]|[/*]\*)[^\S\n]{0,9})\Z")
@@ -161,9 +164,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _blank_line_marks(text: str) -> str:
-    """Replace the marks of quoted lines, lists and line breaks by blanks; the length of the text stays the same."""
+    """Replace the marks of quoted lines, frames, lists and line breaks by blanks; the length stays the same."""
     # All lines then follow a line break, so `re` can jump from break to break.
     text = f"\n{_HARD_BREAK.sub(_blanks, text)}"
+    text = _FRAMED_LINES.sub(lambda lines: _FRAME_MARKS.sub(_blanks, lines[0]), text)
     text = _QUOTED_LINES.sub(lambda lines: _QUOTE_MARKS.sub(_blanks, lines[0]), text)
     pieces, at, last = [], 1, 0
     for mark in timely(_LIST_MARK.finditer(text)):
@@ -263,7 +267,7 @@ class CanonicalText:
 
     @cached_property
     def has_lone_marks(self) -> bool:
-        """Whether the words contain an emphasis mark without a counterpart, or `+` or `>` that is not a line mark."""
+        """Whether the words contain an emphasis mark without a counterpart, or another sign that can mark a line."""
         return _LONE_MARK.search(self.joined) is not None
 
     @cached_property
