@@ -133,7 +133,7 @@ def make_query(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return the ids of a few documents of kinds that often have near-duplicates, or of any kind if there are none."""
+    """Return the ids of a few documents whose kind often has near-duplicates; without such kinds, of any documents."""
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]

@@ -84,8 +84,8 @@ class _Group(SingleValueGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         if sys.stdout is None:
-            # The caller has closed standard output. Opened for reading only, it makes writes fail, and no other file
-            # gets its descriptor.
+            # The caller has closed standard output. Occupy its descriptor, so that the next opened file does not get
+            # it; open for reading only, so that writes still fail.
             os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
             sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -119,7 +119,7 @@ def _pass_on_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
     """
     module = getattr(unraisable.object, "__module__", None) or ""
     if issubclass(unraisable.exc_type, KeyboardInterrupt) and module.partition(".")[0] in ("llvmlite", "numba"):
-        # Most commands need no threads.
+        # Imported here, because few commands need these modules.
         import signal
         import threading
 

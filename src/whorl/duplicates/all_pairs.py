@@ -45,8 +45,8 @@ def find_pairs(
     Args:
         firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
         known: Pairs found by an earlier run.
-        is_known: Mask of the documents that are not compared with each other: earlier documents and reference
-            documents.
+        is_known: Mask of the documents that are not compared with each other: earlier documents, whose pairs are in
+            `known`, and reference documents.
         keys: Keys as in `first_of_equals`. Documents of equal size are sorted by key, for a result that does not depend
             on the order of the input.
     """
@@ -154,7 +154,7 @@ class _SpanningPairs:
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
         """Return the remaining comparisons of a block as two tuples (A, B): compare each document of A with each of B.
 
-        If two documents are not connected, at least one of them is outside the block's largest component.
+        They suffice: of two documents that are not connected, at least one is outside the block's largest component.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

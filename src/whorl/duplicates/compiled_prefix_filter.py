@@ -156,7 +156,7 @@ def mark_prefixes(
 
 @loop
 def _part_shift(parts: Any) -> Any:
-    """Return the right shift that turns an entry, without its shared leading bits, into its part number."""
+    """Return the right shift that leaves an entry's part number, after the shared leading bits were shifted out."""
     bits = 0
     while (1 << bits) < parts.size - 1:
         bits += 1

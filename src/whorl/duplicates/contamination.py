@@ -47,8 +47,8 @@ from whorl.request_context import report_progress, require_time
 
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
-#: Maximum number of a shingle's positions in a reference text to try, and approximate number of pairs of positions to
-#: compare at a time. A long document tries fewer positions of each shingle.
+#: The search for the longest shared passage tries at most `_POSITIONS` positions of a shingle in a reference text, and
+#: fewer for a long document, so that it compares only about `_TRIED_AT_ONCE` pairs of positions at a time.
 _POSITIONS, _TRIED_AT_ONCE = 64, 1 << 20
 _PASSAGE_CHARACTERS = 100
 #: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers
@@ -84,8 +84,8 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Position of each shingle in its text, counted in shingles; sorted by hash, then by text. Each pair of a hash
-        #: and a text has a range of this array; the next two arrays have the starts and lengths of these ranges.
+        #: Position of each shingle in its text, counted in shingles; sorted by hash, then by text, so the positions of
+        #: one hash in one text are a range. The next two arrays have the starts and lengths of these ranges.
         self._reference_positions = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
         self._position_starts = run_starts(hashes, texts)
         self._position_counts = np.diff(self._position_starts, append=texts.size)
@@ -208,7 +208,8 @@ def _matches_in_batch(
     order = np.lexsort((numbers, rows))
     firsts = order[run_starts(rows[order], numbers[order])]
     rows, numbers = rows[firsts], numbers[firsts]
-    # A document has at least as many distinct shingles as it shares, which excludes most pairs before the loop below.
+    # The number of shared shingles is a lower bound of a document's size, which excludes most pairs before sizes are
+    # counted.
     least_sizes = np.bincount(rows, minlength=len(documents))
     for row, text, shared in index.count_shared(rows, numbers):
         is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
@@ -290,7 +291,7 @@ class ReferenceMatches:
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
         matches, is_too_short = list[_Match](), [np.empty(0, np.bool_)]
-        # Windows cannot delete a mapped file before the process ends.
+        # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
         with (
             tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
             closing(IdFile(Path(folder) / "ids")) as ids,

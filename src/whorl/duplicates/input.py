@@ -144,7 +144,7 @@ class InputReader:
             self._with_problems.add(part.file.as_posix())
 
     def require_reference_texts(self, used: Collection[tuple[str, str]]) -> None:
-        """Raise ParameterError if a text column of the reference has no text in any row."""
+        """Raise ParameterError if a text column of the reference has no text in any row: the search would ignore it."""
         for name in self.reference_columns or [self.columns.text]:
             if self._reference and (name, "text") not in used:
                 paths = {path for found in self._reference for path in column_paths(self.first_row(found))}
@@ -428,7 +428,7 @@ def _find_reference(paths: Iterable[str], *, follow_links: bool) -> Iterator[Fou
 
 
 def _require_no_loss(problems: Problems) -> None:
-    """Raise ParameterError if an unknown number of reference documents could not be read, for example a whole file."""
+    """Raise ParameterError if a file of the reference could not be read: the number of lost documents is unknown."""
     for problem in problems:
         if problem.documents is None:
             raise ParameterError(f"--reference {problem}")

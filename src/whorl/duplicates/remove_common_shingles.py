@@ -63,7 +63,7 @@ def parse_boilerplate_options(
         ParameterError: The frequency is invalid, or `boilerplate` is not a list of texts.
     """
     if isinstance(boilerplate, Iterable) and not isinstance(boilerplate, str):
-        # Generators have no length, and numpy's arrays no truth value.
+        # Make a tuple, because a generator is always true, and an array has no truth value.
         boilerplate = tuple(boilerplate)
     require_texts("boilerplate", boilerplate)
     if above is None and not boilerplate and not ignore_common:

@@ -171,7 +171,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     positions = _shared_positions(stream)
     half = (stream.window + 1) // 2
-    # This upper bound counts a window several times if it contains several of the positions.
+    # An upper bound: a window with several of the positions is counted several times.
     most = min(total, positions.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):

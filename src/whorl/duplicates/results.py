@@ -181,8 +181,8 @@ class Duplicates:
         self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
-        #: Function that returns the values read so far that are not a rank or date; a store reads them only for cluster
-        #: members.
+        #: Function that returns the values that could not be read as a rank or date so far; in a store, only values of
+        #: cluster members are read.
         self.find_unread_values: Callable[[], Sequence[UnreadValues]] = tuple
         #: Function that reads texts by id; the default finds no texts.
         self.read_texts: ReadTexts = lambda ids: {}

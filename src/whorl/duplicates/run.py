@@ -81,7 +81,7 @@ def duplicates_among(
             store.begin_partial_scan()
             _set_options(store, options)
             unread = _load_changed(store, check_documents(documents), sketching, on_repeated)
-            # Only files have ids that show which documents are pieces of another.
+            # Only the ids of documents from files show whether a document is a piece of another.
             if options.granularity is not Granularity.DOCUMENT and isinstance(documents, InputDocuments):
                 store.delete_old_pieces()
         else:
@@ -252,7 +252,7 @@ def load_documents(
     options: DuplicatesOptions,
     on_repeated: Callable[[str], None],
 ) -> list[UnreadValues]:
-    """Sketch documents and put them into a temporary store; return the values that are not a rank or date."""
+    """Sketch documents, and put them into a temporary store; return the values that cannot be a rank or date."""
     documents, unread = check_documents(documents), list[UnreadValues]()
     if method := start_method(documents, options.workers):
         sketch_batches = sketch_in_processes(documents, sketch, options.scheme, store, options.workers, method)
@@ -275,7 +275,7 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> list[UnreadValues]:
-    """Sketch and store new and changed documents; return the values that are not a rank or date.
+    """Sketch and store new and changed documents; return the values that cannot be a rank or date.
 
     Unchanged documents are marked as seen; their names, ranks and dates are updated.
     """
@@ -359,8 +359,8 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # Reference documents were not compared with each other. If a new document has the text of a reference document,
-        # it needs the pairs of that document. So compare that reference document with all others.
+        # A new document whose text equals a reference document's needs that document's pairs. Reference documents were
+        # not compared with each other, so compare this one with all others now.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

@@ -134,7 +134,10 @@ class Sketches:
                     begin, at = begin + count, at + count
 
     def ranges(self, starts: Numbers) -> Iterator[slice]:
-        """Divide ascending offsets into slices, one for each range of the file; release mapped pages after each."""
+        """Divide ascending offsets into slices, one for each range of the file, to limit the memory.
+
+        After each slice, the mapped pages that it has read are released.
+        """
         cuts = [0]
         if self.exceeds_memory and starts.size:
             span = int(starts[-1] - starts[0]) + 1

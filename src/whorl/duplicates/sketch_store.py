@@ -53,8 +53,8 @@ _CHUNK, _ROWS_AT_ONCE = 500, 50_000
 #: `_PAIRED` or `_PAIRED_AND_NEW`. `_TO_PAIR_AGAIN`: a deletion or other options have made the document's pairs
 #: incomplete. `_PAIRED_AND_NEW`: compared, but still new, because the run has not written its results yet.
 _NEW, _PAIRED, _TO_PAIR_AGAIN, _PAIRED_AND_NEW = 0, 1, 2, 3
-#: The ids of a document's pieces differ only in the digits at the end. With CROSS JOIN, SQLite looks up each document
-#: of the scan in the index of ids, and does not read all earlier ids.
+#: Earlier pieces of the documents in scan `?1`. The ids of a document's pieces differ only in the digits at the end.
+#: CROSS JOIN makes SQLite look up the beginnings in the index of ids, instead of reading all earlier ids.
 _OLD_PIECES = """
     SELECT old.id FROM (
         SELECT DISTINCT rtrim(id, '0123456789') AS beginning FROM document
@@ -584,6 +584,7 @@ class _StringFile:
             return [content[begin:end].decode() for begin, end in ranges]
 
 
+#: Number of ids to add before the first search for repeated ids.
 _FIRST_SEARCH = 1 << 14
 
 

@@ -20,7 +20,7 @@ _BETWEEN = {
 }
 #: A text without any word: only white space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
-#: White space within a line, and white space with the line break after it.
+#: White space within a line, and the rest of an empty line with its line break.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
 _TWO_LETTERS = re.compile(r"\w\w")
 

@@ -114,7 +114,8 @@ def map_in_processes(
 def begin_as_worker() -> None:
     """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
 
-    A thread waits for the end of the parent, because all workers hold the pipe from the parent, which stays open.
+    A thread waits for the end of the parent. The pipe does not show it: all workers hold a copy of its other end, so it
+    stays open.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A forked process must not keep the parent's handler.

@@ -167,8 +167,8 @@ def write_copies(
                 try:
                     writer.write(found, partial / found.relative_path)
                 except UnreadRowsError as error:
-                    # The copy has the rows before the error. Report the error if the reader, which does not read all
-                    # columns, has not.
+                    # Keep the copy, which has the rows before the error. The first reading may have missed the error,
+                    # because it does not read all columns; then report it now.
                     problem = Problem(str(found.file), str(error), None)
                     if all(known.where != problem.where for known in reader.problems):
                         reader.problems.append(problem)

@@ -167,7 +167,7 @@ def files_under(paths: Iterable[Path], on_problem: OnProblem, *, within: PurePat
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path is outside the folder `root`; with `is_named`, its parent folders can be links, too."""
+    """Check whether a path leads out of `root`. Unless the user named it, only the path itself can be a link."""
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -208,7 +208,7 @@ def documents_in(
             path.
         at_byte: Called after each group of rows with the number of bytes read so far.
     """
-    # `source_text` and `text_from_bytes` do not need these modules.
+    # Imported here, because `source_text` and `text_from_bytes` do not need these modules.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
     from whorl.model import Document
 

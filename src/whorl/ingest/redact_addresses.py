@@ -31,6 +31,7 @@ _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,
 )
+#: An address with a name before the @ that is not a login: an Azure container, or a GitHub repository.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@|github://[^/?#@]*@")
 #: An address in a message, up to a blank or to a separator before another address.
 _IN_TEXT = re.compile(rf"{_SCHEME}://(?:(?![,;|]{_SCHEME}://)\S)*")

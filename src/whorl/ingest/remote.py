@@ -72,6 +72,7 @@ class RemoteFile:
     def version(self) -> Mapping[str, object]:
         """Return the file's size, entity tag and times, if they are known; {} if the file is missing."""
         with self._convert_errors():
+            # Some file systems cache the lists of files in folders.
             self._system.invalidate_cache(self._system._parent(self._path))
             try:
                 about = self._system.info(self._path)

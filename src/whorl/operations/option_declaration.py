@@ -139,7 +139,7 @@ def operation_of(operation: type[_Operation], options: _Operation | None, keywor
     return made
 
 
-#: Options that accept more types in Python, which the code that reads them checks.
+#: Options that accept more types in Python. Their types are checked where they are used.
 _WIDER_IN_PYTHON = ("filter", "sort", "metric")
 
 

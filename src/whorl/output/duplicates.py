@@ -219,7 +219,7 @@ def find_in_store(
     """Find the near-duplicates in a store, or return the `last` result if it answers the request.
 
     Args:
-        search: Made of `options`.
+        search: The same options, checked and converted for the search.
         with_pairs_up_to: Include the pairs of each cluster with at most this number of members.
     """
     if last is not None and last.answers(options, store):
@@ -443,7 +443,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line with the number of redundant documents; `size` is the input's size in bytes, or 0."""
+    """Return a line with the number of redundant documents; `size` is the input's size in bytes, 0 if unknown."""
     removed, text_share = result.redundancy(complete=complete, keep=keep)
     line = f"keeping one of each removes {plural(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
     line += f" with {percent(text_share)} of the text"

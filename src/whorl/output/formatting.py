@@ -49,7 +49,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 def as_json(values: object) -> str:
     """Return JSON in the encoding of standard output, with escaped control characters."""
-    # An encoding other than Unicode may lack characters of an id.
+    # An encoding other than Unicode may lack characters of an id, so escape all characters outside ASCII.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(values, ensure_ascii=not is_unicode, indent=2)
     return without_controls(text)

@@ -114,7 +114,7 @@ def _annotation(cls: Any, path: str) -> Any:
     for name in path.split("."):
         owner, is_optional = without_none(annotation)
         may_be_none |= is_optional
-        # All members of a union have the attributes that become JSON.
+        # The first member of a union stands for all: they share the attributes that become JSON.
         annotation = _attribute((get_args(owner) or (owner,))[0], name)
     return annotation | None if may_be_none else annotation
 

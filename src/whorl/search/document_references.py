@@ -226,7 +226,7 @@ class References:
         scheme = self._engine.passage_scheme
         if scheme is None:
             return False
-        # The cut may have shortened the last words.
+        # Leave out the last two words, which the cut may have shortened.
         beginning = words_of(text[:_BEGINNING], self._engine.scheme).words[:-2]
         numbers = winnow(join(beginning), scheme)[:1].tolist()
         return bool(numbers) and not any(self._engine.passage_counts(numbers))
@@ -234,7 +234,7 @@ class References:
     def base_for(self, file: str) -> Path | None:
         """Return the folder that the ids of files are relative to; None if `folder` was not given.
 
-        The first indexed file determines it (see `_base_of`), and again if the folder no longer exists.
+        The first indexed file determines it (see `_base_of`). If the folder no longer exists, `file` determines it.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))

@@ -132,7 +132,7 @@ class Marker:
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
         self._profile, self._splits = profile, splits
-        # With a slop, `runs` yields all words of a phrase separately.
+        # To mark the words of phrases separately, give phrases a slop: `runs` then yields each word.
         self._clauses = word_clauses(plan)
         if not has_phrases:
             self._clauses = tuple(replace(own, slop=1) if isinstance(own, Words) else own for own in self._clauses)

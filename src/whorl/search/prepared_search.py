@@ -186,7 +186,7 @@ class QueryReader:
         return replace(key, engine_fields=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
 
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
-        """Yield warnings about documents that come last for a value of another type or a field of another spelling."""
+        """Yield warnings about documents that come last because of the value's type or the spelling of the field."""
         for key in keys:
             if not key.field:
                 continue
@@ -265,7 +265,7 @@ class PreparedQuery:
         self._filters = [plan for plan, _ in chosen]
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
-        #: Part of the index that the query and its filters read.
+        #: Part of the index that the query and its filters read, for warnings about documents that this part lacks.
         self.looked_up: LookUp = "words" if not used else "tokens" if metric is None else "sketches"
         unused = [
             f"the query does not use the source {name!r:.80}: write FINGERPRINT:{name}"
@@ -481,8 +481,8 @@ def measure(
     """Return each document's overlap with a source, by id; omit documents without a fingerprint.
 
     Overlaps are estimated from sketches if both texts have them, otherwise from the less precise MinHash tokens. The
-    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id, for which no signature
-    needs to be fetched if the document has a sketch.
+    result is empty if the source is unknown. `counts` has the numbers of shared tokens that are already known, by id.
+    These documents' signatures are fetched only if they have no sketches.
     """
     try:
         source = sources.source(reference)

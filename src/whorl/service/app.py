@@ -199,7 +199,7 @@ def operation_id(route: APIRoute) -> str:
 
 def describe(app: FastAPI, credentials: Credentials) -> _Json:
     with catch_warnings():
-        # FastAPI warns that HEAD has the operation ID of GET, but the description leaves out HEAD.
+        # Ignore FastAPI's warning that HEAD has the operation ID of GET: the description leaves out HEAD.
         simplefilter("ignore")
         # A proxy may put a prefix before all paths, so the address of the server is relative.
         description = get_openapi(

@@ -33,6 +33,7 @@ PART_BYTES, PART_LINES = 8_000_000, 4_096
 MOST_VALUES = 100_000
 #: Maximum size in bytes of a line that cannot have too many values. A longer line is checked in pieces of this size.
 _METERED_BYTES = 100_000
+#: Maximum number of errors to list, and of documents that repeat stored documents; further ones are only counted.
 MOST_LISTED = 1_000
 
 

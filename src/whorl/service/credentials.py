@@ -114,7 +114,7 @@ class Authenticator:
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
-        # The header was decoded as Latin-1.
+        # `header` has decoded the bytes as Latin-1, so this encoding restores them.
         if kind.lower() == "bearer" and self._keys:
             return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)

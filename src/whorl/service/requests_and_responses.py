@@ -294,7 +294,7 @@ def _known_parts(request: Request, errors: Sequence[Mapping[str, Any]]) -> str:
 def _describe_mistake(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         return f"the body is not JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
-    # The first element is "body", "query" or "path".
+    # Leave out the first element of the location, which is "body", "query" or "path".
     name = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part:.{_NAME_CHARACTERS}}" for part in error["loc"][1:]
     ).lstrip(".")

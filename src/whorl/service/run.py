@@ -40,7 +40,7 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: glibc's parameter for the maximum number of arenas, and its value: Python runs one thread at a time.
+#: glibc's parameter for the maximum number of arenas, and its value. Two suffice: Python runs one thread at a time.
 _M_ARENA_MAX, _ARENAS = -8, 2
 #: Interval in seconds between two calls of `malloc_trim`. Each call blocks allocations for about 50 ms.
 _TRIM_SECONDS = 30.0
@@ -93,7 +93,8 @@ class Connection(HttpToolsProtocol):
     dropped, because uvicorn would add them to the headers, which have been checked before.
     """
 
-    #: Bytes received since the headers, a piece of the body or a request ended; large only in headers or trailers.
+    #: Bytes received since the last end of headers, of a piece of the body, or of a request. The number grows large
+    #: only in headers and trailers.
     _pending_bytes = 0
     _is_in_head = False
 
@@ -256,7 +257,8 @@ def _run_workers(store: Store, settings: Settings) -> None:
     try:
         server = _StateManager().get_server()
     except OSError as error:
-        # The server's address is a socket in the temporary folder, whose path has at most about 100 characters.
+        # The server's address is a socket in the temporary folder. Systems permit only about 100 characters in its
+        # path.
         raise ParameterError(f"no socket in {tempfile.gettempdir()}: {error}; set TMPDIR to another folder") from error
     threading.Thread(target=server.serve_forever, name="shared state", daemon=True).start()
     with _claim(*settings.listen), tempfile.TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True) as folder:
@@ -268,7 +270,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
             factory=True,
             workers=settings.workers,
             timeout_worker_healthcheck=_HUNG_SECONDS,
-            # Other systems give all connections to the socket of one worker.
+            # Only Linux distributes connections over several sockets; other systems give all of them to one worker's.
             loop=f"{WorkerLoop.__module__}:{WorkerLoop.__name__}" if sys.platform == "linux" else "auto",
             **_server_options(settings, is_terminal=is_terminal),
         )

@@ -84,7 +84,7 @@ def _share(name: str, share: float, counts: str) -> Text:
 
 def shorten(text: str, start: int, end: int) -> str:
     """Return a range of a text on one line, with single blanks; a long range is shown without its middle."""
-    # A passage may be megabytes long.
+    # A passage may be megabytes long, so split only as much as the output needs.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:
         beginning = ending = _join_lines(text[start:end])

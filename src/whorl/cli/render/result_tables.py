@@ -87,7 +87,7 @@ def similar_table(page: Similar, width: int) -> Table:
 
 
 def _shares(similar: SimilarHit, before_residual: str) -> list[Text]:
-    """Return cells with a hit's shares and size; insert `before_residual` before each share without boilerplate."""
+    """Return a hit's shares and size as cells; `before_residual` separates a share from that without boilerplate."""
     shares = [_percentage(similar.estimate, metric) for metric in _COLUMNS]
     if similar.residual is not None:
         for share, metric in zip(shares, _COLUMNS, strict=True):

@@ -93,7 +93,7 @@ def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
 
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
-        # Standard output has the results.
+        # Draw on standard error, because standard output has the results.
         console=console(stderr=True), redirect_stdout=False, disable=not _is_watched(),
         transient=True, auto_refresh=not is_alone,
     )  # fmt: skip
@@ -124,7 +124,7 @@ def show_progress(of: str = "") -> Iterator[None]:
 def reading_bar(bytes_read: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
     """Yield a reporter (see `reporting`) that shows on a terminal how many bytes of the files were read.
 
-    `bytes_read` returns the bytes read so far, and the total. A report of the step "" ends the bar.
+    `bytes_read` returns the number of bytes read so far, and the total. To end the bar, report a step named "".
     """
     if not _is_watched():
         yield lambda step, done, total: None

@@ -57,7 +57,7 @@ class PassagesCommand(SingleValueCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--passages" not in args:
             return super().parse_args(ctx, args)
-        # This module loads numpy.
+        # Imported here, because this module loads numpy.
         from whorl.fingerprint.winnowing import PassageScheme
 
         following = [*args, ""][1:]

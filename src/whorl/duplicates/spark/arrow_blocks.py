@@ -53,7 +53,7 @@ _ELEMENT_TYPES = {
 _PACKED_COLUMNS = ("hashes", "tokens")
 #: Seed of the 32-bit murmur3 hash that Spark uses to partition rows.
 _SPARK_SEED = 42
-#: Numbers of the steps that this worker process runs; see `_freeze_imports`.
+#: Counts the steps that this worker process runs; see `_freeze_imports`.
 _steps = count(1)
 
 

@@ -38,7 +38,8 @@ _SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
 #: Approximate maximum number of hashes in a row of sent sketches, and maximum bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: `verify_pairs` or `measure_pairs`, for sketches and the indices of the sent documents and of their partners.
+#: Function that compares pairs (`verify_pairs` or `measure_pairs`), given sketches, and the indices of the sent
+#: documents and of their partners.
 _Compare = Callable[[Sketches, Numbers, Numbers], Pairs]
 
 

@@ -140,8 +140,8 @@ def find_candidates(
         )
         in_bytes = sum(row["bytes"] for row in blocks.select(f.length("hashes").alias("bytes")).collect())
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # The worker finds the hash blocks again, so do not pass them on. If no rounds remain, it repeats the last
-            # round for the hash blocks that are left over.
+            # Do not pass on the hash blocks, because the worker finds them again. If no rounds remain, it repeats the
+            # last round, for the documents of hash blocks.
             local = replace(options, rounds=rounds_left[number + 1 :] or [current_round])
             step = partial(_pairs_of_blocks, scheme=scheme, options=local)
             yield RoundResult(pairs, None, map_batches(blocks.coalesce(1), step, PAIRS))
@@ -393,7 +393,10 @@ class FrequencyCounter:
     def _rows_by_hash(
         self, columns: list[tuple[npt.NDArray[Any], ...]], names: str, **same: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the columns of several levels (levels, hashes, and others with `names`) as one row for each part."""
+        """Yield one row for each part of the hash values, with the columns of all levels.
+
+        An element of `columns` has the arrays of one level: levels, hashes, and the columns `names`.
+        """
         if columns:
             levels, tokens, *others = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))
             rows = {"levels": levels, "tokens": pack_hashes(tokens, self.scheme.bits)}

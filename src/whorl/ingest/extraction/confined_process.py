@@ -26,6 +26,7 @@ try:
 except ImportError:  # Windows has no such module: only the parent's time limits and the size limits apply.
     resource = None  # type: ignore[assignment]
 
+#: Processor time in seconds that a child may use beyond the limit for a file, before the system ends it.
 _GRACE_SECONDS = 5
 _POLL_SECONDS = 1.0
 

@@ -23,7 +23,7 @@ _MARKS = (
 EXAMINED_BYTES = 200_000
 #: Maximum number of lines to examine, and of ASCII bytes in a line before a byte above 127.
 _EXAMINED_LINES, _CONTEXT_BYTES = 10_000, 1000
-#: Maximum length in bytes of a text that is examined whole, because its ASCII words help to detect its language.
+#: Up to this number of bytes, a text is examined whole, because its ASCII words help to detect its language.
 _SHORT_BYTES = 1000
 #: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
@@ -105,7 +105,7 @@ def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
         name = codecs.lookup(declared.lower().removeprefix("x-")).name
         "".encode(name)
         name = _SUPERSETS.get(name, name)
-        # Windows has quotation marks and dashes at the bytes of ISO 8859's control characters.
+        # ISO 8859 has rare control characters where Windows encodings have quotation marks and dashes.
         is_windows = name.startswith("iso8859") and _CONTROLS.search(raw)
         return name if not is_windows and _is_mostly_valid(raw, name) else None
     except (LookupError, ValueError):
@@ -157,7 +157,7 @@ def probable_encoding(raw: bytes) -> str | None:
         text = sample.decode(encoding, errors="replace")
         # Reject a guess that mixes letters of two scripts in many words, such as Latin and Cyrillic ones.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
-            # The bytes of these control characters are quotation marks and dashes in Windows-1252.
+            # Bytes that are control characters in ISO 8859-15 are quotation marks and dashes in Windows-1252.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
     return None
 

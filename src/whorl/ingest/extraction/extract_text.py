@@ -86,7 +86,7 @@ def html_text(markup: str) -> str:
         with warnings.catch_warnings():
             # BeautifulSoup warns about pages that look like XML, an address or a file name.
             warnings.simplefilter("ignore", UserWarning)
-            # Attributes and positions are not needed.
+            # Save the time to split attributes and to count lines.
             soup = BeautifulSoup(markup, "html.parser", multi_valued_attributes=None, store_line_numbers=False)
     except (ParserRejectedMarkup, ValueError) as error:
         # For example, a character reference of thousands of digits.
@@ -176,7 +176,7 @@ class _TeiText:
 def tei_text(markup: str) -> str:
     """Return the text of a TEI document, with blank lines between paragraphs, and each verse on a line.
 
-    Of an apparatus the text has the first reading, and of a choice the corrected, regular or expanded form. Markup that
+    The text has the first reading of an apparatus, and the corrected, regular or expanded form of a choice. Markup that
     is not well-formed XML is returned unchanged.
     """
     # Only TEI needs these imports.
@@ -339,8 +339,8 @@ _MOST_DEPTH = 3
 def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
     """Append the text of a DOCX, PPTX or XLSX; raise DocumentError if the file is no archive or too large.
 
-    `most_unpacked` is the maximum size of the unpacked archive in bytes. If the XML exceeds the memory limit, this
-    raises MemoryError.
+    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files. If the XML exceeds
+    the memory limit, this raises MemoryError.
     """
     from lxml.etree import ErrorTypes, XMLSyntaxError
 
@@ -427,7 +427,7 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
         text.add(f"{sheet.title}\n")
-        # A sheet may falsely claim 17 billion cells.
+        # A sheet may falsely claim 17 billion cells, so ignore its declared dimensions.
         sheet.reset_dimensions()
         for row in sheet.iter_rows(values_only=True):
             if cells := [str(value) for value in row if value is not None]:

@@ -31,7 +31,7 @@ from whorl.ingest.rows.row_format import (
 
 _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
-#: Arrow's string types, with the binary types that store the same bytes.
+#: The binary type with the same layout for each of Arrow's string types.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _ROW_GROUP_BYTES = 64_000_000
 #: Maximum size in bytes of a dictionary whose unused values stay: programs may rely on the positions of its values.

@@ -55,9 +55,9 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    The file is at position 0 before and after the call. `as_text` says whether these are also single documents: tables,
-    JSON arrays of values other than objects, and `.json` files whose lines lack the text column. Raises UnreadRowsError
-    if the format is known but not supported.
+    The file is at position 0 before and after the call. With `as_text`, these are also single documents: tables, JSON
+    arrays of values other than objects, and `.json` files whose lines lack the text column. Raises UnreadRowsError if
+    the format is known but not supported.
     """
     if _is_confined(_head(opened)):
         return ConfinedFormat(opened, file, columns, extract)

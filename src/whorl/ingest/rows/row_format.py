@@ -223,7 +223,7 @@ class RowColumns:
         paths = names if self.properties is None else (self.text, self.id_column, self.name, *self.properties)
         wanted = {path if path in names else path.partition(".")[0] for path in paths}
         counts = Counter(name for name in names if name in wanted)
-        # Repeated empty headings are common, and their cells usually empty.
+        # Ignore repeated empty headings: they are common, and their columns usually empty.
         if repeated := [name for name, count in counts.items() if name and count > 1]:
             raise UnreadRowsError(f"several columns are called {repeated[0]!r}; rename all but one")
         return [name for name, count in counts.items() if count == 1]

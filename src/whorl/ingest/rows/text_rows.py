@@ -462,6 +462,7 @@ class _TableRows:
             heading = self._lines.heading()
         self.encoding, self.separator = encoding, named[1] if named else max(_SEPARATORS, key=heading.count)
         self.line_end = "\r\n" if heading.endswith("\r\n") else "\n"
+        # Without the strict mode, an unclosed quotation mark would turn the rest of the file into one cell.
         self._rows = csv.reader(self._lines, delimiter=self.separator, strict=True)
         try:
             self.names = next(self._rows, [])
@@ -532,7 +533,7 @@ class _TableRows:
         try:
             return next(reader) == expected and reader.line_num == len(lines)
         except csv.Error:
-            # `_unquoted_rows` can still read one line of tab-separated cells without quoting.
+            # A single line of tab-separated cells can still be read without quoting, by `_unquoted_rows`.
             is_line = len(lines) == 1 == reader.line_num and self.separator == "\t" and len(expected) > 1
             return is_line and row.split("\t") == expected
 

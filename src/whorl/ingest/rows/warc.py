@@ -35,6 +35,7 @@ from whorl.ingest.rows.row_format import (
     portions,
 )
 
+#: Maximum number of records to process together; small, because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
 #: Maximum number of bytes of a header, or of the blank lines between two records.

@@ -151,7 +151,7 @@ def find_candidates(
 
 
 def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the smallest number of shared shingles with the promised recall at every size; else infinity."""
+    """Return the smallest overlap, in shingles, with the promised recall at every document size; infinity if none."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     shares = [smallest_promised_share(plan, branch) for branch in plan.branches if not branch.promised]

@@ -61,7 +61,7 @@ def word_indices(ranges: Numbers) -> Numbers:
 
 
 def array_of_each_range(ranges: Sequence[Numbers]) -> Numbers:
-    """Return an owner for each range, in order: the index in `ranges` of the array that contains the range."""
+    """Return an index for each range, in order: the position in `ranges` of the array with this range (its owner)."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 
@@ -92,7 +92,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     ranges, owners, is_open = concatenate_ranges(covers), array_of_each_range(covers), is_counted.copy()
     counts = count_words_in(ranges, cumulate_counted(is_open)), ranges[:, 1] - ranges[:, 0]
     gains, totals = (np.bincount(owners, weights, len(covers)).astype(np.int64).tolist() for weights in counts)
-    # The best document is on top. What a document adds can only decrease, so recount only the one on top.
+    # Heap with the best document on top. The number of words that a document adds can only decrease, so recount only
+    # the top one.
     heap = [(-gain, -total, at) for at, (gain, total) in enumerate(zip(gains, totals, strict=True)) if gain]
     heapify(heap)
     while heap:

@@ -59,7 +59,7 @@ LOOPS_GAIN = 10
 MOST_PHRASES = 100
 #: Number of candidates to read before phrases are looked up.
 READ_FIRST = 3
-#: Maximum number of candidates whose sketches are read faster than one text.
+#: Up to this number of candidates, reading all their sketches is faster than reading one text.
 FEW_SKETCHES = 20
 #: Number of sketches that can be read in the time of one phrase look-up.
 SKETCHES_PER_PHRASE = 20
@@ -191,7 +191,7 @@ def _cover_text(
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    # All documents of a candidate share its words. If it has several, count the words twice.
+    # A candidate with several documents counts twice, because more than one document then has its words.
     doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
     is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
@@ -229,7 +229,7 @@ class _SourceChooser:
     def __init__(self, reader: CandidateReader) -> None:
         self._engine, self._reader, self._is_counted = reader.engine, reader, reader.is_counted
         self._text_words = reader.of_text.words
-        #: Candidates; if several cover the same words, the first is chosen.
+        #: Candidates in order of preference: of two that cover the same words, the earlier is chosen.
         self.candidates: list[Candidate] = []
         #: Number of words that a passage hash covers if each hash alone proves a passage; otherwise 0.
         self._proven_words = 0
@@ -371,7 +371,7 @@ class _SourceChooser:
         # Candidates without passage hashes were already found by the index of words or by a search in windows.
         unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(concatenate_ranges(own.possible for own in unknown), is_open.size)
-        # Usually, a candidate with a passage hash in a gap has been read. Not so after a limit on reading.
+        # Candidates with a passage hash in a gap have been read, unless a limit on reading was reached.
         proven = self._proven_words if self._reader.left else 0
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):

@@ -198,7 +198,7 @@ def _replace_ignored(text: str, *, keeps_marks: bool) -> str:
     replaced = _UNIT.sub(partial(_without_blanks, text), replaced)
     # A minus sign before a number becomes a hyphen last, because a hyphen can be loose punctuation.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
-    # The positions are those of the original text, so copy its combining marks.
+    # Put back the combining marks of the original text, which has the same positions.
     return replaced if text.isascii() else re.sub(_MARK, lambda found: text[found.start()], replaced)
 
 

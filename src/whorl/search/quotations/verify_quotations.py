@@ -65,7 +65,7 @@ FEWEST_WORDS = 8
 MOST_EDITED, MANY_EDITS = 0.25, 5
 #: Maximum share of a stitched quotation's words that are in no run shared with a document.
 MOST_UNEXPLAINED = 0.2
-#: Maximum number of runs in one look-up, of documents to read after it, and of look-ups for a quotation.
+#: Maximum number of runs in one look-up, of documents that each look-up returns, and of look-ups for one quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum number of documents to read because they contain words of the quotation, and number to read at once.
 MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
@@ -80,7 +80,8 @@ _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
 _MOST_FOOTNOTES = 40
 #: Preferred length of a chosen word: shorter words are frequent, longer ones are more often broken at a line end.
 _WORD_LETTERS = 6
-#: Maximum number of the quotation's phrases that rank the documents with its words, and of words in a phrase.
+#: Documents with the quotation's words are ranked by the beginnings of its parts, as phrases. Maximum number of these
+#: phrases, and of words in one.
 _RANKING_PHRASES, _RANKING_WORDS = 8, 32
 #: Maximum product of the lengths, in words, of a quotation and a document to align.
 _MOST_CELLS = 200_000_000
@@ -104,7 +105,8 @@ _REMARK = re.compile(
 #: A footnote mark, an editor's mark such as `[citation needed]`, or the target of a link in Markdown.
 _MARK = re.compile(r"\[(?:\^?\w{1,40}|\d{1,3}[\d, –-]{1,30}|[a-z ]{4,16} needed)\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
 _ELLIPSIS = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…")
-#: Words in brackets, but not a footnote mark or a link: in the document, added, or in place of other words.
+#: Words in brackets, but not a footnote mark or a link. The document may contain them, or have other words or none in
+#: their place.
 _INSERTION = re.compile(r"(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 _GAP = re.compile(f"{_ELLIPSIS.pattern}|{_INSERTION.pattern}")
 #: Verdicts from the best to the worst, to choose between two readings of words in brackets.
@@ -471,7 +473,7 @@ class _Verifier:
             )
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # With distance 0, the document contains all parts, but in another order.
+        # Distance 0 without spans in order: the document has all parts of the quotation, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._find_edited_places(match)
 
     def _find_edited_places(self, match: _Match) -> tuple[QuotedPlace, ...]:
@@ -597,7 +599,7 @@ class _Verifier:
             intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
             ids, left = self._store.find(Bool(must=intact), seen, _READ_AT_ONCE)
             if left:
-                # So many documents match that they must also have pairs that no document read so far contains.
+                # Too many documents match, so require other pairs as well: pairs that no document read so far contains.
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))
                 ids, left = self._store.find(clause, seen, most)
@@ -616,7 +618,7 @@ class _Verifier:
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
         # Leave out the first and last pair of each part: a document may join their outer words to other words.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))
-        # Words with apostrophes have many spellings.
+        # Leave out words with apostrophes, which have many spellings.
         known.update(at - after for at, word in enumerate(self.words) if "'" in word for after in (0, 1))
         pairs = [at for at in range(len(self.words)) if self._is_pair(at) and at not in known]
         return sorted(pairs, key=lambda at: len(self.words[at] + self.words[at + 1]))[-_NARROWING_PAIRS:]
@@ -701,7 +703,7 @@ class _Verifier:
                 length += 1
             if run is not None:
                 yield run
-            # The next run may begin inside this run.
+            # The next run may begin inside this run, so do not skip all of it.
             start += max(1, length - RUN_WORDS)
 
 
@@ -721,7 +723,7 @@ def _rank(match: _Match) -> tuple[bool, int, float]:
 
 
 def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
-    """Return indices of words that every document with the quotation has, and whether they find all documents.
+    """Return indices of words to search for, and whether a search for them finds every document with the quotation.
 
     Words of scripts without blanks are not chosen, so a search for the words may miss documents if the quotation has
     such words, or if no word can be chosen. The first and the last word are chosen only if the quotation is short: a

@@ -563,7 +563,7 @@ class CalibratedFingerprints:
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
-        # Unlike `make_criteria`, add no note for an overlap of 1.
+        # Do not use `make_criteria`: for an overlap of 1, it would add a note, even if the user wrote 100 %.
         criteria = SimilarCriteria(self._metric, overlap, probability)
         key = (clause.reference, criteria)
         if key not in self._searches:

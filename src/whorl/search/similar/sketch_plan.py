@@ -333,7 +333,8 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
     # If the look-ups reach the wanted recall, but not `first_recall`, the comparison of sketches must keep every hit.
-    # Do not let it use the remaining misses: its recall would depend on the source's sketch, as the branch's does.
+    # It must not spend the misses that are still allowed, because its losses are not independent of the look-ups': both
+    # depend on the source's sketch.
     if plan.recall <= recall < plan.first_recall:
         second = Fraction(1)
     smallest, largest, level, _ = size_range

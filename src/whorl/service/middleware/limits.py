@@ -63,7 +63,7 @@ class ClientLimit:
         """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header as `Authenticator` does: additional blanks must not make another client.
+            # Normalise the header as `Authenticator` does, so that extra blanks do not make a client look like another.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -243,7 +243,9 @@ class JsonMeter:
 
 #: Minimum average speed of a client in bytes per second, apart from the permitted time without data.
 LEAST_BYTES_A_SECOND = 1_000
+#: Maximum size in bytes of a log-in's body, and of a body that the route ignores.
 _FEW_BYTES = 4_096
+#: Maximum size in bytes of all log-in bodies in memory together.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
@@ -270,7 +272,7 @@ class BodyReader:
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
-        # Clients without a key take no memory from others.
+        # Log-ins have memory of their own, so that clients without a key cannot use up that of others.
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -118,7 +118,8 @@ class AllowedHosts:
             page = _plain(urlsplit(origin).hostname or "")
         except ValueError:
             return False
-        # Browsers that send Sec-Fetch-Site compare the hosts themselves.
+        # Compare the page's host with the service's only without Sec-Fetch-Site: a browser that sends it has compared
+        # them.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 

@@ -166,7 +166,10 @@ class FileText(TypedDict):
 def documents_routes(
     store: Store, new_upload: Callable[..., Upload], reader: ReaderPool, *, is_read_only: bool = False
 ) -> APIRouter:
-    """Return the routes; `reader` must stay open as long as the service runs."""
+    """Return the routes; `reader` must stay open as long as the service runs.
+
+    `new_upload` takes the last three arguments of `Upload`, which depend on the request.
+    """
     router = api_router()
 
     @router.get(_PATH, summary="List documents", response_model=response_type(DocumentsPage))
@@ -289,7 +292,7 @@ def documents_routes(
         except DocumentError as error:
             left = seconds_left()
             if isinstance(error, BusyError) or (left is not None and left <= 0):
-                # The readers are busy, or reading needs more time.
+                # The client may try again: the readers were busy, or there was too little time.
                 raise HTTPException(503, str(error)) from None
             raise
 

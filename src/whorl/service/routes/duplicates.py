@@ -257,7 +257,7 @@ class DuplicateSearches(Jobs[StoreDuplicates]):
         self._last: StoreDuplicates | None = None
 
     def start_search(self, options: DuplicatesOperation) -> dict[str, Any]:
-        # A mistake in the request must not become a failed job.
+        # Report mistakes in the request now, not as a failed job.
         search = DuplicatesOptions.from_options(options)
         if self._store.count() and search.common is None and self._store.engine.sketch_scheme is None:
             raise NoSketchesError(keeps_texts=self._store.engine.keeps_texts)
