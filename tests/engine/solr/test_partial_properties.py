@@ -71,3 +71,29 @@ def test_whole_values_count_once_all_documents_have_them(client: SolrClient) -> 
         assert store.engine.fields().known["note_t"] == {Kind.TEXT: "note_t", Kind.KEYWORD: "whorl_keyword_note_t"}
         assert ids(store, "=note_t:Notiz") == {"1"}
         assert [hit.id for hit in store.search("*", sort="title desc").hits] == ["3", "2", "1"]
+
+
+def test_a_copy_in_a_string_field_has_the_whole_values(client: SolrClient) -> None:
+    """
+    `=`, ranges and sorts of a text field use the string field into which the schema copies it, once all documents have
+    it.
+    """
+    client.change("schema", {"add-field": {"name": "title_exact", "type": "string"}})
+    client.change("schema", {"add-copy-field": {"source": "title", "dest": "title_exact"}})
+    with Store(SolrEngine(client, NAMES)) as store, pytest.raises(ParameterError, match="holds words"):
+        store.search("*", sort="title")
+    client.add(FOREIGN)
+    client.commit()
+    with Store(SolrEngine(client, NAMES)) as store:
+        store.index([Document("own", "a text of ten words with some properties", "part 0")])
+        assert [hit.id for hit in store.search("*", sort="title").hits] == ["own", "1", "2", "3"]
+        assert ids(store, "=title:part") == set()
+        assert ids(store, '=title:"part 2"') == {"2"}
+        assert ids(store, '=title:"part 0"') == {"own"}
+        assert ids(store, 'title:["part 1" TO "part 2"]') == {"1", "2"}
+        assert ids(store, "title:part") == {"1", "2", "3", "own"}
+    # With another source, the values are not those of one field.
+    client.change("schema", {"add-copy-field": {"source": "note_t", "dest": "title_exact"}})
+    with Store(SolrEngine(client, NAMES)) as store:
+        assert ids(store, '=title:"part 2"') == {"2"}
+        assert store.engine.fields().known["title"] == {Kind.TEXT: "title"}

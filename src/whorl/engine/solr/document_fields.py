@@ -84,7 +84,7 @@ def find_partial_properties(client: SolrClient, schema: Schema, used: Collection
     field in the schema, because only whorl writes them.
     """
     typed: dict[str, list[str]] = {}
-    for name, _, field in _whole_value_fields(used or ()):
+    for name, _, field in _whole_value_fields(schema, used or ()):
         described = schema.describe(name, without="*")
         if described is None or str(described["type"]).startswith("text_whorl"):
             continue
@@ -121,7 +121,7 @@ def fields_of(
         kind = collection.schema.kind(name)
         if kind is not None and not _is_hidden(name, collection):
             known.setdefault(name, {})[kind] = name
-    for name, kind, typed in _whole_value_fields(used or ()):
+    for name, kind, typed in _whole_value_fields(collection.schema, used or ()):
         if name not in partial:
             known.setdefault(name, {}).setdefault(kind, typed)
     if collection.words not in (None, names.content):
@@ -210,11 +210,15 @@ def _is_hidden(name: str, collection: SolrCollection) -> bool:
     return is_internal or name == collection.names.minhash
 
 
-def _whole_value_fields(used: Collection[str]) -> Iterator[tuple[str, Kind, str]]:
+def _whole_value_fields(schema: Schema, used: Collection[str]) -> Iterator[tuple[str, Kind, str]]:
+    """Yield properties with type and field of their whole values; a copy by the schema replaces whorl's field."""
+    copies = schema.whole_copies
+    yield from ((name, Kind.KEYWORD, copy) for name, copy in copies.items())
     for field in used:
         for kind, beginning in WHOLE_PREFIXES.items():
-            if field.startswith(beginning):
-                yield field.removeprefix(beginning), kind, field
+            name = field.removeprefix(beginning)
+            if field.startswith(beginning) and not (kind is Kind.KEYWORD and name in copies):
+                yield name, kind, field
 
 
 _TEXTS_AT_ONCE = 1_000

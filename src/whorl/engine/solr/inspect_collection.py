@@ -136,6 +136,14 @@ class Schema:
 
         return min(filter(self._has_words, (content, *copied)), key=rank, default=None)
 
+    @property
+    def whole_copies(self) -> dict[str, str]:
+        """The string fields that hold the whole values of text fields, by text field: copies from one field alone."""
+        named = [copy for copy in self.copies if "*" not in "".join(copy) and copy[1] not in self.cut_copies]
+        counts = {to: sum(fnmatch.fnmatchcase(to, pattern) for _, pattern in self.copies) for _, to in named}
+        kinds = Kind.TEXT, Kind.KEYWORD
+        return {source: to for source, to in named if counts[to] == 1 and (self.kind(source), self.kind(to)) == kinds}
+
     def _has_words(self, name: str) -> bool:
         field = self.describe(name) or {}
         is_indexed = field.get("indexed", True) and not field.get("omitTermFreqAndPositions")
