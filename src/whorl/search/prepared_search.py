@@ -39,7 +39,7 @@ from whorl.query.plan.nodes import (
     references,
     with_ids,
 )
-from whorl.query.plan.planner import QueryDefaults, bind, describe, resolve
+from whorl.query.plan.planner import QueryDefaults, bind, describe, missing_field_message, resolve
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
@@ -185,6 +185,11 @@ class QueryReader:
             )
         return replace(key, engine_fields=tuple((kind, by_kind[kind]) for kind in kinds if kind in by_kind))
 
+    def is_missing(self, key: Order) -> bool:
+        """Check whether the store lacks the field of a sort key, as `QueryDefaults.empty_fields` allows."""
+        name = key.field or ""
+        return self._defaults.full_name(name) in self._defaults.empty_fields and self.fields_by_kind(name) is None
+
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
         """Yield warnings about documents that come last because of the value's type or the spelling of the field."""
         for key in keys:
@@ -300,7 +305,9 @@ class PreparedQuery:
             ParameterError: The page is out of range, a sort field does not exist, or no document has a cluster label.
         """
         self.reader.require_page(start, rows)
-        keys = [self.reader.sortable(key) for key in sort_keys(sort)]
+        wanted = sort_keys(sort)
+        missing = [key for key in wanted if self.reader.is_missing(key)]
+        keys = [self.reader.sortable(key) for key in wanted if key not in missing]
         gaps = gap_warnings(self.engine, self.looked_up)
         search = partial(search_collapsed, self.engine) if collapse else self.engine.search
         page = search(self.bound, start=start, rows=rows, order=keys)
@@ -308,7 +315,7 @@ class PreparedQuery:
         is_count = isinstance(root, SharedTokens) and root.weight == 1.0 and not keys
         self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}
         trace().record_search(clause_kinds(root), self._length, page.total)
-        warnings = [*gaps, *self.reader.sort_warnings(keys)]
+        warnings = [*gaps, *self.reader.sort_warnings(keys), *(missing_field_message(key.field) for key in missing)]
         if isinstance(sort, str) and any(key.field is None for key in keys) and self.reader.fields_by_kind(_SCORE):
             warnings.append("sort: 'score' is the score of a hit; '@score' sorts by the field of that name")
         if warnings:

@@ -380,6 +380,11 @@ def test_fields_of_every_alfresco(service: TestClient) -> None:
         assert search(service, f"({query}) AND {ANY}")["entries"] == []
     for query in ('ISNULL:"PNAME"', "NOT TAG:x"):
         assert len(search(service, f"({query}) AND {ANY}")["entries"]) == 3
+    sort = [{"type": "FIELD", "field": "cm:description"}, {"type": "DOCUMENT", "ascending": False}]
+    found = search(service, ANY, sort=sort)
+    ids = [entry["entry"]["id"] for entry in found["entries"]]
+    assert ids == sorted(ids, reverse=True)
+    assert found["context"]["warnings"] == ["the store has no field cm:description, so no document has a value there"]
     answer = service.post(SEARCH, json={"query": {"query": "cm:colour:red"}})
     assert (answer.status_code, "cm:colour" in answer.json()["error"]["briefSummary"]) == (400, True)
 

@@ -300,7 +300,7 @@ def resolve(
     return map_leaves(plan, resolve_leaf), tuple(dict.fromkeys(resolver.warnings))
 
 
-def _missing_field_message(name: str) -> str:
+def missing_field_message(name: str | None) -> str:
     return f"the store has no field {name}, so no document has a value there"
 
 
@@ -322,7 +322,7 @@ class _Resolver:
             return self._presence_plan(clause, weight, is_wanted=_PRESENCE[name])
         fields = self._find_fields(name, clause.span)
         if not fields:
-            return Nothing(_missing_field_message(name))
+            return Nothing(missing_field_message(name))
         has_whole_values = any(Kind.KEYWORD in by_kind for by_kind in fields)
         clauses = self._path_clauses(clause) if name == "PATH" and has_whole_values else [clause]
         tests = [test for own in clauses for test in self._valid_field_tests(own, fields)]
@@ -389,7 +389,7 @@ class _Resolver:
         if fields := self._fields.resolve_names(name, self._names):
             return [*fields.values()]
         if name in self._empty:
-            self.warnings.append(_missing_field_message(name))
+            self.warnings.append(missing_field_message(name))
             return []
         named = self._names.get(name)
         message, hint = f"the store has no field {named or name!r:.80}" + (f" ({name:.80})" if named else ""), ""
@@ -407,7 +407,7 @@ class _Resolver:
             raise self._error(f"{_field(clause)} takes the name of a field", clause.span, 'Write EXISTS:"cm:title".')
         present = [*chain.from_iterable(map(_existence_tests, self._find_fields(clause.text, clause.span)))]
         if is_wanted:
-            return self._combine_tests(present, weight) if present else Nothing(_missing_field_message(clause.text))
+            return self._combine_tests(present, weight) if present else Nothing(missing_field_message(clause.text))
         return Bool(must=(MatchAll(weight),), must_not=tuple(present))
 
     @staticmethod
