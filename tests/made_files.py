@@ -64,11 +64,12 @@ def word(*paragraphs: str) -> bytes:
     return saved(made)
 
 
-def quoting_word(block: str, quote: str) -> bytes:
+def quoting_word(block: str, quote: str, style: str = "Quote") -> bytes:
     """A DOCX with a block quote, whose style has a German id, and a quotation; footnotes name a.txt and b.txt."""
     made = docx.Document()
     made.styles["Quote"].element.set(qn("w:styleId"), "Zitat")
-    made.add_paragraph(block, style="Quote")
+    made.styles["Quote"].name = style
+    made.add_paragraph(block, style=style)
     made.add_paragraph(f"They said “{quote}”")
     for number, paragraph in enumerate(made.paragraphs, 1):
         paragraph.add_run()._r.append(parse_xml(f'<w:footnoteReference {nsdecls("w")} w:id="{number}"/>'))

@@ -328,12 +328,13 @@ def test_boxes_controls_and_notes() -> None:
     assert words(DOCX, made) == expected
 
 
-def test_marks_of_block_quotes_and_notes() -> None:
+@pytest.mark.parametrize("style", ["Quote", "Block Text 2", "Quotations"])
+def test_marks_of_block_quotes_and_notes(style: str) -> None:
     """
     The marks of Markdown are added only on request; each line of a block quote has one, and a blank line ends it.
     """
     made = with_member(
-        quoting_word("The first.|The second.", "a quotation"),
+        quoting_word("The first.|The second.", "a quotation", style),
         "word/document.xml",
         lambda old: old.replace(b"|", b"</w:t><w:br/><w:t>"),
     )

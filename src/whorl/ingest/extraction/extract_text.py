@@ -330,8 +330,8 @@ _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakH
 #: Suffixes of relationship types for the parts of a DOCX outside its main text, in reading order.
 _SIDE_PARTS = ("/header", "/footer", "/footnotes", "/endnotes")
 _MAIN_PART, _ATTACHED = "/officeDocument", "/package"
-#: Names of Word's styles for block quotes.
-_QUOTE_STYLES = frozenset(("quote", "intense quote", "block text"))
+#: Names of styles for block quotes in Word (Quote, Intense Quote, Block Text), LibreOffice (Quotations) and templates.
+_QUOTE_STYLE = re.compile("quot|block text", re.IGNORECASE)
 #: Maximum depth of embedded files; deeper files are skipped.
 _MOST_DEPTH = 3
 
@@ -443,7 +443,7 @@ class _QuotationMarks:
             _attribute(style, "styleId")
             for root in styles
             for style in root.iter("{*}style")
-            if any(_attribute(name, "val").lower() in _QUOTE_STYLES for name in style.iterfind("{*}name"))
+            if any(_QUOTE_STYLE.search(_attribute(name, "val")) for name in style.iterfind("{*}name"))
         }
         self._is_quote = False
 
