@@ -159,6 +159,8 @@ def test_nested_columns(table: Callable[[list[Any]], Any], tmp_path: Path) -> No
         found = deduplicate(made, text_column=column, keep="largest:body.made.at")
         assert found.clusters == [[2, 0]]
         assert found.summary.text_bytes == sum(map(len, texts)) + 2 * len(texts) * (column != "body.title")
+    lists = table([None if text is None else [text[:9], text[9:]] for text in [*texts, None]])
+    assert deduplicate(lists, text_column="body").clusters == [[0, 2]]
     with pytest.raises(ParameterError) as error:
         deduplicate(made, text_column="body.text")
     assert str(error.value).startswith("there is no column 'body.text'; name one of 'body.")

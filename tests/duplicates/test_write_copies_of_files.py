@@ -213,10 +213,10 @@ def test_lines_of_json_that_stay_are_unchanged(tmp_path: Path) -> None:
 
 def test_unreadable_rows_do_not_count_as_read(tmp_path: Path) -> None:
     """
-    A row whose text is a list is neither written nor counted, like a line that is not JSON.
+    A row whose text is an object is neither written nor counted, like a line that is not JSON.
     """
     file = tmp_path / "rows.jsonl"
-    rows = [{"text": PAGE}, {"text": [PAGE]}, {"text": OTHER}, {"text": PAGE}]
+    rows = [{"text": PAGE}, {"text": {"en": PAGE}}, {"text": OTHER}, {"text": PAGE}]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows) + "broken\n")
     done = CliRunner().invoke(main, ["duplicates", str(file), "--filtered", str(tmp_path / "out")])
     assert "1 cluster with 2 documents, of 3 documents in all" in done.stderr
@@ -702,7 +702,7 @@ def test_nested_columns(tmp_path: Path, kind: str) -> None:
         assert read_table(folder / file.name).to_pylist() == rows[1:]
     done = CliRunner().invoke(main, [*command, "--level", "paragraph", "--filtered", str(levels)])
     assert done.exit_code == 2
-    assert "the text 'messages.content' is in another column" in done.output
+    assert "the text 'messages.content' is a list or in another column" in done.output
     done = CliRunner().invoke(main, [*command, "--keep", "newest:meta.made"])
     assert "(--keep newest:COLUMN, of messages.role, meta.lang, meta.score)" in done.output
 
@@ -935,3 +935,29 @@ def test_a_cut_off_copy_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.parquet"]
     [problem] = reading.problems
     assert "its reader was killed; the file is left out of the copy" in str(problem)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_column_of_lists_of_texts(tmp_path: Path, kind: str) -> None:
+    """
+    The texts of a list are one text, and copies keep the list; a line cannot be taken out of it, even if the first row
+    has none.
+    """
+    file = tmp_path / f"rows.{kind}"
+    rows = [{"turns": turns, "n": n} for n, turns in enumerate([None, [PAGE, "end"], [OTHER], [PAGE, None, "end"], []])]
+    if kind == "jsonl":
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        write_table(pa.Table.from_pylist(rows), file)
+    command = ["duplicates", str(file), "--text-column", "turns"]
+    done = CliRunner().invoke(main, [*command, "--filtered", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    written = tmp_path / "out" / file.name
+    left = (
+        list(map(json.loads, written.read_text().splitlines())) if kind == "jsonl" else read_table(written).to_pylist()
+    )
+    assert left == [*rows[:3], rows[4]]
+    done = CliRunner().invoke(main, [*command, "--level", "line", "--filtered", str(tmp_path / "lines")])
+    assert (done.exit_code, "the text 'turns' is a list or in another column" in done.output) == (2, True)
+    assert not (tmp_path / "lines").exists()

@@ -337,6 +337,10 @@ def _column(data: Any, name: str) -> list[Any]:
                 inner = dict.fromkeys(path for row in given[:_LISTED_COLUMNS] for path in column_paths(row))
                 raise _no_column(name, [*inner, *(own for own in known if own != outer)])
             return [find_text(row, name) for row in rows]
+        return [
+            find_text({name: _with_lists(value)}, name) if isinstance(value, list | np.ndarray) else value
+            for value in _values(data)
+        ]
     return _values(data)
 
 

@@ -115,12 +115,18 @@ def require_texts(reader: InputReader) -> None:
             raise ParameterError(
                 f"{found.file} has no text that a {reader.options.granularity} could be taken out of; {_LEAVE_OUT}"
             )
-        row, text = reader.first_row(found), reader.columns.text
-        if form is not None and text not in row and has_column(row, text):
-            raise ParameterError(
-                f"{found.file}: the text {text!r} is in another column, and a {reader.options.granularity} can be "
-                "taken out of a column of its own only; copy the text to one"
-            )
+        if form is not None:
+            _require_own_text(found, reader.first_row(found), reader)
+
+
+def _require_own_text(found: FoundFile, row: Mapping[str, object], reader: InputReader) -> None:
+    """Raise ParameterError if the text of a row is a list, or is in another column."""
+    text = reader.columns.text
+    if has_column(row, text) and (text not in row or isinstance(row[text], list)):
+        raise ParameterError(
+            f"{found.file}: the text {text!r} is a list or in another column, and a {reader.options.granularity} can "
+            "only be taken out of a text in a column of its own; copy the text to one"
+        )
 
 
 def _formats(reader: InputReader) -> Iterator[tuple[FoundFile, RowFormat | None, bool]]:
@@ -328,7 +334,10 @@ class _OutputWriter:
             text = self._without_pieces(document.text, document.id)
             if text is None:
                 return None
-            return {} if text == document.text else {columns.text: text}
+            if text == document.text:
+                return {}
+            _require_own_text(found, row.values, self._reader)
+            return {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}
         require_free_columns(found.file, row.values, ADDED)

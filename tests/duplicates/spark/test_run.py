@@ -162,8 +162,13 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
-@pytest.mark.parametrize("text", ["body.doc.text", "turns.parts.text", "body.lines", "a.dot"])
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        *itertools.product(["jsonl", "parquet"], ["body.doc.text", "turns.parts.text", "body.lines", "a.dot"]),
+        ("parquet", "lines"),
+    ],
+)
 def test_nested_columns(spark: SparkSession, tmp_path: Path, form: str, text: str) -> None:
     """
     Columns named by their paths are the same as without Spark: clusters, names and rows that stay. A column that is
@@ -183,6 +188,7 @@ def test_nested_columns(spark: SparkSession, tmp_path: Path, form: str, text: st
             "turns": [{"content": own, "parts": [{"text": own}, {"text": "end"}]}, {"content": None, "parts": []}],
             "a.dot": own,
             "a": {"dot": "another text"},
+            "lines": ["title", own, None],
         }
         for number, own in enumerate(texts)
     ]
@@ -212,6 +218,42 @@ def test_nested_columns(spark: SparkSession, tmp_path: Path, form: str, text: st
     assert len(clusters[0]) == 1
     assert left[0] == left[1]
     assert len(left[0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("form", "column", "told"),
+    [
+        ("jsonl", "turns", "column 'turns' has other values than texts; name the one of the text (--text-column)"),
+        (
+            "parquet",
+            "turns",
+            "column 'turns' has other values than texts; name the one of the text (--text-column)",
+        ),
+        ("jsonl", "n", "column 'n' has other values than texts"),
+        ("parquet", "n", "column 'n' has other values than texts"),
+        ("jsonl", "lines", "column 'lines' has lists, which Spark joins in Parquet only; use --engine local"),
+    ],
+)
+def test_a_column_without_texts_is_refused(
+    spark: SparkSession, tmp_path: Path, form: str, column: str, told: str
+) -> None:
+    """
+    Objects and numbers are not compared as JSON; a column that begins with missing values is no exception.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from whorl.cli.main import main
+
+    file = tmp_path / f"rows.{form}"
+    rows: list[dict[str, object]] = [{"id": "a", "turns": None, "n": None, "lines": None}]
+    rows += [{"id": name, "turns": [{"content": "one two"}], "n": 1, "lines": ["one", "two"]} for name in "bc"]
+    if form == "parquet":
+        parquet.write_table(pa.Table.from_pylist(rows), file)
+    else:
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    done = CliRunner().invoke(main, [*COMMAND, str(file), "--text-column", column, "-o", str(tmp_path / "out")])
+    assert (done.exit_code, told in done.stderr) == (1, True), done.output
 
 
 @pytest.mark.process

@@ -152,6 +152,7 @@ NESTED = {
     "messages": [{"content": "two"}, {"role": "tool"}, {"content": None}, {"content": "three"}, None],
     "turns": [{"parts": [{"text": "a"}, {"text": "b"}]}, {"parts": []}, {"parts": [{"text": "c"}]}],
     "map": [("text", "mapped")],
+    "lines": [None, "third", "fourth"],
     "none": None,
     "empty": [],
 }
@@ -165,6 +166,7 @@ NESTED = {
         ("turns.parts.text", "a\n\nb\n\nc"),
         ("map.text", "mapped"),
         ("doc.lines", "first\n\nsecond"),
+        ("lines", "third\n\nfourth"),
         ("empty.text", ""),
     ],
 )
@@ -210,7 +212,7 @@ def test_a_column_named_like_a_path_comes_first() -> None:
         ),
         (RowColumns("doc.lines.text"), NESTED, r"no column 'doc\.lines\.text'"),
         (RowColumns("doc.text.text"), NESTED, r"no column 'doc\.text\.text'"),
-        (RowColumns(), {"text": ["a", "b"]}, "text must be text, got \\['a', 'b'\\]"),
+        (RowColumns(), {"text": ["a", 2]}, "text must be text, got \\['a', 2\\]"),
         (RowColumns("none.text"), NESTED, "none.text must be text, got None"),
         (RowColumns("doc"), NESTED, "doc must be text, got {'text': 'one'"),
         (RowColumns("turns"), NESTED, r"turns must be text, got \[{'parts'"),

@@ -130,11 +130,12 @@ def test_a_line_without_end_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_remaining_lines_are_unchanged() -> None:
     """
-    Kept lines are unchanged to the byte, except for their line end; columns are appended, and broken lines are dropped.
+    Kept lines are unchanged to the byte, but the last one gets a line end; columns are appended, and broken lines are
+    dropped.
     """
     lines = b'{"id": 1,   "text":"\\u00e9", "meta": {"a": [1]}}\r\nbroken\n\n{"id": 2, "text": "two"}'
     assert rewritten(lines, lambda rows: [{} for _ in rows]) == (
-        b'{"id": 1,   "text":"\\u00e9", "meta": {"a": [1]}}\n{"id": 2, "text": "two"}\n'
+        b'{"id": 1,   "text":"\\u00e9", "meta": {"a": [1]}}\r\n{"id": 2, "text": "two"}\n'
     )
     assert rewritten(lines, lambda rows: [{} if row.number == 4 else None for row in rows]).count(b"\n") == 1
     added = rewritten(lines, lambda rows: [{"text": str(row.number)} for row in rows], {"text": str}).splitlines()
@@ -269,7 +270,7 @@ def test_added_members_leave_the_rest_of_a_line_unchanged() -> None:
     added = {"cluster": None, "similarity": 0.5}
     end = b', "cluster": null, "similarity": 0.5}\n'
     assert rewritten(b"\xef\xbb\xbf" + line + b" \r\n{}\n", lambda rows: [added for _ in rows]) == (
-        line[:-2] + end + b"{" + end[2:]
+        line[:-2] + end.replace(b"\n", b"\r\n") + b"{" + end[2:]
     )
 
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, DataType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, NullType, StringType, StructType
 
 from whorl.duplicates.spark.arrow_blocks import Partitioning
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import text_from_bytes
-from whorl.ingest.rows.row_format import RowColumns, column_paths, find_text, has_column
+from whorl.ingest.rows.row_format import RowColumns, column_paths, find_text, find_value, has_column
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
@@ -36,6 +36,8 @@ _COLUMNS = ("id", "name", "text", "content", _PLACE)
 _BROKEN = "whorl_broken_line"
 #: Replacement for dots in names of columns, because Spark cannot send columns with dots to Python.
 _DOT = "\x1f"
+#: Maximum number of JSON lines to read to find out whether a column has texts.
+_EXAMPLES = 100
 #: Prefix of local paths in Spark.
 _LOCAL = "^file:(//)?"
 
@@ -250,6 +252,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
         error = ParameterError if missing == [columns.rank] else DocumentError
         known = [path for path in column_paths(row) if path not in (_PLACE, _BROKEN)]
         raise error(f"there is no column {', '.join(missing)}; those there are: {', '.join(known)}")
+    RowColumns(columns.text).require_text(row)
     name = _column(frame, columns.name) if has_column(row, columns.name) else f.lit(None)
     return frame.select(
         _column(frame, columns.id).cast("string").alias("id"),
@@ -262,12 +265,14 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
 
 
 def _example(schema: StructType) -> dict[str, object]:
-    """Return an example row: a struct contains all of its fields, a list one element, and every other value is None."""
+    """Return an example row: a struct has all of its fields, a list one element; a text is None, another value 0."""
 
     def value(kind: DataType) -> object:
         if isinstance(kind, ArrayType):
             return [value(kind.elementType)]
-        return _example(kind) if isinstance(kind, StructType) else None
+        if isinstance(kind, StructType):
+            return _example(kind)
+        return None if isinstance(kind, StringType | BinaryType | NullType) else 0
 
     return {field.name: value(field.dataType) for field in schema}
 
@@ -283,9 +288,9 @@ def _quote(name: str) -> str:
 
 def _text_column(frame: DataFrame, path: str) -> Column:
     """Return a column of texts; if the path contains a list, join the texts of its elements with blank lines."""
-    if path in frame.columns:
+    name, *names = [path] if path in frame.columns else path.split(".")
+    if not names and not isinstance(frame.schema[name].dataType, ArrayType):
         return _column(frame, path).cast("string")
-    name, *names = path.split(".")
     return f.array_join(_nested_texts(frame[_quote(name)], frame.schema[name].dataType, names), "\n\n")
 
 
@@ -334,16 +339,21 @@ def _text_problem(session: SparkSession, path: str, form: str, column: str) -> s
         row = {name: value for schema in schemas for name, value in _example(schema).items()}
     else:
         rows = _json(session, [path], ColumnNames(text=column))
-        if not rows.where(_column(rows, column).isNotNull()).isEmpty():
-            return ""
+        has_values = not rows.where(_column(rows, column).isNotNull()).isEmpty()
         # Spark also reads JSON with single quotes; `get_json_object` returns it with double quotes.
         lines = session.read.text(path).where(f.json_object_keys("value").isNotNull())
-        line = lines.select(f.get_json_object("value", "$").alias("object")).first()
-        if line is None:
+        objects = lines.select(f.get_json_object("value", "$").alias("object"))
+        examples = [json.loads(line.object) for line in objects.take(_EXAMPLES if has_values else 1)]
+        if has_values:
+            examples = [row for row in examples if find_value(row, column) is not None]
+        with_text = [row for row in examples if RowColumns(column).has_text(row)]
+        if any(isinstance(row.get(column), list) for row in with_text):
+            return f"column {column!r} has lists, which Spark joins in Parquet only; use --engine local"
+        if with_text or not examples:
             return ""
-        row = json.loads(line.object)
+        row = examples[0]
     try:
-        RowColumns(column).require(row)
+        RowColumns(column).require_text(row)
     except DocumentError as error:
         return str(error)
     return ""

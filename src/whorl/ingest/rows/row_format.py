@@ -211,15 +211,9 @@ class RowColumns:
         """
         row = example or dict.fromkeys(names)
         try:
-            self.require(row)
+            self.require_text(row)
         except DocumentError as error:
             raise UnreadRowsError(str(error)) from None
-        if self.text and not self.has_text(row):
-            known = ", ".join(map(repr, column_paths(row)[:_SHOWN]))
-            raise UnreadRowsError(
-                f"column {self.text!r} has other values than texts; name the one of the text ({self.text_option}), of "
-                f"{known}"
-            )
         paths = names if self.properties is None else (self.text, self.id_column, self.name, *self.properties)
         wanted = {path if path in names else path.partition(".")[0] for path in paths}
         counts = Counter(name for name in names if name in wanted)
@@ -242,6 +236,16 @@ class RowColumns:
             if name and not has_column(row, name):
                 known = ", ".join(map(repr, column_paths(row)[:_SHOWN])) or "none"
                 raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
+
+    def require_text(self, row: Mapping[str, object]) -> None:
+        """Raise DocumentError if a row lacks a required column, or if the text column has another value than a text."""
+        self.require(row)
+        if self.text and not self.has_text(row):
+            known = ", ".join(map(repr, column_paths(row)[:_SHOWN]))
+            raise DocumentError(
+                f"column {self.text!r} has other values than texts; name the one of the text ({self.text_option}), of "
+                f"{known}"
+            )
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
         """Build the documents of consecutive rows together, which is faster; return None if a row may be invalid."""
@@ -384,9 +388,9 @@ def column_paths(row: Mapping[str, object]) -> list[str]:
 
 
 def find_text(row: Mapping[str, object], path: str) -> object:
-    """Return the value of a text column; if a path (`turns.text`) gives a list of texts, join them with blank lines."""
+    """Return the value of a text column; join the texts of a list with blank lines."""
     value = find_value(row, path)
-    if path in row or not isinstance(value, list):
+    if not isinstance(value, list):
         return value
     texts = [item for item in value if item is not None]
     return "\n\n".join(texts) if all(isinstance(text, str) for text in texts) else value

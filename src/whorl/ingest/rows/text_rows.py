@@ -107,6 +107,8 @@ def json_document(line: bytes) -> Document:
         raise DocumentError(_NO_DOCUMENT)
     if row_id(values["id"]) is None:
         raise DocumentError(f"id must be text, got {values['id']!r}")
+    if isinstance(values["text"], list):
+        raise DocumentError("text must be text, got a list")
     return RowColumns(id="id").document(values, "", 0)
 
 
