@@ -102,7 +102,7 @@ def _read_text(opened: Store, name: str) -> ReadText:
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
     if options.common_above is None:
-        # Without a limit for common text, no store is needed.
+        # Open no store, because only a limit for common text needs one.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return compare_two_texts(a, b, scheme, boilerplate)
     try:

@@ -149,7 +149,7 @@ def _report_errors() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             if isinstance(error.__context__, WhorlError):
-                # Printing failed while this error was handled.
+                # Printing failed while a command's error was handled: report the command's error.
                 _print_error(error.__context__)
             # The reader (head, less) has closed the output.
             raise Exit(0) from None

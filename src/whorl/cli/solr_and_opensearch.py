@@ -270,7 +270,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, all_documents
 
 
 def _open_index(url: str, content: str | None, name: str | None = None) -> tuple[Any, Any]:
-    # If its package is missing, this import raises an error with a remedy.
+    # Import this first: if the engine's package is missing, it raises an error with a remedy.
     from whorl.store import index_client
 
     settings = _load_settings()

@@ -43,8 +43,8 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 def labels_around_earlier(count: int, pairs: Pairs, is_known: Bools) -> Numbers:
     """Label each new document with the earlier document that it joins, or with its complete group of new documents.
 
-    A new document joins the most similar earlier document among its pairs; ties go to the first. Pairs of two earlier
-    documents are ignored.
+    `is_known` marks the earlier documents. A new document joins the most similar earlier document among its pairs; ties
+    go to the first. Pairs of two earlier documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b

@@ -287,7 +287,7 @@ def collect_shared_hashes(
     """Index the hashes that can lead to a pair; leave out the entries of pruned members.
 
     A hash can lead to a pair if at least two members have it, one of them may have it in its index prefix, and one of
-    them may be the larger document of a pair.
+    them may be the larger document of a pair. `member_bits` is the width in bits of a member number in a key.
     """
     total = int(members.lengths.count_used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // HASHES_AT_ONCE)))

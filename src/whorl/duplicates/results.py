@@ -203,7 +203,10 @@ class Duplicates:
         return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
 
     def pairs(self, *, new: bool = False) -> Iterator[Pair]:
-        """Yield each pair once, the most similar first; with `new`, omit pairs of two documents of earlier runs."""
+        """Yield each pair once, the most similar first; with `new`, omit pairs of two documents of earlier runs.
+
+        Ties are in the order of the documents.
+        """
         yield from self._describe_pairs(self._pairs, self._copies.copied, new=new)
 
     @property

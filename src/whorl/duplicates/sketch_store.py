@@ -248,7 +248,7 @@ class PersistentSketchStore:
             write_all(self._file, batch.hashes)
             os.fsync(self._file)
         scan, rows = self._scan(), {}
-        # SQLite stores NaN, an unknown rank or date, as NULL.
+        # NaN, which means an unknown rank or date, becomes NULL in SQLite.
         numbers = (column.tolist() for column in (batch.sizes, batch.starts, batch.counts, batch.ranks, batch.dates))
         for document_id, name, digest, size, start, count, *rank_and_date in zip(
             batch.ids, batch.names, digests, *numbers, strict=True
@@ -579,7 +579,7 @@ class _StringFile:
         ends, wanted = self._ends[0], np.fromiter(indices, np.int64)
         ranges = zip(ends[wanted].tolist(), ends[wanted + 1].tolist(), strict=True)
         self._file.flush()
-        # An empty file cannot be mapped.
+        # Do not map an empty file, which raises an error.
         with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) if self._size else nullcontext(b"") as content:
             return [content[begin:end].decode() for begin, end in ranges]
 

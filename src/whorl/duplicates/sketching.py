@@ -127,7 +127,8 @@ def _distinct_texts(
 def group_of(document: Document, within: str | None) -> str:
     """Return the name of a document's group: its value of the property `within`, or "".
 
-    A whole float counts as an integer, because pandas converts integers to floats if a value is missing.
+    Only documents of one group are compared with each other. A whole float counts as an integer, because pandas
+    converts integers to floats if a value is missing.
     """
     value = None if within is None else document.properties.get(within)
     if value is None:

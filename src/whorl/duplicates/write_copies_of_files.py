@@ -217,7 +217,7 @@ def _lock(partial: Path) -> ExitStack:
     """Lock an unfinished folder until `close` is called; raise ParameterError if another run is writing it."""
     marker, held = partial / _UNFINISHED, ExitStack()
     marker.touch()
-    # Some file systems have no locks.
+    # Some file systems have no locks; work without one there.
     with suppress(sqlite3.OperationalError):
         lock = lock_file(marker, 0)
         if lock is None:

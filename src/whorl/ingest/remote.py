@@ -187,6 +187,6 @@ def convert_errors(*addresses: str) -> Iterator[None]:
     except WhorlError:
         raise
     except Exception as error:
-        # File systems raise their libraries' errors, and Python's errors if an address lacks a part.
+        # Catch all errors: file systems raise those of their libraries, and Python's own if an address lacks a part.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(redact_message(text, *addresses)) from None

@@ -113,7 +113,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
         if done.stored or sent:
             with suppress(WhorlError):
                 engine.refresh()
-                # With `again`, an equal document in the store may be from an earlier run.
+                # With `again`, count none: an equal document in the store may be from an earlier run.
                 stored_digests = {} if again else engine.digests([document.id for document in sent])
                 count = sum(document.has_digest(stored_digests.get(document.id)) for document in sent)
                 trace().stored += count

@@ -190,7 +190,7 @@ def changed_options(operation: Any) -> Iterator[OptionField]:
     """Yield the options of an operation whose values differ from their defaults."""
     for option in options_of(type(operation)):
         value = getattr(operation, option.name)
-        # The command line passes percentages as text.
+        # Compare percentages as text, because the command line passes them so.
         if (str(value) != str(option.default)) if option.is_percent else (value != option.default):
             yield option
 
@@ -208,6 +208,6 @@ def _option_field(declared: Field[Any], hint: Any) -> OptionField:
     kind, bounds = get_args(hint) if get_origin(hint) is Annotated else (hint, Bounds())
     is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if is_optional:
-        # The type of a percentage is itself a union.
+        # Remove only None, because the type of a percentage is itself a union.
         kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
     return OptionField(declared.name, kind, is_optional, declared.default, bounds, **declared.metadata["option"])

@@ -274,7 +274,8 @@ def _mark_passages(attribution: Attribution) -> Iterator[str]:
 def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
     """Divide the text into ranges; yield the start and end of each, and the numbers (from 1) of its source and passage.
 
-    Where passages overlap, the longest passage of the first source counts.
+    A range without a source has None instead of the numbers. Where passages overlap, the longest passage of the first
+    source counts.
     """
     places = [
         (number, at, passage.a)

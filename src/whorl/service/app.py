@@ -234,7 +234,7 @@ def _describe_failures(path: str, about: _Json) -> None:
     if path == "/readyz":
         statuses |= {409, 502, 503}
     if path == f"{TICKETS}/-me-":
-        # A request with a key or a password, but without a ticket, fails with this status.
+        # The routes of the own ticket answer 400 to a request with a key or a password instead of a ticket.
         statuses |= {400}
     name = "AlfrescoFailure" if has_alfresco_format(path) else "Failure"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}

@@ -96,7 +96,7 @@ def texts(content: str) -> ValueType:
 def integer(least: int, most: int) -> ValueType:
     def read(given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
-            # Leading zeros would count towards the limit of 20 digits.
+            # Remove leading zeros, which would count towards the limit of 20 digits.
             given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
         if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
             raise ValueError
@@ -107,7 +107,7 @@ def integer(least: int, most: int) -> ValueType:
 
 def _seconds(given: object) -> float:
     seconds = float(given) if isinstance(given, str) else given
-    # Python's bool is an int.
+    # Refuse a bool, which is an int in Python.
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < _DAY_SECONDS:
         raise ValueError
     return float(seconds)
@@ -122,7 +122,7 @@ def _flag(given: object) -> bool:
 
 def _file(given: object) -> Path:
     path = Path(_text(given))
-    # Path.is_file raises an error if a name is too long.
+    # Do not use Path.is_file, which raises an error if a name is too long.
     if not isfile(path):
         raise ValueError
     return path
@@ -439,7 +439,7 @@ class Settings:
         return replace(access, api_key=self.opensearch_api_key)
 
     def _access(self, auth: tuple[str, str] | None, ca: Path | None, *, verify: bool) -> ServerAccess:
-        # Stores on disk need no HTTP client.
+        # Imported here, because stores on disk need no HTTP client.
         from whorl.engine.server_engine import ServerAccess
 
         return ServerAccess(

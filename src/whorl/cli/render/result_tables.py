@@ -42,7 +42,7 @@ def page_table(page: Page) -> Table:
     if page.matches is not None:
         table.add_column("near-copies", justify="right")
     for hit in page.hits:
-        # rich would read brackets in strings as markup.
+        # Use Text for ids and names, because rich would read brackets in strings as markup.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
         if page.source_tokens:
             overlap = min(1.0, (hit.shared_tokens or 0) / page.source_tokens)

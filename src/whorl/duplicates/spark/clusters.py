@@ -1,4 +1,4 @@
-"""Groups pairs into clusters on Spark, and measures the shares of each member and the retained document.
+"""Groups pairs into clusters on Spark, and measures the overlap of each member with the retained document.
 
 A cluster is one row, with its members in lists, ordered by run and id. Spark handles few long rows faster than millions
 of short rows.

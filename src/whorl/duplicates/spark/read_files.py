@@ -186,7 +186,7 @@ def _find_difference(one: DataType, other: DataType, path: str = "") -> tuple[st
 
 
 def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
-    """Add a column with the positions of rows without an id, and the files of other rows without a text.
+    """Add a column that locates bad rows: by the position if the id is missing, by the file if only the text is.
 
     A position is the file and the number of the row (Parquet), or the file and the start of the row's line or text.
     """

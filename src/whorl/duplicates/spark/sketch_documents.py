@@ -260,7 +260,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """For each id, keep the largest document of the last run that read it; yield counts, then the documents to drop."""
+    """For each id, keep the largest document of the last run that read the id; yield counts, then documents to drop."""
     rows = list(batches)
     largest = max((max(to_int64(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = decode_columns(rows, "identities sizes keys runs")

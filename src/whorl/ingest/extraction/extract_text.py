@@ -80,11 +80,11 @@ def html_text(markup: str) -> str:
     from bs4.element import CData, NavigableString
     from bs4.exceptions import ParserRejectedMarkup
 
-    # Browsers resolve a reference without a semicolon within a word (caf&eacutes), but BeautifulSoup does not.
+    # Resolve references without a semicolon within a word (caf&eacutes) as browsers do, because BeautifulSoup does not.
     markup = _REFERENCE.sub(lambda reference: html.escape(html.unescape(reference[0])), markup)
     try:
         with warnings.catch_warnings():
-            # BeautifulSoup warns about pages that look like XML, an address or a file name.
+            # Hide BeautifulSoup's warnings about pages that look like XML, an address or a file name.
             warnings.simplefilter("ignore", UserWarning)
             # Save the time to split attributes and to count lines.
             soup = BeautifulSoup(markup, "html.parser", multi_valued_attributes=None, store_line_numbers=False)
@@ -233,7 +233,10 @@ def _subject_and_texts(message: MIMEPart) -> Iterator[str]:
 
 
 def _shown_texts(part: MIMEPart) -> Iterator[str]:
-    """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative."""
+    """Yield the texts that a mail program shows for a part of an e-mail: no attachments, and only one alternative.
+
+    A message that was forwarded inline gives its subject and its texts.
+    """
     kind = part.get_content_type()
     if part.is_attachment():
         return
@@ -282,7 +285,7 @@ def _content(part: MIMEPart) -> str:
     try:
         text = decode(payload, part.get_content_charset())
     except DocumentError:
-        # After a crash, a mail server may leave NUL characters in a mail.
+        # After a crash, a mail server may leave NUL characters in a mail, so accept them in ASCII.
         if not payload.isascii():
             raise
         text = payload.decode("ascii")
@@ -457,7 +460,7 @@ class _QuotationMarks:
             return "> " if self._is_quote else "\n" if was_quote else ""
         if name in ("footnoteReference", "endnoteReference"):
             return f"[^{name[0]}{_attribute(element, 'id')}]"
-        # Separators between text and notes have a type.
+        # An element with a type is not a note, but a separator between the text and its notes.
         is_note = name in ("footnote", "endnote") and not _attribute(element, "type")
         return f"[^{name[0]}{_attribute(element, 'id')}]: " if is_note else ""
 

@@ -78,7 +78,7 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
         return held
     if by_name is TEI and not _TEI_ROOT.search(raw, 0, _TEI_PROLOG):
         return None
-    # wget names pages like their addresses: `index.html?page=2`, or `news`.
+    # A page saved by wget has the name of its address, such as `index.html?page=2` or `news`, so look at its content.
     if by_name is None and (not file.suffix or "?" in file.name) and begins_like_html(raw):
         return HTML
     return by_name

@@ -47,9 +47,9 @@ _VALUE_BYTES = 40
 _MOST_SMALL_ROWS = 250_000
 
 
-#: Rows of a file, and the number of rows before them. An Arrow stream is sent to another process faster than objects.
-#: But a column that is neither a primitive type nor plain text may need much more memory than its stream (a dictionary
-#: stores a repeated value once), so rows with such a column are objects.
+#: The number of rows before a group of rows, and the group: an Arrow stream, which is sent to another process faster,
+#: or a list of objects. It is a list if a column has neither a primitive type nor plain text, because the column may
+#: then take much more memory than its stream (a dictionary stores a repeated value once).
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
@@ -467,7 +467,7 @@ def _convert_errors(name: str) -> Iterator[None]:
     except DocumentError:
         raise
     except Exception as error:
-        # pyarrow raises its own errors and Python's errors.
+        # pyarrow raises errors of its own, but also Python's.
         raise UnreadRowsError(f"this {name} cannot be read, or not completely: {_first_line(error)}") from error
 
 

@@ -111,7 +111,7 @@ class _Zstandard:
     """Zstandard stream that detects a truncated last frame, unlike the library's own stream."""
 
     def __init__(self, packed: IO[bytes]) -> None:
-        # `zstd --long` makes large windows.
+        # Allow the large windows that `zstd --long` makes.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
         #: Unpacked bytes that were not read yet; a memoryview, because slicing bytes would copy them.

@@ -95,7 +95,7 @@ def _is_confined(head: bytes) -> bool:
 
 
 def has_rows(content: bytes, file: PurePath) -> bool:
-    """Check whether a file holds documents as rows. CSV and TSV count as one document, compressed files as rows."""
+    """Check whether a file holds documents as rows. CSV and TSV count as one document, any compressed file as rows."""
     if _is_confined(content[:_HEAD]):
         return True
     with suppress(UnreadRowsError):
@@ -116,7 +116,7 @@ def _detect_in_packed(
 ) -> RowFormat:
     """Detect the format of a packed file by its first bytes and its name (`file`, without a suffix such as `.gz`)."""
     with open_compressed(opened, module) as stream, limit_memory():
-        # The file may be truncated soon after its first line.
+        # Read only the first line, because the file may be truncated soon after it.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = _head(start)
     if head.startswith(_WARC) and module == "gzip":

@@ -339,7 +339,7 @@ def row_id(value: object) -> object:
     """
     if value == "" or value != value:
         return None
-    # If some ids are missing, pandas writes whole numbers as floats.
+    # Undo a conversion of pandas, which writes whole numbers as floats if some ids are missing.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     is_scalar = isinstance(value, int | decimal.Decimal | datetime.date | uuid.UUID) and not isinstance(value, bool)

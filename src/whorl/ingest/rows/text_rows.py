@@ -290,7 +290,7 @@ def _has_large_number(value: object) -> bool:
 def _parse_with_python(line: bytes) -> object:
     """Parse a line with Python's parser, which is slower, but accepts lone surrogates, NaN and large integers."""
     try:
-        # json.loads would detect the encoding of bytes each time.
+        # Decode the line first, because json.loads would detect the encoding of bytes each time.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n").decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" starting at")

@@ -109,7 +109,7 @@ class WarcFormat(RowFormat):
     def _row(self, number: int, record: Any, raw: bytes) -> Row | None:
         """Return the row of a record; None if the record is not a document."""
         head = record.rec_headers.get_header
-        # Some crawlers also archive the answers of name servers.
+        # Some crawlers also archive the answers of name servers, which are not documents.
         if record.rec_type not in _TYPES or head("Content-Type") == "text/dns":
             return None
         try:
@@ -248,5 +248,5 @@ def _convert_errors() -> Iterator[None]:
     except (UnreadRowsError, MemoryError):
         raise
     except Exception as error:
-        # If header fields are missing or malformed, warcio raises Python's own errors.
+        # For missing or malformed header fields, warcio raises Python's own errors, so convert any error.
         raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error

@@ -162,8 +162,8 @@ def _cover_text(
     if scheme is not None:
         certain = find_passage_candidates(engine, scheme, of_text, min_words, left_out=left_out)
         warnings += certain.warnings
-        # Whether every passage hash alone proves a passage: it covers at least `min_words` words, and all words of the
-        # text count.
+        # A passage hash alone proves a passage if it covers at least `min_words` words, and all words of the text
+        # count.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded_hashes
         for group in certain.groups:
@@ -186,7 +186,7 @@ def _cover_text(
     if found := [own for own in hits.ids if own != own_id and (matching is None or own in matching)]:
         chooser.add(found, unknown)
         if certain_words is None:
-            # Without passage hashes, the shared words are unknown.
+            # Without passage hashes, the shared words are unknown until the texts are read, so read all candidates.
             for _ in reader.read_and_cover(chooser.candidates):
                 pass
         chooser.read_until_complete()
@@ -274,8 +274,8 @@ class _SourceChooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # A document with a passage has one of the phrases. Most are unknown, so look up only the runs around known
-        # ones.
+        # A document with a passage has one of the phrases. Most phrases are in no document, so look up only the runs
+        # around those in documents.
         reached = {
             first
             for start in starts

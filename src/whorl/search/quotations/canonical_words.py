@@ -242,7 +242,7 @@ class CanonicalText:
         require_time()
         if start >= len(self.words):
             return None
-        # Most texts do not contain the words, and searching the joined text is faster.
+        # Search the joined text first: this is faster, and most texts do not contain the words.
         at = self.joined.find(f" {' '.join(words)} ", self._starts[start] - 1 if start else 0)
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 

@@ -72,9 +72,9 @@ MOST_READ_PER_QUOTATION, _READ_AT_ONCE = 500, 20
 #: Limits for the words of the quotation that a document must contain: number of words, number of words with a digit,
 #: and characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
-#: If a quotation has at least `_FEWEST_PAIRS` pairs of a chosen word and its neighbour, the pairs are looked up
-#: instead. A document must contain the fraction `_INTACT` of the first half of the pairs, and of the second half. If
-#: too many documents match, they must also contain `_NARROWING_PAIRS` other pairs.
+#: If these words and their neighbours make at least `_FEWEST_PAIRS` pairs, the pairs are looked up instead of the
+#: words. A document must contain the fraction `_INTACT` of the first half of the pairs, and of the second half. If too
+#: many documents match, they must also contain `_NARROWING_PAIRS` other pairs.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
 #: Highest footnote number that is looked up between the two words of a pair.
 _MOST_FOOTNOTES = 40
@@ -403,7 +403,7 @@ class _Verifier:
         )
 
     def _compare_named(self) -> list[_Match]:
-        """Compare the named sources; return only the exact match, if any, or else all, the most similar first."""
+        """Compare the named sources; return the first exact match alone, or all matches, the most similar first."""
         for match in self._exact_matches(self._named):
             if len(match.spans) == 1:
                 return [match]

@@ -80,7 +80,7 @@ class TextVerifier:
         return [text.hashes for text in hash_texts(texts, self._engine.scheme, workers=1)]
 
     def _score_exactly(self, similar: SimilarHit, source_size: int, size: int, shared: int) -> Iterator[SimilarHit]:
-        """Yield the hit with exact shares if it reaches the threshold; all arguments count shingles."""
+        """Yield the hit with exact shares if it reaches the threshold; the numbers count shingles."""
         metric = self._criteria.metric
         if shared >= least_overlap(metric, self._criteria.threshold, source_size, size):
             yield score_hit(similar.hit, exact_estimate(source_size, size, shared), metric)

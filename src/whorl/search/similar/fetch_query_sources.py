@@ -81,7 +81,7 @@ class QuerySources:
         if not references:
             return {}
         ids = {name: known for name, known in self._resolve_references(references).items() if known is not None}
-        # Even without ids, a store without texts must raise its error.
+        # Call the engine even without ids: a store without texts then raises its error.
         texts = self.engine.texts(list(ids.values()))
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 

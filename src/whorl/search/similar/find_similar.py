@@ -102,7 +102,7 @@ class SketchSearch:
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # With some metrics, a hit may be of any size, so only the largest document limits it.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # The source may have been added after the engine had read this size.
+        # Include the source, which may have been added after the engine had read this size.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
@@ -376,7 +376,7 @@ def make_search(sources: QuerySources, reference: str, criteria: SimilarCriteria
     if scheme is not None and (cached_sketch := sources.find_cached_sketch(reference)):
         search = SketchSearch(engine, QuerySource(reference, cached_sketch.document_id), cached_sketch.sketch, criteria)
         search.cached_sketch = cached_sketch
-        # The response to a look-up of candidates also shows whether the cached sketch is current.
+        # Try the cached sketch: the response to a look-up of candidates shows whether it is current.
         if search.candidate_query() is not None:
             return search
     source = sources.source(reference, with_sketch=scheme is not None)

@@ -76,7 +76,7 @@ def make_minhash_plan(source: Buckets, criteria: SimilarCriteria, *, source_size
         smallest, largest = max(1, int(smallest / MARGIN)), int(largest * MARGIN) + 1
     order = filled[np.argsort(source.positions[filled], kind="stable")]
     buckets = order if metric.allows_smaller else order[:BUDGET]
-    # Documents of the source's size matter most to users.
+    # Include the source's size, which matters most to users.
     middle = min(max(size, smallest), largest)
     grid = np.geomspace(smallest, largest, _GRID).round().astype(np.int64)
     grid = np.unique(np.append(grid, [smallest, middle, largest]))

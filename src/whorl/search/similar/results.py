@@ -144,7 +144,7 @@ class RankedHits:
 
 
 def _sort_by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
-    """Return the first `most` hits of groups of equal rank, by id, as (group, position in its candidates)."""
+    """Return the first `most` hits, by id, of groups of equal rank; a hit is (group, position in its candidates)."""
     if len(groups) == len(groups[0].positions) == 1:
         return [(groups[0], groups[0].positions[0])]
     named = chain.from_iterable(

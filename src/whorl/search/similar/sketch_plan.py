@@ -449,6 +449,9 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
 
 
 def _overlaps_around_threshold(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the numbers of shared shingles at the threshold, and 10 and 20 percentage points below it."""
+    """Return the numbers of shared shingles at the threshold, and 10 and 20 percentage points below it.
+
+    They are computed for the size in the branch's range that is nearest to the source's size.
+    """
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

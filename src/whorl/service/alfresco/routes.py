@@ -65,7 +65,8 @@ def entry(
 ) -> dict[str, Any]:
     """Return one entry of a search response, with the keys in `fields` (by default all) and in `include`.
 
-    `names` maps Alfresco's properties to the store's; `source` is the query's source, with the hit's overlap.
+    `names` maps Alfresco's properties to the store's; `source` is the query's source, with the hit's overlap;
+    `highlight` has the highlighted fragments of each field.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}

@@ -183,7 +183,7 @@ class AdmissionControl:
             disconnect.cancel()
             if not task.done():
                 is_closed = True
-                # No caller awaits the task any more.
+                # No caller awaits the task any more, so take its error here.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:

@@ -183,7 +183,7 @@ class Metrics:
 
 def _forget_ended_processes(folder: Path) -> None:
     if os.name != "posix":
-        # On Windows, `os.kill` would end the process.
+        # On Windows, `os.kill(process, 0)` would end the process instead of checking it.
         return
     for path in folder.glob("gauge_live*.db"):
         process = int(path.stem.rpartition("_")[2])

@@ -304,7 +304,7 @@ def _name_query(typed: str, store: Store) -> str:
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
-        # A store that indexes names only by their words is searched for the words of the typed text.
+        # If a store indexes names only by their words, search for the words of the typed text.
         words = [(piece,)] if Kind.KEYWORD in by_kind["name"] else words_of((piece,), profile)
         has_names = words and by_kind["name"]
         in_name = [_join([_contains_text(word, "name") for word in words], ast.And)] if has_names else []

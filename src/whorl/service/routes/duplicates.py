@@ -40,8 +40,9 @@ _PATH = "/duplicates"
 ClusterOrder: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 _log = logging.getLogger(LOGGER)
-#: Time limits of jobs in seconds. An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`,
-#: because browsers limit a page in the background to one request a minute.
+#: Time limits of jobs in seconds. An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`:
+#: more than a minute, because browsers limit a page in the background to one request a minute. A finished job is
+#: forgotten after `KEPT_SECONDS` without a request.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
 #: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
 MOST_WAITING, MOST_KEPT = 4, 4
