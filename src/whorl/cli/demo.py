@@ -48,7 +48,7 @@ def demo(folder: Path | None) -> None:
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
     if folder is None:
-        # Texts of an earlier demo may no longer be on this machine.
+        # Begin with an empty store: texts of an earlier demo may no longer be on this machine.
         shutil.rmtree(where, ignore_errors=True)
     with open_store(where) as store:
         out.print(f"Reading licences, readmes and documentation on this machine into {where} …")

@@ -147,7 +147,7 @@ def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: Inde
 
 def _outdated_notes(store: Store, problems: Problems) -> list[str]:
     """Return a note about documents whose files could not be stored again, or nothing."""
-    # An unreadable part of an e-mail loses no document: the others were stored again.
+    # Do not count an unreadable part of an e-mail as a lost document: the other parts were stored again.
     names = [problem.where for problem in problems if problem.documents != 0]
     ids = [*names, *(file_id(name, store.references.base_for(name)) for name in names)]
     kept = sorted(store.engine.digests(ids))

@@ -331,7 +331,7 @@ def _write_duplicates(command: DuplicatesCommand, reader: InputReader) -> int:
                         lines += _notes(command, result, reader.problems)
                 reader.unread_values = sum(unread.count for unread in result.find_unread_values())
         except (WhorlError, KeyboardInterrupt) as error:
-            # An invalid option or folder does not become valid by repetition.
+            # Do not advise to repeat a command with an invalid option or folder.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {command.state}", err=True)
             raise

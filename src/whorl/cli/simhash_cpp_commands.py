@@ -239,7 +239,7 @@ def _print_message(message: object) -> None:
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:
-        # Standard error is closed. Go on, because standard output may still have a reader.
+        # Go on without messages, because standard output may still have a reader.
         _discard_output(sys.stderr)
 
 

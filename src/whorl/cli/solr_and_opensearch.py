@@ -67,7 +67,7 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
     from whorl.engine.local.solr import SOLR, configset_directory, start_standalone
 
     version = find_server(SOLR, version).version
-    # Solr 8 cannot read an index written by Solr 9.
+    # Use a folder for each version, because Solr 8 cannot read an index written by Solr 9.
     home = folder or platformdirs.user_data_path("whorl") / f"solr-{version.partition('.')[0]}"
     click.echo(f"Starting Solr {version} in {home} …")
     cache = _load_settings().solr_cache

@@ -163,7 +163,7 @@ def upgrade(folder: Path, rewrite: bool) -> None:
     folder = Path(os.path.realpath(folder))
     fresh, old = (Path(f"{folder}{ending}") for ending in (".upgraded", ".old"))
     if not folder.exists() and old.exists() and fresh.exists():
-        # The last upgrade was interrupted between the two renames.
+        # The last upgrade was interrupted between the two renames, so do the second one.
         fresh.rename(folder)
     with previous_store(folder, or_current=rewrite) as previous:
         if previous is None:
@@ -202,7 +202,7 @@ def upgrade(folder: Path, rewrite: bool) -> None:
     if count != total:
         raise StoreError(f"{folder} has {total:,} documents and {fresh} {count:,}; delete {fresh}, and run this again")
     if os.name == "nt":
-        # Windows does not rename a folder with open files.
+        # Release the lock first: Windows does not rename a folder with open files.
         lock.release()
     folder.rename(old)
     fresh.rename(folder)

@@ -348,7 +348,7 @@ def markup_from_bytes(raw: bytes, file: PurePath, reader: ReaderPool | None = No
     """Return HTML with its tags, and the text of DOCX with block quotes and notes marked as in Markdown; else None."""
     form = format_of(raw, file)
     if form is HTML:
-        # HTML without any tags that show it must begin like an HTML page.
+        # Make it begin like an HTML page, because it may have no tags that show that it is HTML.
         return f"<html>{decode(raw)}"
     return (reader or _reader(os.getpid())).text(raw, MARKED_DOCX) if form is DOCX else None
 

@@ -52,7 +52,7 @@ class RemoteFile:
         as given.
         """
         own, *outer = self._word.split("::")
-        # A cache, such as `simplecache::`, uses the path of the file that it caches.
+        # Skip the prefix of a cache, such as `simplecache::`: a cache uses the path of the file that it caches.
         while "://" not in own and outer:
             own, *outer = outer
         own = own.rstrip("/")
@@ -78,14 +78,15 @@ class RemoteFile:
                 about = self._system.info(self._path)
             except FileNotFoundError:
                 return {}
-        # Some file systems quote an entity tag in only some responses.
+        # Remove the quotation marks that some file systems put around an entity tag in only some responses.
         return {name: str(about[name]).strip('"') for name in _VERSION if about.get(name) is not None}
 
     def open(self, mode: str) -> IO[bytes]:
         """Open the file; copy it first if it is not seekable."""
         with self._convert_errors():
             opened = self._system.open(self._path, mode)
-            # fsspec calls a web page seekable even if its server does not support ranges, but then it has no size.
+            # Check the size, too: fsspec calls a web page seekable even if its server does not support ranges, but then
+            # gives no size.
             if opened.seekable() and getattr(opened, "size", 0) is not None:
                 return io.BufferedReader(_Stream(opened, self), _BUFFER)
             copied: IO[bytes] = tempfile.TemporaryFile(prefix="whorl-")  # noqa: SIM115 - the caller closes it
@@ -148,7 +149,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
         if base != path:
             listed = system.glob(path, detail=True)
         else:
-            # For fsspec, a web page is also a folder of its links.
+            # Check for a file first: for fsspec, a web page is also a folder of its links.
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
             if not listed:

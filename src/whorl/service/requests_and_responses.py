@@ -141,7 +141,7 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (ParameterError, 400),
     (DocumentError, 400),
     (EngineUnavailableError, 503),
-    # The operator must add the missing fields to the collection.
+    # Not the client, but the operator must act, by adding the missing fields to the collection.
     (SchemaError, 409),
     (EngineError, 502),
     (StoreError, 503),
@@ -220,7 +220,7 @@ def failure(path: str, status: int, message: str, details: _Members = None, head
     """Return the response to a failed request in the format of its path; Alfresco's format has no details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
-    # An engine's message may repeat the whole request.
+    # Shorten the message: an engine's may repeat the whole request.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if has_alfresco_format(path):
         return Json(_alfresco_failure(status, message), status, headers)

@@ -144,7 +144,7 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         self, *args: Any, sock: socket.socket, **options: Any
     ) -> asyncio.Server:
         own = socket.socket(sock.family, sock.type)
-        # Connections of an earlier service may still be closing.
+        # Bind the address even while connections of an earlier service are closing.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # uvicorn binds its socket without SO_REUSEPORT, to notice another server. Set the option now for all workers.
         for listener in (sock, own):

@@ -133,7 +133,7 @@ def file_documents(
         if isinstance(file, Path):
             own_id = file_id(str(file), store.references.base_for(str(file)))
         else:
-            # Commands could not find a document with the id `-`, which they read as standard input.
+            # Give standard input another id than `-`, which other commands would read as standard input.
             own_id = _INPUT_ID if str(file) == STANDARD_INPUT else file.as_posix()
         yield from documents_in(file, on_problem, columns, on_text_table=on_table, file_id=own_id)
 

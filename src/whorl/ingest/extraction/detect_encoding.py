@@ -113,7 +113,7 @@ def _valid_declaration(raw: bytes, declared: str | None) -> str | None:
 
 
 def _escaped_encoding(raw: bytes) -> str | None:
-    """Return the encoding of a Japanese or Korean text that switches character sets by escape sequences; else None."""
+    """Return the encoding if Japanese or Korean text switches character sets by escape sequences; otherwise None."""
     for escape, encoding in _ESCAPED:
         if escape in raw:
             with suppress(UnicodeDecodeError):

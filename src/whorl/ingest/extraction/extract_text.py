@@ -107,7 +107,7 @@ def html_text(markup: str) -> str:
             unseen += node.name in _HIDDEN_TAGS
             if node.name in _BLOCKS and not unseen:
                 pieces.append("\n")
-        # Comments and declarations are subclasses of NavigableString.
+        # Compare the exact type, because comments and declarations are subclasses of NavigableString.
         elif type(node) in (NavigableString, CData) and not unseen:
             pieces.append(str(node))
     return "".join(pieces)
@@ -184,7 +184,7 @@ def tei_text(markup: str) -> str:
     from xml.etree.ElementTree import ParseError, XMLParser
 
     parser: XMLParser[str] = XMLParser(target=_TeiText())
-    # The document type may define entities such as `&mdash;`, but the parser does not read it.
+    # Define HTML's entities, such as `&mdash;`: the document type may define some, but the parser does not read it.
     parser.entity.update({name.removesuffix(";"): value for name, value in html5.items()})
     try:
         parser.feed(markup)
@@ -417,7 +417,7 @@ def _pptx(file: BinaryIO, text: TextBuffer) -> None:
     """Append the text of the slides in order, each with its notes."""
     from pptx.package import Package
 
-    # `pptx.Presentation` refuses slide shows (.ppsx) and templates (.potx).
+    # Do not use `pptx.Presentation`, which refuses slide shows (.ppsx) and templates (.potx).
     for slide in Package.open(file).presentation_part.presentation.slides:
         _walk(slide.element, text)
         if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:

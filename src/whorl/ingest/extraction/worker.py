@@ -46,7 +46,7 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
     except RecursionError:
         problem = f"this {name} is nested too deep to be read"
     except Exception as error:
-        # The messages of these errors are about a library's code.
+        # Leave out the messages of these errors, which are about a library's code.
         first_line = "" if isinstance(error, AttributeError | TypeError) else str(error).partition("\n")[0]
         problem = f"this {name} is damaged, or it is none: {first_line or type(error).__name__:.200}"
     return "", problem, False

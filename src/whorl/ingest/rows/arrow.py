@@ -133,7 +133,8 @@ def _codecs(metadata: pq.FileMetaData, schema: pa.Schema) -> str | dict[str, str
     group = metadata.row_group(0)
     own = {column.path_in_schema: column.compression for column in map(group.column, range(group.num_columns))}
     ((most, _),) = Counter(own.values()).most_common(1)
-    # Fields within lists may have other names in pyarrow than in the program that wrote the file.
+    # For paths that the file lacks, take the codec of the whole column: fields within lists may have other names in
+    # pyarrow.
     by_name = {path.partition(".")[0]: codec for path, codec in own.items()}
     out = io.BytesIO()
     pq.write_table(schema.empty_table(), out)

@@ -114,13 +114,13 @@ class WarcFormat(RowFormat):
             return None
         try:
             content, media_type, status = _content(record, raw)
-            # Some servers send "text/html charset=utf-8", or the type twice.
+            # Take the first word: some servers send "text/html charset=utf-8", or the type twice.
             kind = re.split(r"[;,\s]", media_type.strip(), maxsplit=1)[0].lower()
             if "/" not in kind and begins_like_html(content):
                 kind = "text/html"
             if kind not in _SUFFIXES and record.rec_type != "conversion":
                 return None
-            # Servers often send pages in UTF-8 with their default charset.
+            # Do not believe the charset of a page in UTF-8: servers often send their default.
             if (charset := _charset(media_type)) and not is_mostly_utf_8(content):
                 content = decode(content, charset).encode()
             text = self._extract(content, PurePath(f"page{_SUFFIXES.get(kind, '.txt')}"))

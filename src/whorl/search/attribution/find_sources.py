@@ -249,7 +249,7 @@ class _SourceChooser:
                 group.cover = self._reader.select_passages(group.cover)
             self.candidates.append(group)
             if not self._engine.keeps_texts:
-                # Only the first document of a group can become a source.
+                # Split off the other documents of the group, because only the first can become a source.
                 for candidate in (group, *self._split_candidate(group, [group.ids[1:]])):
                     candidate.possible, candidate.is_read = NO_RANGES, True
 

@@ -360,7 +360,7 @@ class _Verifier:
             named |= dict.fromkeys(others)
             self._notes += notes
             if others or notes or source.is_certain:
-                # Brackets without a known or likely name of a document probably name no source.
+                # Keep only brackets with a known or likely name of a document: others probably name no source.
                 sources.append(source)
         self._quotation = replace(self._quotation, sources=tuple(sources))
         return [*named]

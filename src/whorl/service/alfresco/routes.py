@@ -310,7 +310,7 @@ def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
         if meant is not None:
             context["spellCheck"] = {"type": "didYouMean", "suggestions": [meant]}
     entries, highlight_warnings = _entries(store, prepared, body, page)
-    # Alfresco's responses have no key for warnings.
+    # Alfresco's responses have no key for warnings, so add one.
     if all_warnings := list(dict.fromkeys((*page.warnings, *warnings, *highlight_warnings))):
         context["warnings"] = all_warnings
     until = paging.skip_count + len(page.hits)

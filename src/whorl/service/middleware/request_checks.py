@@ -156,7 +156,7 @@ def _is_address(name: str) -> bool:
 
 def check_credentials(authenticator: Authenticator, scope: Scope) -> None:
     """Refuse a request without valid credentials."""
-    # The router uses this path; the request's URL is built from the Host header, which the client chooses.
+    # Check the path that the router uses. The request's URL is built from the Host header, which the client chooses.
     if not accesses_store(scope["path"]) or is_log_in(scope):
         return
     if not authenticator.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
