@@ -701,7 +701,7 @@ def test_a_row_without_a_text_names_the_column(tmp_path: Path) -> None:
     Rows without a text are errors of their own if other rows have one, and name the column.
     """
     file = tmp_path / "mixed.jsonl"
-    file.write_text("".join(json.dumps({"body": body}) + "\n" for body in ([PAGE], PAGE, {"a": PAGE}, None)))
+    file.write_text("".join(json.dumps({"body": body}) + "\n" for body in ([1], PAGE, {"a": PAGE}, None)))
     done = run(file, "--text-column", "body")
     assert [f"line {line}: body must be text" in done.stderr for line in (1, 2, 3, 4)] == [True, False, True, False]
     assert "of 2 documents in all" in done.stderr
@@ -848,9 +848,11 @@ def test_files_that_are_in_the_reference_too(tmp_path: Path) -> None:
     """
     A note counts files that are in PATHs and in the reference; if PATHs have no other files, that is an error.
     """
-    both = written(tmp_path / "kept.jsonl", {"a": PAGE})
-    written(tmp_path / "new.jsonl", {"b": PAGE, "c": OTHER})
-    done = run(tmp_path, "--reference", both, "--filtered", tmp_path / "clean", "--delete-list", tmp_path / "list")
+    data = tmp_path / "data"
+    data.mkdir()
+    both = written(data / "kept.jsonl", {"a": PAGE})
+    written(data / "new.jsonl", {"b": PAGE, "c": OTHER})
+    done = run(data, "--reference", both, "--filtered", tmp_path / "clean", "--delete-list", tmp_path / "list")
     assert (done.exit_code, (tmp_path / "list").read_text()) == (0, "b\n")
     assert "note: PATHs and --reference have 1 file in common, compared as reference only" in done.stderr
     done = run(both, "--reference", both, "--filtered", tmp_path / "none")

@@ -121,8 +121,8 @@ def require_texts(reader: InputReader) -> None:
 
 def _require_own_text(found: FoundFile, row: Mapping[str, object], reader: InputReader) -> None:
     """Raise ParameterError if the text of a row is a list, or is in another column."""
-    text = reader.columns.text
-    if has_column(row, text) and (text not in row or isinstance(row[text], list)):
+    text, has_text = reader.columns.text, reader.columns.has_text(row)
+    if has_column(row, text) and (text not in row or (has_text and isinstance(row[text], list))):
         raise ParameterError(
             f"{found.file}: the text {text!r} is a list or in another column, and a {reader.options.granularity} can "
             "only be taken out of a text in a column of its own; copy the text to one"
