@@ -56,7 +56,7 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Looks up the number of documents with a passage, which is common in more than `limit` documents."""
+    """Looks up in how many documents passages occur; a passage in more than `limit` documents is common."""
 
     engine: Engine
     scheme: PassageScheme

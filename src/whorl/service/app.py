@@ -130,7 +130,7 @@ def create_app(
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         generate_unique_id_function=operation_id,
-        # FastAPI's documentation pages load scripts from other sites, with the rights of the page at /.
+        # Leave out FastAPI's documentation pages, which load scripts from other sites with the rights of the page at /.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

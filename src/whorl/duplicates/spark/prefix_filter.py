@@ -140,8 +140,8 @@ def find_candidates(
         )
         in_bytes = sum(row["bytes"] for row in blocks.select(f.length("hashes").alias("bytes")).collect())
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # Do not pass on the hash blocks, because the worker finds them again. If no rounds remain, it repeats the
-            # last round, for the documents of hash blocks.
+            # Do not pass on the hash blocks: the worker finds them again among their documents. If no rounds remain, it
+            # repeats the last round to do so.
             local = replace(options, rounds=rounds_left[number + 1 :] or [current_round])
             step = partial(_pairs_of_blocks, scheme=scheme, options=local)
             yield RoundResult(pairs, None, map_batches(blocks.coalesce(1), step, PAIRS))

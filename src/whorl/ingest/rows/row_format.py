@@ -238,7 +238,7 @@ class RowColumns:
                 raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
 
     def require_text(self, row: Mapping[str, object]) -> None:
-        """Raise DocumentError if a row lacks a required column, or if the text column has another value than a text."""
+        """Raise DocumentError if a row lacks a required column, or if the value in the text column is not a text."""
         self.require(row)
         if self.text and not self.has_text(row):
             known = ", ".join(map(repr, column_paths(row)[:_SHOWN]))

@@ -375,7 +375,7 @@ class _SourceChooser:
         proven = self._proven_words if self._reader.left else 0
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):
-            # For few candidates, reading their sketches is faster.
+            # Look up no phrases, because reading the sketches of so few candidates is faster.
             return promising
         matching = self._engine.find_documents_with_phrases(self._phrases_at(starts, length))
         if matching is None:
