@@ -234,7 +234,7 @@ def test_lines_work_without_incompatible_options(tmp_path: Path) -> None:
         assert "is for documents; leave it out, or --level line" in run(a, "--level", "line", *more).output
     assert "--level line is for PATHs" in run("--level", "line").output
     (tmp_path / "b.html").write_text(f"<p>{FOOTER}</p>")
-    refused = run(tmp_path, "--level", "line", "--filtered", tmp_path / "out")
+    refused = run(tmp_path / "b.html", "--level", "line", "--filtered", tmp_path / "out")
     assert "b.html has no text that a line could be taken out of" in refused.output
 
 
