@@ -291,8 +291,9 @@ class RowColumns:
             properties = _flatten({key: value for key, value in row.items() if key not in own})
             properties = {path: values for path, values in properties.items() if path in row or path not in own}
             if self.left_out is not None:
-                self.left_out.update(properties.keys() & {*RESERVED_FIELDS, ""})
-                properties = {path: values for path, values in properties.items() if path not in self.left_out}
+                for path in [path for path in properties if not path or path in RESERVED_FIELDS]:
+                    self.left_out.add(path)
+                    del properties[path]
         else:
             properties = self._property_values(row)
             name = name if isinstance(name, str) else None
