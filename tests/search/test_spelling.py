@@ -59,3 +59,11 @@ def test_words_that_no_document_has(store: Store, typed: str, meant: str | None)
     Known words, words without a near one, names of fields, FINGERPRINTs, ids and names of types stay.
     """
     assert correct_spelling(store.engine, typed) == meant
+
+
+def test_escaped_marks(store: Store) -> None:
+    """
+    A query of escaped quotation marks is read in linear time; quadratic time would take minutes.
+    """
+    marks = '\\"' * 50_000
+    assert correct_spelling(store.engine, f"{marks} tennant") == f"{marks} tenant"

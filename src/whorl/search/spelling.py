@@ -22,10 +22,11 @@ _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 #: Fields whose values are ids, paths or names of types, not words.
 _WORDLESS_FIELDS = {"FINGERPRINT", "ID", *QUALIFIED, *REPOSITORY_FIELDS} - {"TAG"}
-#: A phrase, a field of `_WORDLESS_FIELDS` with its values, or the name of a field.
+#: A phrase, a field of `_WORDLESS_FIELDS` with its values, or the name of a field, or a word that is none.
+#: Without the word, a search would begin again at each escaped character of it, which takes quadratic time.
 _NO_TEXT = re.compile(
     rf"""(?P<phrase>"(?:\\.|[^"\\])*")|\b(?:{"|".join(_WORDLESS_FIELDS)}):\s*(?:"[^"]*"?|'[^']*|\([^()]*|[^\s()"'^]*)"""
-    r"""|(?<![\w.\-$\\])(?:\\.|[\w.\-$])+\s*:(?!//)"""
+    r"""|(?:\\.|[\w.\-$])++\s*+:(?!//)|(?P<word>(?:\\.|[\w.\-$])++)"""
 )
 
 
@@ -38,7 +39,9 @@ def correct_spelling(engine: Engine, text: str) -> str | None:
     """
     profile = engine.scheme.profile
     # Blanks keep the positions of the other words.
-    words, spans = tokens_and_spans(_NO_TEXT.sub(lambda match: match["phrase"] or " " * len(match[0]), text), profile)
+    words, spans = tokens_and_spans(
+        _NO_TEXT.sub(lambda match: match["phrase"] or match["word"] or " " * len(match[0]), text), profile
+    )
     pieces, at = list[str](), 0
     for word, (start, end) in list(zip(words, spans.tolist(), strict=True))[:_MOST_WORDS]:
         if text[start:end] in _OPERATORS or len(word) < _SHORTEST or not word.isalpha():
