@@ -146,6 +146,22 @@ def test_parquet_and_a_reference_of_several_files(training: Path, tmp_path: Path
     assert "2 of 3 items of the reference in 2 of 5 documents" in done.stderr
 
 
+def test_only_a_shortened_report_says_so(tmp_path: Path) -> None:
+    """
+    The table shows 20 items and says so; with --pairs or --all, everything is shown.
+    """
+    texts = [f"the {number}. rule of the house has a number and nothing else" for number in range(1000, 1021)]
+    reference = lines(tmp_path / "reference.jsonl", [{"text": text} for text in texts])
+    rows = lines(tmp_path / "rows.jsonl", [{"text": text} for text in texts])
+    note, command = "the 20 in most documents are shown", (rows, "--reference", reference, "--reference-only")
+    assert note in run(*command).stderr
+    for flag in ("--pairs", "--all"):
+        done = run(*command, flag)
+        assert done.exit_code == 0, done.output
+        assert all(f"reference.jsonl:{number + 1}" in done.stdout for number in range(len(texts))), done.stdout
+        assert note not in done.stderr
+
+
 def test_paragraphs_are_called_paragraphs(tests: Path, tmp_path: Path) -> None:
     """
     With --level paragraph, the report counts paragraphs, and each paragraph is compared by itself.

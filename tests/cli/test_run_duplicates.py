@@ -32,6 +32,10 @@ def command(*arguments: str) -> DuplicatesCommand:
         (["a.txt", "--annotated", "new", "--filtered", "new/clean"], "one in the other"),
         ([".", "--filtered", "new"], "new would be in ., so the next run would read it"),
         (["../", "--annotated", "new"], "new would be in ../, so"),
+        (["a.txt", "--filtered", "new", "-o", "new/x.csv"], "new/x.csv would be in new, which holds only copies"),
+        (["a.txt", "--filtered", ".", "--keep", "first", "--delete-list", "ids.txt"], "ids.txt would be in ., which"),
+        (["a.txt", "--annotated", "new", "--state", "new/state"], "new/state would be in new, which"),
+        (["a.txt", "--filtered", "circle/new", "--annotated", "new"], "circle/new cannot be written"),
         (["a.txt", "--filtered", "-"], "--filtered writes a folder"),
         (["a.txt", "--keep", "first", "--delete-list", "-"], "--delete-list writes a file"),
         (["a.txt", "--annotated", "-", "--engine", "spark", "-o", "out"], "--annotated writes a folder"),
@@ -71,6 +75,7 @@ def test_contradicting_options_are_refused(
     """
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("some words that are enough for a shingle")
+    Path("circle").symlink_to("circle")
     done = CliRunner().invoke(main, ["duplicates", *arguments])
     assert done.exit_code == 2
     assert named in done.stderr

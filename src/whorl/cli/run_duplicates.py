@@ -221,6 +221,9 @@ class DuplicatesCommand(DuplicatesOperation):
             )
         if output is not None and delete_list is not None and output.absolute() == delete_list.absolute():
             raise ParameterError(f"--output and --delete-list are one file, {output}; name two")
+        for folder, place in itertools.product(self.folders, (self.output, self.delete_list, self.state)):
+            if place is not None and _is_within(place, folder):
+                raise ParameterError(f"{place} would be in {folder}, which holds only copies; name another place")
         for target in (output, delete_list):
             if target is not None:
                 require_writable(target, [*self.paths, *self.reference, *self.boilerplate])
@@ -229,14 +232,13 @@ class DuplicatesCommand(DuplicatesOperation):
         if self.form == "parquet" and find_spec("pyarrow") is None:
             raise ParameterError("writing parquet needs more: pip install 'whorl[data]'")
         for folder, path in itertools.product(self.folders, self.paths):
-            if os.path.isdir(path) and folder.resolve().is_relative_to(Path(path).resolve()):
+            if os.path.isdir(path) and _is_within(folder, path):
                 raise ParameterError(f"{folder} would be in {path}, so the next run would read it; name another folder")
         if self.filtered is not None and self.annotated is not None:
-            one, other = Path(self.filtered).resolve(), Path(self.annotated).resolve()
-            if one.is_relative_to(other) or other.is_relative_to(one):
+            one, other = self.filtered, self.annotated
+            if _is_within(one, other) or _is_within(other, one):
                 raise ParameterError(
-                    f"--filtered {self.filtered} and --annotated {self.annotated} are one folder, or one in the other; "
-                    "name two"
+                    f"--filtered {one} and --annotated {other} are one folder, or one in the other; name two"
                 )
 
     def make_reader(self) -> InputReader:
@@ -532,7 +534,7 @@ def _write_reference_matches(command: DuplicatesCommand, reader: InputReader) ->
     with _open_outputs(command, reader, result.clusters_by_document, search.pairs.metric) as (out, lines):
         lines[:0] = [reference_line(result, items, kind), *(f"note: {line}" for line in search.pairs.notes)]
         lines += [f"note: {not_compared_line(count, lacking, lack)}" for count, lacking in too_short if count]
-        if preview is not None and len(items) > preview.clusters:
+        if command.clusters and preview is not None and len(items) > preview.clusters:
             lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
         lines += problem_lines(reader.problems, _UNREADABLE)
         if not command.clusters:
@@ -589,6 +591,11 @@ def terminable() -> Iterator[None]:
         raise Exit(_EXIT_CODE) from None
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _is_within(inner: str | Path, outer: str | Path) -> bool:
+    # Path.resolve fails for links in a circle.
+    return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
