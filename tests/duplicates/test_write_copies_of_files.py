@@ -334,6 +334,19 @@ def test_no_copy_without_the_output_file(data: Path, tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if path != data]
 
 
+def test_notes_are_printed_without_the_output_file(tmp_path: Path) -> None:
+    """
+    If the output file cannot be written, the notes still show what is wrong with the input.
+    """
+    file, output = tmp_path / "rows.jsonl", tmp_path / "clusters.csv"
+    rows = [{"text": PAGE, "n": "many"}, {"text": PAGE, "n": "many"}, {"text": OTHER, "n": 1}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows) + "broken\n")
+    done = CliRunner().invoke(main, ["duplicates", str(file), "--keep", "largest:n", "-o", str(output)])
+    assert (done.exit_code, output.exists()) == (2, False)
+    assert "2 documents have no number that can be read in the column 'n', such as 'many'" in done.stderr
+    assert f"{file}, line 4: this is not JSON" in done.stderr
+
+
 @pytest.mark.process
 def test_two_runs_at_once(data: Path, tmp_path: Path) -> None:
     """

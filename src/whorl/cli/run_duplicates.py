@@ -353,23 +353,29 @@ def _open_outputs(
     before anything is printed, because printing fails if the reader of standard output has closed it. `metric` defines
     the similarity in annotated copies.
     """
-    lines = list[str]()
-    with ExitStack() as outputs:
-        # Without readable input, create no folder, so that the user can correct the command and repeat it.
-        if command.folders and (reader.count_in_paths or not reader.problems):
-            retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
-            for folder, with_columns in command.folders.items():
-                written, read = outputs.enter_context(
-                    write_copies(reader, retention, folder, with_columns=with_columns)
-                )
-                lines.append(f"{written:,} of {plural(read, 'document')} in {folder}")
-        if command.delete_file is not None:
-            lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
-        if command.file is None:
-            outputs.close()
-            outputs.callback(print_lines, lines)
-        yield outputs.enter_context(command.open_output()), lines
-    if command.file is not None:
+    lines, copied = list[str](), list[str]()
+    try:
+        with ExitStack() as outputs:
+            # Without readable input, create no folder, so that the user can correct the command and repeat it.
+            if command.folders and (reader.count_in_paths or not reader.problems):
+                retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
+                for folder, with_columns in command.folders.items():
+                    written, read = outputs.enter_context(
+                        write_copies(reader, retention, folder, with_columns=with_columns)
+                    )
+                    copied.append(f"{written:,} of {plural(read, 'document')} in {folder}")
+            lines += copied
+            if command.delete_file is not None:
+                lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
+            if command.file is None:
+                outputs.close()
+                copied.clear()
+            yield outputs.enter_context(command.open_output()), lines
+    except BaseException:
+        # The copies were deleted; the notes help to correct the command.
+        lines[:] = [line for line in lines if line not in copied]
+        raise
+    finally:
         print_lines(lines)
 
 
