@@ -447,6 +447,8 @@ def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader, 
         summary = clusters_line(written, result.kind)
         if preview is not None and written[0] > preview.clusters:
             shown = [f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them"]
+    # If standard output is closed, print no summary.
+    out.flush()
     lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
     if command.clusters and not new and result.count_pairs():
         # The sizes of the files of earlier runs are unknown.
@@ -523,6 +525,7 @@ def _write_passages(command: DuplicatesCommand, reader: InputReader) -> int:
                     lines.insert(0, f"the {preview.clusters} largest are shown; --all shows all")
             else:
                 summary = plural(write_pairs(result.pairs(), command.form, out, with_spans=True), "pair")
+            out.flush()
             lines.insert(0, f"{summary}, of {plural(result.documents, 'document')} in all")
     return result.documents
 
