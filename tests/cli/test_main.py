@@ -166,6 +166,21 @@ def test_small_commands_import_only_their_own_modules(notes: Path, words: list[s
     assert loaded & (NEVER_IMPORTED | unused) == set()
 
 
+@pytest.mark.process
+@pytest.mark.usefixtures("notes")
+def test_duplicates_of_files_import_no_store() -> None:
+    """
+    `whorl duplicates` of files imports no store and no query planner, which takes a tenth of the time.
+    """
+    at_the_end = "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    program = f"{at_the_end}; from whorl.cli.main import main; main(['duplicates', 'notes'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert done.returncode == 0
+    assert "whorl.duplicates.run" in loaded
+    assert not loaded & {"whorl.store", "whorl.query.plan.planner"}
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice, pairwise
-from typing import IO, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,10 @@ from whorl.operations import DuplicatesOperation
 from whorl.output.formatting import cell, percent, plural, printable, title_of, without_controls
 from whorl.output.json_conversion import values
 from whorl.request_context import report_progress
-from whorl.store import Store
+
+if TYPE_CHECKING:
+    # `whorl duplicates` of files opens no store, and starts faster without these modules.
+    from whorl.store import Store
 
 #: Maximum age in seconds of a result that is returned again for an equal request.
 SECONDS_FRESH = 60.0
