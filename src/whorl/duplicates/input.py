@@ -321,8 +321,8 @@ class InputPart:
                 for part in [document] if len(self.texts) < 2 else self._split_columns(document):
                     found = pieces_of(part, options.granularity)
                     if not found and options.state is not None:
-                        # Replace the pieces that the state has of an earlier text.
-                        found = [replace(part, id=piece_id(part.id, 1), text="")]
+                        # Let `delete_old_pieces` delete the pieces of an earlier text.
+                        found = [replace(part, id=piece_id(part.id, 0), text="")]
                     yield from found
             except DocumentError as error:
                 self.problems.append(Problem(f"{self.file}, {document.id}", str(error)))

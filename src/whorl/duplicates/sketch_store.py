@@ -62,6 +62,7 @@ _OLD_PIECES = """
     ) CROSS JOIN document AS old
     ON old.id > beginning AND old.id < beginning || ':' AND rtrim(old.id, '0123456789') = beginning
     WHERE old.scan <> ?1
+    UNION SELECT id FROM document WHERE id GLOB '*#0'
 """
 #: SQL expression: the new value of `is_paired` for a document whose pairs become incomplete.
 _INCOMPLETE = (
@@ -284,7 +285,10 @@ class PersistentSketchStore:
             self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE} WHERE key = ?", (key,))
 
     def delete_old_pieces(self) -> None:
-        """Delete earlier pieces of documents whose pieces this scan has stored; ids must be those of `piece_id`."""
+        """Delete earlier pieces of documents whose pieces this scan has stored; ids must be those of `piece_id`.
+
+        Pieces with the number 0, which stand for blank texts, are then deleted, too.
+        """
         old = [row[0] for row in self._rows(_OLD_PIECES, self._scan())]
         with self._writing():
             self._delete_documents(old)
