@@ -198,7 +198,7 @@ def _find_outermost(kind: type, parent: Any, path: str = "") -> Iterator[_Node]:
 
 
 def _is_text(node: _Node) -> bool:
-    """Check whether a string may be cut: the text of a document, or a property value."""
+    """Check whether a string is the text of a document or a property value; only these may be cut."""
     return (node.key in _TEXTS and isinstance(node.parent, dict)) or node.path.startswith(f"{_PROPERTIES}.")
 
 

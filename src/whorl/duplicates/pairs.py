@@ -1,4 +1,4 @@
-"""Arrays of pairs with their numbers of shared shingles, and the pairs that exact copies of a document add."""
+"""Pairs of documents in arrays, with their numbers of shared shingles; expands pairs of texts to all exact copies."""
 
 from __future__ import annotations
 

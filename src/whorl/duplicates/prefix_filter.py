@@ -76,10 +76,9 @@ def find_candidates(
 ) -> Iterator[CandidatePairs | HashBlock]:
     """Yield batches of candidate pairs, which may reach the threshold. A few pairs occur several times.
 
-    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. If a hash still has too
-    many pairs in the last round, its documents are yielded as one block. In earlier rounds, `connect_block` gets the
-    documents of such a hash, and returns whether it has connected them; otherwise the next round compares them by more
-    of their hashes.
+    If a hash has too many pairs, `connect_block` gets its documents and returns whether it has connected them; if not,
+    the next round compares them by more of their hashes. With `options.spanning_only`, the caller needs only enough
+    pairs to connect each cluster, so documents that have no next round or no more hashes are yielded as one block.
     """
     indices, rounds_left = np.flatnonzero(sketches.sizes > 0), options.rounds
     if rounds_left is None:

@@ -413,10 +413,11 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers, Numbers]:
-    """Return the pairs of different texts, and for each document its first equal document and its shingle counts.
+    """Return the pairs of different texts, and three arrays with a number for each document.
 
-    The last array counts only compared shingles, without ignored boilerplate. It has at least 1 for each document that
-    has shingles, because a document with only boilerplate is still equal to its copies.
+    The arrays have the first equal document, the number of shingles, and the number of compared shingles, without
+    ignored boilerplate. The last is at least 1 for a document with shingles, because a document with only boilerplate
+    is still equal to its copies.
     """
     # Not a method, because `Duplicates` is public and `Pairs` is not.
     sizes = np.array(duplicates._stored.sketches.sizes)

@@ -99,9 +99,9 @@ def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float 
 def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairOptions, workers: int = 1) -> Pairs:
     """Return the candidate pairs that reach the threshold.
 
-    Two complete sketches are compared exactly. If a sketch is a sample, the pair must share so many hashes that a pair
-    just at the threshold shares them with the probability `recall`. The number of shared hashes has a hypergeometric
-    distribution, with the smaller document's shingles as its population.
+    Two complete sketches are compared exactly. If a sketch is a sample, the pair must share a minimum number of hashes,
+    chosen so that this step causes at most the fraction `_SHARE_OF_MISSES` of the misses that `recall` allows. The
+    number of shared hashes has a hypergeometric distribution, with the smaller document's shingles as its population.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]

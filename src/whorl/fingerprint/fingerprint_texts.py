@@ -405,8 +405,8 @@ def processor_count() -> int:
 def sign(text: str, scheme: Scheme, encoding: TokenEncoding | None = None) -> Signature:
     """Return the signature of a text.
 
-    `encoding` is the token encoding of the index that the signature is compared with; None means the top 64 bits of
-    each token, without the losses of an encoding.
+    `encoding` is the token encoding of the index that the signature is compared with; None keeps the top 64 bits of
+    each token unchanged.
     """
     return signature_of(_minima(text, scheme), scheme, encoding)
 

@@ -58,7 +58,7 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 COUNTS = "part int, source long, levels binary, tokens binary, document_counts binary, flags binary"
 FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"
 RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, flags binary"
-#: Bit flags of a hash in COUNTS, and of a document's hash in RAREST.
+#: Bits of the column flags: first those in COUNTS, for each hash, then those in RAREST, for each hash of a document.
 _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.

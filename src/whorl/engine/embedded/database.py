@@ -384,7 +384,7 @@ class RecordDatabase:
         return head, None, _pack_passages(content)
 
     def remove(self, ids: Iterable[str]) -> dict[int, str]:
-        """Delete the existing documents, add journal entries, and return the documents' ids, keyed by number."""
+        """Delete documents by id; add journal entries for the deleted ones, and return their ids, keyed by number."""
         wanted = list(ids)
         known = self._predecessors(wanted)
         removed = {known[document_id]: document_id for document_id in wanted if document_id in known}

@@ -101,8 +101,8 @@ class TextIndex:
         return (self._folder / _MAIN / META).read_bytes(), recent.read_bytes() if recent.exists() else b""
 
     def _read_snapshot(self) -> TextSnapshot:
-        # Open the small part first. If a writer commits the main part in between, it has all documents of the small
-        # part.
+        # Open the small part first: if a writer then commits the main part, the main part has all documents of the
+        # small one. In the other order, both could lack documents.
         recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
         main = self._searcher(_MAIN)
         reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)

@@ -1,4 +1,4 @@
-"""`whorl solr init`: adds missing fields to a collection with the Schema and Config APIs; repairs those of an old run.
+"""`whorl solr init`: adds missing fields to a collection by the Schema and Config APIs, or corrects an earlier run.
 
 A collection with the configset in solr/configset already has all fields.
 """
@@ -126,7 +126,7 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
     A user property of the collection stores this folder. If the property is missing, save the folder that `choose`
     returns; Solr then reloads the collection.
     """
-    # Collections of a SolrCloud may share one configuration, so the property has the collection's name.
+    # Collections of a SolrCloud may share one configuration, so the property's name ends with the collection's.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
     # If the user may not read or change the configuration, continue without a base folder.
     with suppress(EngineResponseError):
@@ -152,8 +152,8 @@ def _describe_next_step(
 def _fields(names: FieldNames, schema: Schema) -> list[Json]:
     """Return the definitions of whorl's fields, with the field names that the user has configured.
 
-    The token field needs term vectors if whorl cannot make the tokens: if the text is not stored, or has several
-    values, because Solr makes the tokens of each value separately.
+    The token field needs term vectors if whorl cannot make the tokens of a text: it is not stored, or it has several
+    values, whose tokens Solr makes separately.
     """
     renamed = {"name": names.name, "content": names.content, "MINHASH": names.minhash, "DBID": names.dbid}
     renamed["LID"] = names.noderef

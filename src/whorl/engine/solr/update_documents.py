@@ -526,7 +526,7 @@ class SolrLabels(ServerLabels):
         texts = [whole_text(document.get(collection.content or "")) for document in documents]
         made = fingerprint_fields(texts, collection, with_sketches=False)
         for sketch, passages in zip(read_sketches(self._client, collection, documents), made, strict=True):
-            # Solr stores the encoded sketch, and so keeps it.
+            # An atomic update keeps the encoded sketch, which Solr stores, but not the hashes made from it.
             yield passages if sketch is None else searched_sketch_fields(sketch, collection.scheme) | passages
 
 

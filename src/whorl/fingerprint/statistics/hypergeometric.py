@@ -110,7 +110,7 @@ def min_should_match_for(
     """
     counts = _counts(population, good, drawn)
     columns = [part.ravel() for part in counts]
-    # Divide the distributions into portions, to limit the memory.
+    # Compute the distributions in portions, to limit the memory.
     portions = (slice(at, at + _ROWS) for at in range(0, columns[0].size, _ROWS))
     minima = [Tails(*(column[rows] for column in columns)).largest_least(recall) for rows in portions]
     return np.concatenate([np.empty(0, np.int64), *minima]).reshape(counts[0].shape)

@@ -80,7 +80,10 @@ class StateMachine:
         ]
 
     def _scan(self, categories: bytes) -> Sequence[Segment]:
-        """Return the segments of a text given as categories, like repeated RuleBasedBreakIterator.handleNext calls."""
+        """Return the segments of a text, as repeated calls of RuleBasedBreakIterator.handleNext would.
+
+        `categories` has the category of each character.
+        """
         rows, accepting, word = self._rows, self._accepting, self._word
         segments = []
         start, limit = 0, len(categories)

@@ -55,8 +55,8 @@ _ESCAPED = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_ext"))
 def decode(raw: bytes, declared: str | None = None) -> str:
     """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding.
 
-    `declared` is the encoding in the headers of a mail or a web page. It is ignored if it is unknown, or if more than
-    half of the characters outside ASCII are invalid in it.
+    `declared` is the encoding in the headers of a mail or a web page. It is ignored if it is unknown, if the text has a
+    byte order mark, or if more than half of the characters outside ASCII are invalid in it.
     """
     marked = encoding_of_mark(raw)
     if marked is None and (named := _valid_declaration(raw, declared)):

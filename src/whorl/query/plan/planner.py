@@ -424,11 +424,11 @@ class _Resolver:
     # The following methods return tests with weight 0 for a clause in one field, or in the default fields.
 
     def _field_tests(self, clause: ast.Leaf, by_kind: FieldsByKind) -> list[_FieldTest]:
-        """Return tests of a clause in a field; tests of words only match documents with a text in the field.
+        """Return tests of a clause in a field; a test of words matches only documents with a text in the field.
 
         The index also contains the words of numbers and dates (-5 matches the word 5). So a test of words excludes
-        documents with only numbers, dates or truth values in the field. It does not require a whole text value, because
-        documents that other programs wrote to Solr may have only words.
+        documents with only numbers, dates or truth values in the field. Requiring a whole text value would exclude
+        too much: documents that other programs wrote to Solr may have words without whole values.
         """
         tests = self._tests_of_all_values(clause, by_kind)
         others = tuple(Exists(by_kind[kind], kind, 0.0) for kind in by_kind if kind not in (Kind.TEXT, Kind.KEYWORD))

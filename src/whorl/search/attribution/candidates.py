@@ -172,8 +172,8 @@ class PassageCandidates:
     Args:
         crowded_hashes: Number of the text's hashes that more than `CROWDED_ABOVE` documents have. Only some of these
             documents are candidates.
-        crowded_ranges: Ranges of the text's words where other documents with these hashes may share runs of `run_words`
-            words or more.
+        crowded_ranges: Ranges of the text's words where a document that is no candidate may share a run of at least
+            `run_words` words.
     """
 
     groups: tuple[Candidate, ...]

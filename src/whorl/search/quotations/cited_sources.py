@@ -38,7 +38,8 @@ _FILE_NAME = re.compile(
 )
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
-#: Maximum number of parts of a source to read; an unknown part of up to `_MOST_WORDS` words is reported in a note.
+#: Maximum number of parts of a source to look up, and maximum number of words of a part that a note names as a whole,
+#: because it contains an unknown file name.
 _MOST_PARTS, _MOST_WORDS = 10, 4
 
 

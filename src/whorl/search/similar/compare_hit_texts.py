@@ -1,4 +1,4 @@
-"""Compares texts of hits with the source, to decide hits that sketches cannot decide, and for exact percentages."""
+"""Compares the source with whole texts: of hits that sketches cannot decide, and of pages with exact percentages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits the number of requests, and their time, body size, speed and media type.
+"""Limits how many requests run at once, and the time, body size and speed of each; checks their media types.
 
 Each request to the store occupies a thread, which cannot be stopped. So each takes one of a limited number of slots. If
 a request times out or its client disconnects, the thread keeps its slot until it next calls `require_time()`, which
