@@ -377,7 +377,7 @@ def test_a_solr_that_stalls_in_the_middle_of_a_body(core: str, silence: float, s
             client.add([{"id": "stalled", "content": text}])
             client.post("update", {"delete": ["stalled"]}, commit="true")
         else:
-            with pytest.raises(EngineUnavailableError, match=r"took no more .* within 0\.6 s .*WHORL_TIMEOUT"):
+            with pytest.raises(EngineUnavailableError, match=r"stopped reading .* within 0\.6 s .*WHORL_TIMEOUT"):
                 client.add([{"id": "stalled", "content": text}])
 
 
