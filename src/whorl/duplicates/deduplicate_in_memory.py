@@ -20,6 +20,7 @@ from whorl.duplicates.options import (
     DuplicatesOptions,
     PairOptions,
     parse_pair_options,
+    scheme_of_shingles,
 )
 from whorl.duplicates.pairs import ExactCopies, Pairs
 from whorl.duplicates.remove_common_shingles import parse_boilerplate_options
@@ -29,9 +30,8 @@ from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError, require_bool
-from whorl.fingerprint.shingling import Scheme, well_formed
+from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on
-from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE
 from whorl.ingest.rows.row_format import column_paths, find_text, has_column
 from whorl.model import Document, PropertyValue
 from whorl.operations import CommonOptions
@@ -284,7 +284,6 @@ def deduplicate(
 
 def _search_options(more: DeduplicationOptions) -> DuplicatesOptions:
     characters, ignore_common = more.get("characters", False), more.get("ignore_common", False)
-    size = more.get("shingle")
     require_bool("characters", characters)
     require_bool("ignore_common", ignore_common)
     common = parse_boilerplate_options(
@@ -292,8 +291,8 @@ def _search_options(more: DeduplicationOptions) -> DuplicatesOptions:
     )
     if common is not None and not ignore_common:
         raise ParameterError("common_above and boilerplate only say which text is common; add ignore_common=True")
-    profile, default = (CHARACTERS, 9) if characters else (DEFAULT_PROFILE, 5)
-    return DuplicatesOptions(scheme=Scheme(profile, default if size is None else size), common=common)
+    scheme = scheme_of_shingles(more.get("shingle"), characters=characters)
+    return DuplicatesOptions(scheme=scheme, common=common)
 
 
 def _named_column(texts: Any, option: str, column: str | None) -> list[Any] | None:

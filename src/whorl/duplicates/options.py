@@ -27,7 +27,7 @@ from whorl.fingerprint.statistics.metric import (
     notes_on,
     require_fraction,
 )
-from whorl.fingerprint.words.tokenizer import CHARACTERS
+from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE
 from whorl.operations import DuplicatesOperation
 
 DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
@@ -188,10 +188,9 @@ class DuplicatesOptions:
         # With `reference_only`, the default metric and shingle length are different: an item of a test set is a small
         # part of a document, and common phrases have fewer than eight words.
         metric, words = (Metric.CONTAINMENT, 8) if options.reference_only else (Metric.JACCARD, 5)
-        size = options.shingle
         return cls(
             parse_pair_options(options.metric or metric, options.threshold, options.recall),
-            scheme=Scheme(CHARACTERS, size or 9) if options.characters else Scheme(shingle_size=size or words),
+            scheme=scheme_of_shingles(options.shingle or None, characters=options.characters, words=words),
             keep=keep,
             date=date,
             within=options.within,
@@ -204,6 +203,12 @@ class DuplicatesOptions:
             reference_only=options.reference_only,
             workers=options.workers or 1,
         )
+
+
+def scheme_of_shingles(size: int | None, *, characters: bool, words: int = 5) -> Scheme:
+    """Return the scheme for shingles of `size` words or characters; by default `words` words, or 9 characters."""
+    profile, default = (CHARACTERS, 9) if characters else (DEFAULT_PROFILE, words)
+    return Scheme(profile, default if size is None else size)
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
