@@ -2,59 +2,78 @@
 
 A store:
 
-open_store      a Solr collection by URL, or a folder on disk, as a Store
-Store           index, search, similar, sources, verify, compare, explain, delete, signature
-Settings        settings from variables and whorl.toml; FieldNames, the names of a collection's or index's fields
-QueryDefaults   defaults for reading queries, with Operator and QueryLimits
-PreparedQuery   a query parsed once, with QueryOptions (SearchOptions for a search), to search, measure and explain;
-                PreparedSimilar, the same for a similar search
-Explanation     the plan and the request of a query
+open_store          opens a Solr collection by URL, or a folder on disk, as a Store
+Store               index, search, similar, sources, verify, compare, explain, delete, signature
+Settings            settings from variables and whorl.toml
+FieldNames          the names of the fields of a collection or index
+QueryDefaults       defaults for reading queries, with an Operator and QueryLimits
+PreparedQuery       a query parsed once, to search, measure and explain; PreparedSimilar for a similar search
+Explanation         the plan and the request of a query
+IndexOptions, QueryOptions, SearchOptions, SimilarOptions, SourcesOptions, VerifyOptions, CompareOptions,
+CommonOptions       the keywords of these methods; CommonOptions defines common text
+SimilarOperation, SourcesOperation, SearchOperation, ExplainOperation, CompareOperation, VerifyOperation,
+DeleteOperation     the options of an operation as one object
+reporting           calls a function with the progress of the work inside
 
 Inputs and results:
 
-Document        a text with an id, a name and properties; Stored, its stored fields; Indexed, the numbers of documents
-                in an indexing run, with IndexOptions
-Hit, Page       the results of a search, sorted by Order; Kind, the type of a field's values;
-                DocumentCount, the result of a count
-Similar         the results of a search for similar documents, each a SimilarHit, with SimilarOptions; SketchPlan,
-                Branch, ResidualPlan and MinHashPlan, its search plans
-Attribution     the documents that a text comes from, each a TextSource, with a Promise of the recall; SourcesOptions;
-                HashedPassage, a passage in a store without texts; CommonOptions, options for common text
-Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, each NamedSource of it, a Verdict,
-                each QuotedPlace with every Difference, and the LookUp of its words; VerifyOptions; GivenQuotation,
-                given without a text
-Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
-Comparison      two texts compared exactly, with CompareOptions, their shared Passages, each a Passage, the Size of
-                both, and the ResidualOverlap without Common text
-Metric, Shares  the names of the three shares, and their values; Estimate, the values with their intervals
-Signature       a document's MinHash fingerprint, made under a Scheme; TokenEncoding, the form of its tokens in an index
-Sketch          a sample of a document's shingles for calibrated search, under a SketchScheme
+Document            a text with an id, a name and properties; Stored is a stored document without its text
+Indexed             the numbers of documents in an indexing run
+Page, Hit           the results of a search; Order is a sort key
+DocumentCount       the number of documents that match a query
+Kind                the type of a field's values
+Similar, SimilarHit the documents that share content with a document
+SketchPlan, MinHashPlan, ResidualPlan, Branch
+                    the plan of a similar search
+Attribution         the documents that a text comes from
+TextSource          one of these documents, with its Passages; HashedPassage is a passage in a store without texts
+Promise             the recall of the search for these documents
+Verification        the quotations of a text, each as a VerifiedQuotation
+VerifiedQuotation   a Quotation of a text (or a GivenQuotation, given alone), and the result of checking it
+Verdict             the result: exact, edited, stitched, misattributed, absent
+NamedSource         a source that the text names for a quotation
+QuotedPlace         a place in a document that contains a quotation or a part of it, with each Difference
+LookUp              the words of a quotation that were searched for in the store
+Snippet             a part of a hit's text that contains the words of the query
+Measured            a hit's overlap with the source of a query
+Comparison          two texts compared exactly: their shared Passages, and the Size of each text
+Passage             one of the Passages
+Common              the common text in a text
+ResidualOverlap     the overlap of two texts without their common text
+Metric              the measure of similarity that a threshold applies to
+Shares              the three shares of two documents; Estimate has intervals, too
+Signature           a document's MinHash fingerprint, made under a Scheme
+TokenEncoding       the form of tokens in an index
+Sketch              a sample of a document's shingles for calibrated search, made under a SketchScheme
 
 Duplicates:
 
-deduplicate     near-duplicates among texts in memory, as a Deduplication: mask, clusters, pairs and a
-                DeduplicationSummary; with DeduplicationOptions
-duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
-find_in_documents                 the documents that contain texts of a reference, as ReferenceMatches;
-                                  ReferenceItem, the matches of one item of the reference
-parse_pair_options                checks a user's values and returns PairOptions; parse_boilerplate_options returns
-                                  BoilerplateOptions; DuplicatesOptions holds all options of a search, with the
-                                  Granularity of the comparison
-documents_to_remove               the members of clusters that can be deleted; Keep, the retention policy
-Pair, Cluster, Member             the results; Version, a member in a cluster sorted by version, with its UnsharedText;
-                with_words fills in the words of versions; PairColumns, ClusterColumns, many results as arrays
-write_ids       writes cluster labels into a store; LabelCounts, the numbers of labelled documents
-RepeatSearch    novelty check: the documents that new documents repeat, as NewDocumentRepeats, each a RepeatedDocument
-
-SimilarOperation, SourcesOperation, SearchOperation, ExplainOperation, CompareOperation, VerifyOperation,
-DeleteOperation the options of an operation as one object
-reporting       calls a function with the progress of the work inside
+deduplicate         finds near-duplicates among texts in memory; DeduplicationOptions has its keywords
+Deduplication       the result of deduplicate, with a DeduplicationSummary
+duplicates_in       finds the Duplicates in a store
+duplicates_among    finds the Duplicates among documents without a store
+find_in_documents   finds the documents that contain texts of a reference, as ReferenceMatches
+ReferenceItem       an item of the reference, and the documents that contain its texts
+DuplicatesOptions   the options of a search: its PairOptions, BoilerplateOptions, Granularity and more
+parse_pair_options, parse_boilerplate_options
+                    check a user's values, and return PairOptions or BoilerplateOptions
+Pair, Cluster, Member
+                    the results; PairColumns and ClusterColumns hold many results as arrays
+Version             a member of a cluster that is sorted by version; UnsharedText has the words that changed
+with_words          fills in the words of versions
+Keep                the retention policy
+documents_to_remove the members of clusters that the retention policy does not keep
+write_ids           writes cluster labels into a store, and returns LabelCounts
+RepeatSearch        finds the stored documents that new documents repeat
+NewDocumentRepeats  a new document, and each RepeatedDocument
 
 Without a store:
 
-compare         two texts compared exactly
-parse, unparse  the query language, text to tree and back; quote, for user input in queries
-simhash         a text as one 64-bit code; codes of near-duplicates differ in few bits; simhashes, codes of many texts
+compare             compares two texts exactly
+parse, unparse      convert a query to its syntax tree, and back
+quote               quotes user input for a query
+simhash             a text as one 64-bit code; codes of near-duplicates differ in few bits
+simhashes           the codes of many texts
 
 Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError with
 UnknownFieldError) has a Span; ParameterError (UnknownDocumentError, CodeRangeError, CodeTypeError), DocumentError,

@@ -233,10 +233,11 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 def map_in_threads(
     work: Callable[[Item], Made], portions: Iterable[Item], workers: int, ahead: int, name: str
 ) -> Iterator[Made]:
-    """Yield the results of `work` in order, each computed in one of several threads.
+    """Yield the result of `work` for each portion, in order; several threads compute the results.
 
     The caller's thread reads the portions, and waits for the oldest result while `ahead` portions are pending. The
-    threads have the caller's context: the request's deadline and trace. After an error, no waiting portion begins.
+    threads have the caller's context: the request's deadline and trace. After an error, the threads start no further
+    portion.
 
     Args:
         name: First part of the threads' names.

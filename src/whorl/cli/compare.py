@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 def compare(a: str, b: str, store: str | None, options: CompareOperation, as_json: bool) -> None:
     """Count exactly what two texts share, and show the passages.
 
-    A and B are documents of the store, by id, path or name, or else files; one of them can be - for standard input. If
-    there is no store, two files need none.
+    A and B are documents of the store, by id, path or name, or else files; one of them can be - for standard input. Two
+    files can also be compared without a store.
 
     \b
-    jaccard  shared shingles (runs of words) as a share of those in either
-    A in B   … of those in A: 100% if A is an excerpt of B
-    B in A   … of those in B
+    jaccard  shared shingles (runs of words), in percent of all shingles of both
+    A in B   … of the shingles of A: 100% if A is an excerpt of B
+    B in A   … of the shingles of B
 
     A passage is the longest run of words in both texts; case, and anything between the words, does not matter.
     [start:end] counts characters from 0 in the text as whorl reads it: HTML and TEI without tags.
@@ -60,8 +60,9 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
 def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[ReadText, ReadText, Scheme]:
     """Read two texts by their names, and choose the scheme for the comparison, by default that of the store.
 
-    A name is a reference to a document, the path of a file, or `-`. Two files need no store if the configured one is a
-    folder that does not exist. Raises ParameterError for a bad name or file, StoreError if the store cannot be opened.
+    A name is a reference to a document, the path of a file, or `-`. If the configured store is a folder that does not
+    exist, two files are read without a store. Raises ParameterError for a bad name or file, StoreError if the store
+    cannot be opened.
     """
     if a == b == STANDARD_INPUT:
         raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
@@ -102,7 +103,7 @@ def _read_text(opened: Store, name: str) -> ReadText:
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
     if options.common_above is None:
-        # Open no store, because only a limit for common text needs one.
+        # Only `common_above` counts the documents of a store, so open no store here.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return compare_two_texts(a, b, scheme, boilerplate)
     try:

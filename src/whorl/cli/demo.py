@@ -133,7 +133,11 @@ def make_query(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return the ids of a few documents whose kind often has near-duplicates; without such kinds, of any documents."""
+    """Return the ids of a few documents for an example.
+
+    Choose licences, copyright notices and distribution notices, because they often have near-duplicates. If the store
+    has no such documents, choose any.
+    """
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]

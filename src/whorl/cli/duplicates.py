@@ -17,8 +17,8 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     """Find all near-duplicates in a store, or among the documents in PATHs, without a store.
 
     Pairs come with three shares: how similar two documents are (Jaccard), how much of A is in B, and how much of B is
-    in A. Clusters are documents linked by pairs, each with its similarity to the cluster's first. Chains of pairs can
-    join documents that are not similar; --complete prevents that.
+    in A. Clusters are documents linked by pairs; each document comes with its similarity to the first document of its
+    cluster. A chain of pairs can link documents that are not similar; --complete prevents such clusters.
 
     JSON is one object per line. Documents with fewer words than a shingle are not compared. The exit status is 1 if
     more than one in a hundred documents, or a whole file of many documents, could not be read. If documents have

@@ -100,7 +100,7 @@ class _Group(SingleValueGroup):
         return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        # This also prints the output of --help.
+        # Click prints the help here, so printing can fail.
         with _report_errors():
             words = [*args[1]]
             context = super().make_context(*args, **extra)
@@ -161,7 +161,7 @@ def _print_error(error: WhorlError) -> NoReturn:
     from whorl.ingest.redact_addresses import redact_message
     from whorl.output.formatting import printable
 
-    # Removing a part of a query would move the position that a query error marks.
+    # A query error marks a position in the query. Redacting would move this position, so print the error unchanged.
     message = str(error) if isinstance(error, QueryError) else redact_message(str(error))
     code = 2 if isinstance(error, QueryError | ParameterError) else 1
     try:

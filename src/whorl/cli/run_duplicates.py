@@ -137,7 +137,7 @@ class DuplicatesCommand(DuplicatesOperation):
         return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
 
     def without_existing_files(self) -> DuplicatesCommand:
-        """Return a copy of the command that writes no delete list, or no output, if that file exists already."""
+        """Return a copy of the command that does not write to an existing output file or delete list."""
         output = os.devnull if self.file is not None and self.file.is_file() else self.output
         delete_list = None if self.delete_file is not None and self.delete_file.is_file() else self.delete_list
         return replace(self, output=output, delete_list=delete_list)
@@ -349,9 +349,9 @@ def _open_outputs(
 ) -> Iterator[tuple[IO[Any], list[str]]]:
     """Write the copies of the files and the delete list, open the output, and print the yielded lines at the end.
 
-    Copies get their names once the output file is complete; until then, the same command can be repeated. They get them
-    before anything is printed, because printing fails if the reader of standard output has closed it. `metric` defines
-    the similarity in annotated copies.
+    The copies have temporary names until the output file is complete, so an interrupted command can be repeated. If the
+    output is standard output, rename the copies before printing, because printing fails if the reader has closed the
+    pipe. `metric` defines the similarity in annotated copies.
     """
     lines, copied = list[str](), list[str]()
     try:
@@ -372,7 +372,7 @@ def _open_outputs(
                 copied.clear()
             yield outputs.enter_context(command.open_output()), lines
     except BaseException:
-        # The copies were deleted; the notes help to correct the command.
+        # The error has deleted the copies, so drop their lines, but print the other notes.
         lines[:] = [line for line in lines if line not in copied]
         raise
     finally:

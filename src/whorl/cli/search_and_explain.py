@@ -36,7 +36,7 @@ def search(
     \b
     FINGERPRINT:a.txt          shares any token with a.txt
     FINGERPRINT:a.txt_70       shares at least 70 % of its tokens
-    FINGERPRINT:a.txt_70_90    bands that find an overlap of 70 % nine times in ten
+    FINGERPRINT:a.txt_70_90    finds nine in ten documents with 70 % of its tokens
     FINGERPRINT:"my_a.txt"_70  an id that holds "_"
     FINGERPRINT:source_70      a text that is not in the store: --source FILE
     … AND name:lease AND NOT draft

@@ -49,11 +49,11 @@ def sources(
 
     \b
     covers   words of the text in passages shared with the source
-    adds     … without words that a source above covers; the first adds the most
-    alone    … without words that any other read document covers
-    jaccard  shared shingles (runs of words) as a share of those in either
-    A in B   … of those in the text
-    B in A   … of those in the source
+    adds     covered words that no source above covers; the first adds the most
+    alone    covered words that no other document is known to cover
+    jaccard  shared shingles (runs of words), in percent of all shingles of both
+    A in B   … of the shingles of the text
+    B in A   … of the shingles of the source
 
     All of these are counted on whole texts. The last line gives the recall of the search for documents.
     """  # noqa: D301 - click wants the control character

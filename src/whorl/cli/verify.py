@@ -58,14 +58,15 @@ def verify(
     Or TEXT holds quotations as JSON: [{"quote": "the words", "source": "the id or name of a document"}].
 
     \b
-    exact          in a document (if a source is named, in that one), word for word
-    edited         there with up to a quarter of the words changed, added or dropped
-    stitched       put together from several places
+    exact          word for word in a document; if a source is named, in the source
+    edited         in a document, with up to a quarter of the words changed
+    stitched       put together from several passages
     misattributed  not in the named source, but in another document
     absent         in no document
 
-    Differences in case, line breaks, hyphenation, quotation marks and loose punctuation are ignored; differences in
-    numbers, signs and words are not. A quotation of fewer than 8 words is never called edited or stitched.
+    Added and dropped words count as changed. Differences in case, line breaks, hyphenation, quotation marks and loose
+    punctuation are ignored; differences in numbers, signs and words are not. A quotation of fewer than 8 words is never
+    called edited or stitched.
     """  # noqa: D301 - click wants the control character
     failing = verdicts_named(options.fail_on) if options.fail_on is not None else frozenset()
     target = report_file(html, [named], as_json=as_json, as_csv=as_csv)

@@ -84,9 +84,10 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Position of each shingle in its text, counted in shingles; sorted by hash, then by text, so the positions of
-        #: one hash in one text are a range. The next two arrays have the starts and lengths of these ranges.
+        #: Position of each shingle among the shingles of its text. The array is sorted by hash and then by text, so the
+        #: positions of a hash in a text are a range of the array.
         self._reference_positions = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
+        #: Starts and lengths of these ranges.
         self._position_starts = run_starts(hashes, texts)
         self._position_counts = np.diff(self._position_starts, append=texts.size)
         hashes, self._texts = hashes[self._position_starts], texts[self._position_starts]
@@ -105,7 +106,10 @@ class ReferenceIndex:
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
 
     def look_up(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
-        """Return the indices in `hashes` of the reference's hashes, and their indices in its distinct hashes."""
+        """Find the hashes that the reference also has.
+
+        Return two arrays with an element for each of these hashes: its index in `hashes`, and its number in the index.
+        """
         return self._lookup.find(hashes)
 
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
@@ -260,8 +264,11 @@ def item_of(text: Member) -> str:
 class ReferenceItem:
     """A row of the reference, such as a question with its answer, and the documents that contain one of its texts.
 
-    A text is one column of the row, or all together. `documents` has the pairs of each document: A is a text of the
-    row, B the document that contains it.
+    The texts of a row are the text of each column, and a text of all columns together.
+
+    Attributes:
+        id: Id of the row.
+        documents: A list of pairs for each document. In each pair, A is a text of the row, and B is the document.
     """
 
     id: str
@@ -329,11 +336,14 @@ class ReferenceMatches:
         return sorted(together, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield a cluster for each reference text in documents, with these documents; the most frequent text first."""
+        """Yield a cluster for each reference text that documents contain; the most frequent text comes first.
+
+        A cluster has the text and the documents that contain it.
+        """
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters, with each document only in the cluster of the text that has the largest share."""
+        """Yield the same clusters, but each document is in one cluster only: that of its best matching text."""
         best: dict[str, tuple[int, Pair]] = {}
         for text, pair in self._matches:
             best.setdefault(pair.b.id, (text, pair))

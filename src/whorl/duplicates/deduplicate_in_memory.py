@@ -119,7 +119,8 @@ class Deduplication:
     def labels(self) -> Numbers:
         """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
         firsts = self._firsts[self._order]
-        # Equal texts are represented by the text with the best rank: of repeated indices, numpy keeps the last value.
+        # Each element of `best` is the best of several equal texts. The assignment sets it once for each of them, and
+        # numpy keeps the last value, so the best text comes last.
         best = np.empty(self._sizes.size, np.int64)
         best[firsts[::-1]] = self._order[::-1]
         labels = labels_around_kept(self._sizes.size, self._pairs, firsts, np.zeros(self._sizes.size, np.bool_))
@@ -232,8 +233,9 @@ def deduplicate(
         keep: Text of a cluster to keep: "first", "longest" (most distinct shingles), or according to another column of
             the table, "newest:COLUMN", "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first
             text. A text without a date or number is kept only if its cluster has no other text.
-        more: `within_column`, `shingle` and `characters` (`DeduplicationOptions`), and with `ignore_common`, which
-            makes all shares those of the text that is not common, `common_above` and `boilerplate` (`CommonOptions`).
+        more: `within_column`, `shingle` and `characters` (see `DeduplicationOptions`). `ignore_common`, which leaves
+            common text out of all shares, with `common_above` or `boilerplate`, which define common text (see
+            `CommonOptions`).
 
     The number 1 as a percentage means 100 %, not 1 %; a UserWarning says so.
 

@@ -149,7 +149,7 @@ class InputReader:
             if self._reference and (name, "text") not in used:
                 paths = {path for found in self._reference for path in column_paths(self.first_row(found))}
                 if not paths:
-                    # The files are texts, or have no rows.
+                    # Plain texts have no columns, and empty files have no rows, so the message names the files.
                     files = ", ".join(str(found.file) for found in self._reference[:_LISTED_FILES])
                     raise ParameterError(f"--reference has no text: {files}")
                 columns = ", ".join(sorted(paths)[:_LISTED_COLUMNS])
@@ -161,8 +161,8 @@ class InputReader:
     def require_used_columns(self, used: Collection[tuple[str, str]]) -> None:
         """Raise ParameterError if the column of the retention policy, or the date column, has no usable value at all.
 
-        It is also an error if no file has the `within` column, which would compare all documents with each other. The
-        column may be empty.
+        Also raise it if no file has the `within` column, because then all documents would be compared with each other.
+        A column without values is accepted.
         """
         if not self.count_in_paths:
             return
@@ -192,7 +192,10 @@ class InputReader:
         return texts
 
     def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the input again, to return texts of rows and pieces; return an empty dict if the input is too large."""
+        """Read the input again, to return the texts of rows, or of paragraphs or lines of documents.
+
+        Return an empty dict if the input is too large to be read again.
+        """
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
@@ -321,14 +324,18 @@ class InputPart:
                 for part in [document] if len(self.texts) < 2 else self._split_columns(document):
                     found = pieces_of(part, options.granularity)
                     if not found and options.state is not None:
-                        # Let `delete_old_pieces` delete the pieces of an earlier text.
+                        # A blank text has no pieces. Yield an empty piece, so that `delete_old_pieces` finds the
+                        # document, and deletes the pieces of its earlier text.
                         found = [replace(part, id=piece_id(part.id, 0), text="")]
                     yield from found
             except DocumentError as error:
                 self.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _split_columns(self, document: Document) -> list[Document]:
-        """Return one document for each text of a row, named after its column; if several, also one with all texts."""
+        """Return a document for each text of a row, named after its column.
+
+        If the row has several texts, also return a document with all of them.
+        """
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")

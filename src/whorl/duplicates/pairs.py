@@ -85,8 +85,8 @@ class ExactCopies:
     def expand(self, a: Numbers, b: Numbers, at_once: int) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Yield the pairs of all exact copies of `a` and `b`, in batches of at most `at_once`.
 
-        A pair of a text with itself stands for the pairs among its copies. A batch has the smaller and the larger index
-        of the documents of each pair, and the index in `a` and `b` of the pair of their texts.
+        The pairs of texts are (a[i], b[i]). A pair of a text with itself stands for the pairs among its copies. A batch
+        has three arrays with an element for each pair of documents: the smaller document, the larger document, and i.
         """
         counts_b = self.counts[b]
         counts = self.counts[a] * counts_b

@@ -76,9 +76,13 @@ def find_candidates(
 ) -> Iterator[CandidatePairs | HashBlock]:
     """Yield batches of candidate pairs, which may reach the threshold. A few pairs occur several times.
 
-    If a hash has too many pairs, `connect_block` gets its documents and returns whether it has connected them; if not,
-    the next round compares them by more of their hashes. With `options.spanning_only`, the caller needs only enough
-    pairs to connect each cluster, so documents that have no next round or no more hashes are yielded as one block.
+    If a hash has too many pairs, the next round compares its documents by more of their hashes. If this is the last
+    round, or the documents have no more hashes, yield their pairs anyway. But with `options.spanning_only`, the caller
+    needs only enough pairs to connect each cluster, so yield the documents as one block.
+
+    Args:
+        connect_block: Called with the documents of a hash before they are left to the next round. Returns whether it
+            has connected them, so that the next round need not compare them.
     """
     indices, rounds_left = np.flatnonzero(sketches.sizes > 0), options.rounds
     if rounds_left is None:
@@ -387,7 +391,8 @@ class _HashSweep:
         ends = np.cumsum(counts.sum(axis=0))
         total = int(ends[-1])
         entries = np.empty(total, np.uint64)
-        # Each range of members gets its own section of each part, after the sections of earlier ranges.
+        # `entries` is grouped by part, and each part by thread, so that no two threads write to the same element.
+        # `begins` has, for each thread, the offset of its first entry of each part.
         before = np.cumsum(counts, axis=0) - counts
         begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
         run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
@@ -399,7 +404,11 @@ class _HashSweep:
         )
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Read the entries of the members `first` to `upto` in blocks; the number for part i is at index i + 1."""
+        """Read the entries of the members `first` to `upto` in blocks.
+
+        Also return the number of entries in each part: a part has the entries whose leading bits are equal. Element 0
+        is 0, and element i + 1 counts the entries of part i.
+        """
         from whorl.duplicates.compiled_prefix_filter import read_entries
 
         counts = np.zeros((1 << max(1, HASHES_AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)

@@ -140,7 +140,10 @@ class _WordStream:
             begin = max(begin + 1, end)
 
     def words(self, texts: slice) -> tuple[Hashes, Bools]:
-        """Return the word hashes of some texts, and a shorter mask: the words that start a window within one text."""
+        """Return the word hashes of some texts, and a mask of the windows that do not reach into another text.
+
+        A window starts at each word except the last `window` - 1 words, so the mask is shorter.
+        """
         words, owners = self._sketches.copy_hashes(np.arange(texts.start, texts.stop))
         return words, owners[: -self.window + 1] == owners[self.window - 1 :]
 

@@ -290,8 +290,8 @@ class Duplicates:
             new: Leave out clusters without a new document, and keep all earlier documents. With `complete`, a new
                 document joins the most similar earlier document that it duplicates; the other new documents form
                 complete clusters.
-            keep: Retention policy. Members are compared with the kept document, without a policy with the first
-                document.
+            keep: Retention policy. Members are compared with the kept document. Without a policy, they are compared
+                with the first document.
             with_pairs_up_to: Include the pairs of each cluster with at most this number of members.
             versions: Include the members in the order of their versions; `with_words` adds the words that changed.
         """
@@ -374,7 +374,7 @@ class Duplicates:
         return components.labels()[self._firsts]
 
     def _is_earlier(self, *, new: bool) -> Bools:
-        """Mark the first document of each text that a document of an earlier run has; with `new` false, mark none."""
+        """Mark each text of an earlier run, at the first document with this text; if `new` is false, mark no text."""
         return np.bincount(self._firsts, ~self._is_new & new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
@@ -415,9 +415,9 @@ class Duplicates:
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers, Numbers]:
     """Return the pairs of different texts, and three arrays with a number for each document.
 
-    The arrays have the first equal document, the number of shingles, and the number of compared shingles, without
-    ignored boilerplate. The last is at least 1 for a document with shingles, because a document with only boilerplate
-    is still equal to its copies.
+    The arrays have the first document with the same text, the number of shingles, and the number of shingles without
+    ignored boilerplate. This number is 1 instead of 0 for a document with only boilerplate, because such a document
+    still forms a pair with its copies.
     """
     # Not a method, because `Duplicates` is public and `Pairs` is not.
     sizes = np.array(duplicates._stored.sketches.sizes)

@@ -101,7 +101,10 @@ class UnreadValues:
 
     @classmethod
     def of_column(cls, column: str, sought: str, unread: Iterable[object]) -> list[UnreadValues]:
-        """Return a list with a summary of a column's unread values, or empty if all are missing (None, NaN, blanks)."""
+        """Summarise a column's unread values: return a list with one element.
+
+        If all values are missing (None, NaN, blanks), the list is empty.
+        """
         present = [value for value in map(_first_of, unread) if str(value).strip().lower() not in _MISSING]
         return [cls(column, sought, len(present), present[0])] if present else []
 

@@ -81,7 +81,8 @@ def duplicates_among(
             store.begin_partial_scan()
             _set_options(store, options)
             unread = _load_changed(store, check_documents(documents), sketching, on_repeated)
-            # Only the ids of documents from files show whether a document is a piece of another.
+            # Only documents from files have ids with the number of a paragraph or line. Other ids may end with a number
+            # by chance, so delete no pieces then.
             if options.granularity is not Granularity.DOCUMENT and isinstance(documents, InputDocuments):
                 store.delete_old_pieces()
         else:
@@ -282,7 +283,8 @@ def _load_changed(
     unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
-    is_empty = not store.count()  # Then all documents are new, and `sketch` converts their ranks and dates.
+    # In an empty store, all documents are new, so `sketch` converts all ranks and dates, and nothing is updated.
+    is_empty = not store.count()
 
     def changed_documents() -> Iterator[list[Document]]:
         for batch in batches(documents, DOCUMENTS_AT_ONCE):
@@ -359,8 +361,8 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # A new document whose text equals a reference document's needs that document's pairs. Reference documents were
-        # not compared with each other, so compare this one with all others now.
+        # Equal texts have one set of pairs. A reference document was not compared with the other reference documents,
+        # but a new document must be. So if any document with a text is new, compare this text with all others.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

@@ -285,9 +285,10 @@ class PersistentSketchStore:
             self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE} WHERE key = ?", (key,))
 
     def delete_old_pieces(self) -> None:
-        """Delete earlier pieces of documents whose pieces this scan has stored; ids must be those of `piece_id`.
+        """Delete pieces (paragraphs or lines) that are no longer in their document.
 
-        Pieces with the number 0, which stand for blank texts, are then deleted, too.
+        If this scan has stored a piece of a document, delete the document's pieces from earlier scans. All ids must
+        have the form of `piece_id`. A piece with the number 0 stands for a blank text, so it is deleted, too.
         """
         old = [row[0] for row in self._rows(_OLD_PIECES, self._scan())]
         with self._writing():

@@ -117,7 +117,10 @@ class Sketching:
 def _distinct_texts(
     documents: Sequence[Document], within: str | None
 ) -> tuple[Sequence[Document], dict[tuple[str, str], int], Numbers]:
-    """Return the documents, a number for each distinct pair of text and group, and each document's number."""
+    """Number the distinct texts of a batch; texts in different groups (see `group_of`) count as different.
+
+    Return the documents, the number of each pair of text and group, and the number of each document's pair.
+    """
     distinct: dict[tuple[str, str], int] = {}
     keys = ((document.text, group_of(document, within)) for document in documents)
     indices = [distinct.setdefault(key, len(distinct)) for key in keys]

@@ -114,8 +114,8 @@ def map_in_processes(
 def begin_as_worker() -> None:
     """Ignore Ctrl-C, which a terminal sends to all processes, and exit when the parent process ends.
 
-    A thread waits for the end of the parent. The pipe does not show it: all workers hold a copy of its other end, so it
-    stays open.
+    The pipe from the parent stays open after the parent has ended, because all workers hold a copy of the parent's end.
+    So a thread waits for the end of the parent process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A forked process must not keep the parent's handler.

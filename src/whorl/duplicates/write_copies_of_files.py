@@ -120,7 +120,7 @@ def require_texts(reader: InputReader) -> None:
 
 
 def _require_own_text(found: FoundFile, row: Mapping[str, object], reader: InputReader) -> None:
-    """Raise ParameterError if the text of a row is a list, or is in another column."""
+    """Raise ParameterError if the text of a row is a list, or is nested in a column with other values."""
     text, has_text = reader.columns.text, reader.columns.has_text(row)
     if has_column(row, text) and (text not in row or (has_text and isinstance(row[text], list))):
         raise ParameterError(
@@ -295,7 +295,7 @@ class _OutputWriter:
                 for row in form.rows(opened, columns)
             )
         except UnreadRowsError:
-            # The copy ends before the unreadable rows.
+            # No row before the error has a string as its id. The copy ends there, so the later rows do not matter.
             return False
         finally:
             opened.seek(0)
@@ -369,7 +369,7 @@ def _write_metadata_files(files: Sequence[FoundFile], target: Path, *, with_colu
                 continue
             seen.add(folder)
             names = {file.name for file in folder.iterdir()}
-            # An input file may have the name of a metadata file.
+            # An input file may have the name of a metadata file, so copy only the names that `without_metadata` drops.
             for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
                 if metadata := _read_metadata(folder / name):
                     (target / inside / name).write_text(_adapt_metadata(metadata, with_columns=with_columns), "utf-8")

@@ -87,7 +87,11 @@ def similar_table(page: Similar, width: int) -> Table:
 
 
 def _shares(similar: SimilarHit, before_residual: str) -> list[Text]:
-    """Return a hit's shares and size as cells; `before_residual` separates a share from that without boilerplate."""
+    """Return a hit's shares and size as cells.
+
+    Each cell also has the share without boilerplate in brackets, if it is known; `before_residual` is the text between
+    the two shares.
+    """
     shares = [_percentage(similar.estimate, metric) for metric in _COLUMNS]
     if similar.residual is not None:
         for share, metric in zip(shares, _COLUMNS, strict=True):

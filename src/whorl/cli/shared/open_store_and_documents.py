@@ -17,7 +17,7 @@ from whorl.cli.shared.flags import STORE, operation_option, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.operations import Columns
 
-# Importing these modules takes longer than comparing two files.
+# Importing these modules takes longer than comparing two files, so each function imports what it needs.
 if TYPE_CHECKING:
     from whorl.ingest.files import OnProblem
     from whorl.ingest.rows.row_format import File, RowColumns

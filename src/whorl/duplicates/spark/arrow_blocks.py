@@ -206,7 +206,10 @@ def make_binary_column(together: npt.NDArray[Any], starts: Numbers, ends: Number
 
 
 def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, bits: int = 64) -> list[npt.NDArray[Any]]:
-    """Decode binary columns, named with blanks between them, each into one array; `bits` is the width of a hash."""
+    """Return an array for each of the binary columns in `names`, with the numbers of all rows.
+
+    `names` has blanks between the names. `bits` is the width of a hash.
+    """
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
     for name in names.split():
@@ -253,10 +256,12 @@ def to_int64(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a block. Most rows hold documents; the other rows report problems of the input. If `unlisted` and `unread`
-#: are null, the row reports one bad row of the input by its id and problem. `unlisted` is the number of bad rows that
-#: are not reported; if it is 0, `problem_id` names a file that has rows without a text. `unread` is the number of
-#: values that the retention policy cannot read; `problem_id` then has the first value.
+#: Columns of a block. Most rows hold documents. Each other row reports a problem of the input:
+#:
+#: - a bad row of the input: `problem_id` is its id, `unlisted` and `unread` are null;
+#: - bad rows that are not reported one by one: `unlisted` is their number;
+#: - a file with rows without a text: `problem_id` is the file, `unlisted` is 0;
+#: - values that the retention policy cannot read: `unread` is their number, `problem_id` is the first value.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long, unread long"
 
 

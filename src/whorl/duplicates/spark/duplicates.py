@@ -196,9 +196,10 @@ class SparkDuplicates:
             self._state.save(self.loaded.blocks.where(f.col("problem").isNull()), self._pairs)
 
     def _members(self, roots: DataFrame) -> DataFrame:
-        """Return the documents with keys in `roots` and all documents with exact copies, as rows of CLUSTER_MEMBERS.
+        """Return the documents of all clusters, as rows of CLUSTER_MEMBERS.
 
-        `roots` has the columns key and root (the document's cluster). Without a root, a document has its key instead.
+        These are the documents with a key in `roots`, and the documents with exact copies. `roots` maps keys to
+        clusters (columns key and root). A key that is not in `roots` is its own cluster.
         """
         documents = self.loaded
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
@@ -220,8 +221,9 @@ class SparkDuplicates:
         """Verify enough pairs of each hash block to connect its similar documents; return the undecided blocks.
 
         Hash blocks have the columns of `prefix_filter.RoundResult`; their pivots have been compared with the whole
-        block. If few documents are outside a block's largest component, or the documents have no more hashes (`is_open`
-        is False), they are compared with the whole block, too.
+        block. If only a few documents are outside the block's largest component, compare these documents with the whole
+        block, too. If there are more, the block is undecided. But if its documents have no more hashes (`is_open` is
+        False), no later round can decide it, so compare any number of documents with the whole block.
         """
         hash_blocks = self.materialise(hash_blocks)
         known = components(reduce(DataFrame.unionByName, self._found), self.loaded.cache)
@@ -298,7 +300,11 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int, keep: Keep) -> Ba
 
 
 def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
-    """Divide components into complete groups, or stars around retained documents, in the order of loss, run, id."""
+    """Divide components into smaller clusters, and yield the key and the root of each document.
+
+    The clusters are those of `labels_around_earlier`, or with `around_kept` of `labels_around_kept`. Documents are
+    retained in the order of their loss (see `Keep.losses`), then of their run, then of their id.
+    """
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
         return

@@ -94,7 +94,8 @@ class SearchState:
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
             match = _STATE_FILES.fullmatch(name)
-            # Files with this run's number belong to concurrent runs, which will fail.
+            # Another run with the same number may still be writing its files. It will fail at the renaming above, so
+            # delete only the files of earlier runs here.
             if match and int(match[1]) < number:
                 self._folder.delete(name)
 

@@ -59,7 +59,7 @@ def _required_distributions() -> list[Distribution]:
         try:
             distributions[name] = distribution(name)
         except PackageNotFoundError:
-            # A dependency for another system or Python version is not installed.
+            # A dependency for another system or Python version is not installed, so skip it.
             if name in _EXTRA:
                 raise ParameterError(f"{name} is missing: pip install 'whorl[spark]'") from None
             continue

@@ -395,7 +395,11 @@ class FrequencyCounter:
     ) -> Iterator[pa.RecordBatch]:
         """Yield one row for each part of the hash values, with the columns of all levels.
 
-        An element of `columns` has the arrays of one level: levels, hashes, and the columns `names`.
+        Args:
+            columns: For each level, a tuple of arrays with an element for each hash: the level, the hash, and the
+                values of the other columns.
+            names: Names of the other columns, with blanks between them.
+            same: Columns with one value for all rows.
         """
         if columns:
             levels, tokens, *others = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))

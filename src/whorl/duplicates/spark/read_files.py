@@ -265,7 +265,10 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
 
 
 def _example(schema: StructType) -> dict[str, object]:
-    """Return an example row: a struct has all of its fields, a list one element; a text is None, another value 0."""
+    """Return a row with all columns of a schema, for functions that check the columns of a row.
+
+    A struct has all of its fields, and a list has one element. Texts are None, and other values 0.
+    """
 
     def value(kind: DataType) -> object:
         if isinstance(kind, ArrayType):
@@ -340,7 +343,7 @@ def _text_problem(session: SparkSession, path: str, form: str, column: str) -> s
     else:
         rows = _json(session, [path], ColumnNames(text=column))
         has_values = not rows.where(_column(rows, column).isNotNull()).isEmpty()
-        # Spark also reads JSON with single quotes; `get_json_object` returns it with double quotes.
+        # Spark reads JSON with single quotes, but Python does not, so let `get_json_object` write double quotes.
         lines = session.read.text(path).where(f.json_object_keys("value").isNotNull())
         objects = lines.select(f.get_json_object("value", "$").alias("object"))
         examples = [json.loads(line.object) for line in objects.take(_EXAMPLES if has_values else 1)]
@@ -433,7 +436,7 @@ def read_without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Return parts for all partitions of the frames, but at least for Spark's default and configured parallelism."""
+    """Choose the number of parts: the frames' partitions, or Spark's default or configured parallelism, if larger."""
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.with_count(

@@ -210,7 +210,8 @@ def _lock_output(session: SparkSession, target: str) -> Iterator[None]:
         opened = jvm.java.io.RandomAccessFile(str(marker), "rw")
         lock = opened.getChannel().tryLock()
     except (OSError, Py4JJavaError) as error:
-        # Another run of this session has locked the folder, or it cannot be written or locked.
+        # OverlappingFileLock means that another run of this session holds the lock. All other errors mean that nothing
+        # can be locked or written here, so go on without a lock.
         if "OverlappingFileLock" not in str(error):
             yield
             return

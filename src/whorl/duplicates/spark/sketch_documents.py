@@ -291,9 +291,9 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
 def _without_replaced(
     block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int
 ) -> Batches:
-    """Yield the block as one row, without the documents in `losers` and unused sketches, then its problems.
+    """Yield the block's documents as one row, without the documents in `losers`; then yield its rows with problems.
 
-    Sketches of documents from run `since` or later are marked as new.
+    Leave out the sketches that no remaining document has. Mark sketches of documents from run `since` or later as new.
     """
     members = BlockMembers.from_rows(block)
     columns = decode_columns(losers, "keys identities")
