@@ -1,4 +1,7 @@
-"""Runs a backfill in batches and counts its outcomes, for Solr and OpenSearch; their `update_documents` make fields."""
+"""Runs a backfill in batches, and counts its outcomes, for Solr and OpenSearch.
+
+The modules `update_documents` of both engines compute the fields that a backfill adds.
+"""
 
 from __future__ import annotations
 

@@ -511,7 +511,7 @@ def read_changed_texts(engine: Engine, documents: Iterable[Document]) -> dict[st
 
 
 def replacement_error(document_id: str) -> DocumentError:
-    """Return the error for a new document whose id a stored document with a different text has."""
+    """Return the error for a new document if a stored document has the same id but a different text."""
     return DocumentError(f"{document_id}: there is already a document of this name, with a different text")
 
 

@@ -298,7 +298,10 @@ _GUARDED_ERRORS = (*_SHAPE_ERRORS, RuntimeError)
 
 
 def guard_responses(cls: _Class) -> _Class:
-    """Apply `guard_response` to all public methods and properties of a class that is or has (`_client`) a client."""
+    """Apply `guard_response` to all public methods and properties of a class.
+
+    The class is a client, or its objects have a client in `_client`.
+    """
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
             continue
@@ -774,7 +777,7 @@ def decode_sketches(
     unread = [row.document_id for row in short.values() if not row.text]
     fetched = fetch_texts(unread) if unread else {}
     texts = {position: row.text or fetched.get(row.document_id) for position, row in short.items()}
-    # Copies of a text have equal sketches.
+    # Copies of a text have equal sketches, so sketch each text only once.
     distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]
     made = dict(zip(distinct, text_sketches(distinct, *schemes), strict=True)) if distinct else {}
     for position, text in texts.items():

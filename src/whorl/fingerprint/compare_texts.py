@@ -16,9 +16,11 @@ A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one wo
 or breaks it too. But MinHash tokens and sketches treat both halves as separate words, as Lucene does.
 
 With the two rules, each shared shingle of A is in a passage, and passages contain only shared shingles. If only B
-repeats a part, the part is listed once. The time is linear in the length of the texts, whatever they contain: each rule
-continues after the end of the passage that it has found. A passage of rule 1 also extends backwards, but always ends
-before it reaches an earlier shingle that occurs once in B: the passage around that shingle would have covered it.
+repeats a part, the part is listed once.
+
+The time is linear in the length of the texts, because each rule continues after the end of the passage that it has
+found. A passage of rule 1 also extends backwards, but never beyond an earlier shingle that occurs once in B: if it did,
+the passage around the earlier shingle would already contain it.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -291,8 +293,9 @@ def compare_words(
 
     Args:
         common: Masks of the boilerplate of both texts.
-        min_words: Length in words. Passages of at least this length cover every shared run of at least this length;
-            shorter passages may be missing. If 0, rule 2 may split a run into shorter passages.
+        min_words: Length of the passages to find, in words. If the texts share a run of at least this length, each of
+            its words is in a passage of at least this length; shorter passages may be missing. If 0, no passage is
+            missing, but rule 2 may split a run into shorter passages.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -395,8 +398,8 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 def _positions_to_match(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
 
-    It needs the shared shingles, and the shingles that begin inside one (of `size` words), so that it does not join
-    runs of shared shingles that are separate in A.
+    The matcher needs the shared shingles. It also needs the shingles that begin inside a shared shingle (of `size`
+    words), because without them, two separate runs of shared shingles would look like one run.
 
     >>> _positions_to_match(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -454,10 +457,10 @@ class RunIndex:
             nothing = np.empty(0, np.int64)
             self.runs, self.distinct, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
-        #: Each step numbers runs up to twice as wide, until a run has `size` items. The key of a run combines the
-        #: numbers of two runs of the previous step, which may overlap: one at its start and one at its end. The index
-        #: of the key among the sorted keys is the number of the run. For each step: the distance between the starts of
-        #: the two runs, and the sorted keys.
+        # Each step numbers the runs of a width, up to twice the width of the step before, until the width is `size`. A
+        # run consists of two narrower runs, which may overlap: one at its start and one at its end. The key of the run
+        # combines their two numbers, and the index of the key among the sorted keys is the number of the run.
+        #: For each step, the distance between the starts of the two narrower runs, and the sorted keys.
         self._widths: list[tuple[int, _Numbers]] = []
         width, self.runs, self.distinct = 1, items, 0
         while width < size or not self._widths:

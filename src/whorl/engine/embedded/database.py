@@ -469,7 +469,7 @@ class RecordDatabase:
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
         """Return the sketch of each document: the stored sketch, or one computed from a short document's text."""
-        # Copies of a text have equal sketches.
+        # Copies of a text have equal sketches, so sketch each text only once.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
         encoded = [raw for raw in distinct if isinstance(raw, bytes)]

@@ -156,7 +156,8 @@ class EmbeddedEngine(Engine):
             self._lock = WriteLock(folder / LOCK)
             opened.callback(self._lock.release)
             if not has_store:
-                # SQLite does not wait for other processes while it turns on the log of a new database.
+                # SQLite fails, instead of waiting, if another process turns on the write-ahead log at the same time. So
+                # let only one process create the database.
                 self._acquire_lock()
             self._records = RecordDatabase(
                 self.path / RECORDS, scheme, wait_seconds=wait_seconds, is_read_only=self._is_read_only
@@ -248,7 +249,7 @@ class EmbeddedEngine(Engine):
         try:
             self._index.tokens()
         except IndexBrokenError:
-            # Until the index is replaced, the old index answers searches, so keep the old options.
+            # The options must fit the index, so adopt the new options only now, when the old index is gone.
             self._adopt_options()
 
     def index(self, documents: Iterable[Document], *, replace: bool = True, only_unchanged: bool = False) -> None:

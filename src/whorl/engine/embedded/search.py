@@ -176,8 +176,8 @@ class PlanRunner:
 
     def find_documents_with_phrases(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [folded_phrase_query("content", phrase) for phrase in phrases]
-        # Most phrases occur in no document, and checking for each is faster than a query for many. So query only for
-        # phrases that occur.
+        # Most phrases occur in no document. Checking whether a phrase occurs is faster than searching for its
+        # documents, so search only for phrases that occur.
         known = compress(queries, self._index.text_index.are_known(queries))
         batched = map(any_of, batches(known, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(map(self._index.text_index.ids, batched)))

@@ -55,9 +55,10 @@ MOST_BUFFERED = 1 << 22
 _MANIFEST = "segments.json"
 
 
-#: Function that computes whole MinHash tokens from stored texts. It takes document numbers and the journal number of
-#: the index. For each document that has not changed since this journal entry, it yields the number and the distinct
-#: tokens.
+#: Function that computes the MinHash tokens of documents from their stored texts, for an index that has only the upper
+#: bits of these tokens. It takes document numbers, and the number of the last journal entry in the index. For each
+#: document that has not changed since this entry, it yields the document's number and distinct tokens. It skips other
+#: documents, because their texts no longer fit the index.
 ReadMinHash: TypeAlias = Callable[[Numbers, int], Iterator[tuple[int, Tokens]]]
 
 
@@ -77,7 +78,7 @@ class TokenSnapshot:
     """Consistent snapshot of the token index: its last journal entry (`applied`), and its segments, the oldest first.
 
     `alive` has for each segment a mask of the documents that no younger segment overrides; bool arrays of shape
-    (documents,). `read_minhash` is given if the index has only the upper bits of MinHash tokens.
+    (documents,). `read_minhash` computes MinHash tokens from texts; None if the index has all bits of these tokens.
     """
 
     applied: int
@@ -113,7 +114,8 @@ class TokenIndex:
     """Token index in one folder, for any number of reading threads and one writer at a time.
 
     `make` creates the folder. If the files have another `store_id`, reading raises OtherIndexError. The thread that
-    merges large segments calls `on_merged` at the end. `read_minhash` is for the snapshots.
+    merges large segments calls `on_merged` at the end. `read_minhash` computes MinHash tokens from texts (see
+    `TokenSnapshot`).
     """
 
     def __init__(
@@ -341,8 +343,8 @@ class TokenIndex:
 
     def _end_merging(self) -> bool:
         """If no merge is due, mark the background merges as ended and return True; otherwise, return False."""
-        # Decide under the lock: during a background merge, `finish` starts no other thread, and relies on this one to
-        # merge its segments, too.
+        # While this thread runs, `finish` starts no other thread, so this thread must also merge the segments that
+        # `finish` finds. Hold the lock, so that `finish` cannot run between the check and the end of this thread.
         with self._lock:
             if self._due_segments(LARGEST_SEGMENT, self._final_merge_size):
                 return False

@@ -146,10 +146,14 @@ _BLOCK_BITS = BLOCK.bit_length() - 1
 #: Number of columns for the documents: document numbers (as differences), sizes and shared bits (see
 #: `SegmentDocuments`), numbers of deleted documents, the original of each copy, and the copies.
 _COLUMNS = 6
-#: Number of columns for each kind of token. They hold the number of postings of each document; the position of the
-#: first posting of each skip block; the numbers of the overfull skip blocks, which have more postings than one byte can
-#: count; and for each bucket of these blocks, the number of postings before it. After the columns of all kinds, one
-#: more column holds the checksums.
+#: Number of columns for each kind of token:
+#:
+#: 1. the number of postings of each document;
+#: 2. the position of the first posting of each skip block;
+#: 3. the numbers of the overfull skip blocks, which have more postings than one byte can count;
+#: 4. for each bucket of an overfull block, the number of postings before the bucket, counted from the block's start.
+#:
+#: After the columns of all kinds, one more column holds the checksums.
 _COLUMNS_OF_KIND = 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
@@ -199,7 +203,8 @@ class _BitLayout(NamedTuple):
     @classmethod
     def choose_smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
         ordinal_bits = max(1, (documents - 1).bit_length())
-        # A segment has at least one whole skip block of buckets, and a posting has at most 64 bits.
+        # A segment needs at least one skip block of buckets. A posting has at most 64 bits for the ordinal and the bits
+        # of the token that its bucket does not determine, so the bucket must determine the other bits.
         least = max(_SKIP_BITS, token_bits + ordinal_bits - 64)
         wanted = (postings // _LEAST_IN_BUCKET).bit_length() - 1
         return cls(token_bits, min(max(least, wanted), token_bits - 1), ordinal_bits, postings)
@@ -477,7 +482,10 @@ def write_segment(
 
 
 def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
-    """Write the buckets and postings of one kind of token at offset `at`; return its columns except the first."""
+    """Write the buckets and postings of one kind of token at offset `at`; return the columns 2 to 4 of this kind.
+
+    `_COLUMNS_OF_KIND` describes the columns.
+    """
     in_buckets = np.zeros(layout.buckets, np.uint32)
     file.seek(at + layout.bytes[0])
     pending = np.empty(0, np.uint64)
@@ -566,9 +574,10 @@ def _without_shared(
 ) -> tuple[_TokensOfDocuments, Numbers]:
     """Remove look-up hashes that are the upper bits of a MinHash token of the same document.
 
-    Return the remaining hashes, and `shared_bits` of `SegmentDocuments`. A document keeps all of its hashes if a
-    look-up would otherwise count wrongly. This is the case if two of its MinHash tokens begin with the same hash, or if
-    a MinHash token begins with bits below the document's limit in `_BOUNDS` that are no look-up hash of the document.
+    Return the remaining hashes, and `shared_bits` of `SegmentDocuments`. A look-up then takes the upper bits of each
+    MinHash token for a look-up hash, if they are below the document's limit (`_BOUNDS[shared_bits]`). A document keeps
+    all of its hashes if this would be wrong: if the upper bits of a MinHash token are below the limit, but are not a
+    look-up hash of the document, or if two MinHash tokens have the same upper bits, so that the hash would count twice.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts, has_any = hashes.counts, hashes.counts > 0

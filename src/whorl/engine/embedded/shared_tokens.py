@@ -164,7 +164,8 @@ def group_clauses(
 
 
 def _split_into_batches(clauses: _Clauses) -> tuple[_Clauses, Iterable[_Clauses]]:
-    # Only the matches of one group are in memory at a time.
+    # Only the matches of one batch are in memory at a time. Clauses with sketch tokens stay together, because
+    # `_match_all` looks up the tokens of all of them at once.
     if len(clauses) <= _PARTS_AT_ONCE or isinstance(clauses[0], SketchTokens):
         return clauses, ()
     return (), map(tuple, batches(clauses, _PARTS_AT_ONCE))

@@ -25,7 +25,7 @@ class StoreIndex:
     """The index of an embedded store, in one folder, which `build` creates.
 
     Reading the index of another store raises OtherIndexError. The token index calls `on_merged` after background
-    merges. `read_minhash` is given if the index has only the upper bits of MinHash tokens.
+    merges. `read_minhash` computes MinHash tokens from texts; None if the index has all bits of these tokens.
     """
 
     def __init__(

@@ -138,14 +138,14 @@ MOST_LOOK_UPS = 100
 MOST_STATES = 8192
 #: Maximum number of terms that a query may compare one by one, if tantivy cannot build automata for its clauses.
 MOST_TERMS = 100_000
-#: A range with only a long lower bound is compared with each term of the field, if it has at most this number of terms:
+#: If a field has at most this number of terms, a range with only a long lower bound is compared with each term, because
 #: this is faster than building several automata.
 _FEW_TERMS = 10_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
 _LONGEST_EXPRESSION = 4000
-#: Maximum exponent in the estimated size of a pattern: its length times 2**`state_doublings`. tantivy usually rejects a
-#: larger automaton.
+#: The size of a pattern's automaton is estimated as its length, doubled `state_doublings` times, but at most this
+#: number of times: tantivy usually rejects a larger automaton.
 _MOST_DOUBLINGS = 4
 #: The first `_FEW_LOOK_UPS` look-ups of a query have no trial run (see `IndexReader.plan_trial_run`). Together they
 #: take at most a few tenths of a second.
@@ -166,7 +166,8 @@ class PlanTranslator:
     def translate_node(self, plan: BoundNode) -> TantivyQuery:
         match plan:
             case MatchAll(weight=weight):
-                # Match documents with an id: each part of the index also has a document without one, for its numbers.
+                # Each part of the index has a document without an id, which holds the part's own data. So match only
+                # documents with an id.
                 everything = Query.const_score_query(Query.exists_query("id"), weight)
                 return TantivyQuery(everything, {"everything": {"weight": weight}}, weight)
             case Nothing(reason=reason):
@@ -512,7 +513,10 @@ def _is_word(pattern: Pattern) -> bool:
 
 
 def _is_close(field: str, other: str) -> bool:
-    """Check whether a fuzzy search in one field, which also edits field names, could match terms of the other."""
+    """Check whether a fuzzy search in one field could match terms of the other field.
+
+    In tantivy's shared field, a term begins with its field's name, so a fuzzy search may edit the name, too.
+    """
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or is_near(field, other, MOST_EDITS)
 

@@ -193,7 +193,7 @@ class TextIndex:
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
-            # For equal scores, tantivy need not read the data for scores.
+            # With a constant score, tantivy does not read the data for scores.
             unscored = (Query.const_score_query(query, 1.0) for query in queries)
             return [any(_search(part, query, 1)[0] for part in parts) for query in timely(unscored, 1)]
 
@@ -384,7 +384,7 @@ class TextIndexWriter:
         """Let all users who may read the folder read the files that tantivy opens to their owner only."""
         for name in (META, ".managed.json"):
             for file in self._folder.glob(f"*/{name}"):
-                # A merge may replace the file now. The end of the merge shares it.
+                # A merge may have replaced the file. Ignore the error, because this method runs again after the merge.
                 with suppress(OSError):
                     file.chmod(file.parent.stat().st_mode & 0o666)
 

@@ -211,8 +211,8 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
         source = {name: value for name, value in source.items() if name != PROPERTIES}
     _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:
-        # In an index that another program has made, the sources contain whorl's fields. Read the cluster only if
-        # `whorl_is_principal` has a value, because the cluster of an unlabelled document is its own id.
+        # If another program has made the index, the sources contain whorl's fields, including the cluster label. A
+        # document without a label has its own id as cluster, and no value of `whorl_is_principal`, so skip it.
         _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 

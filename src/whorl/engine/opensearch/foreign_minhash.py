@@ -105,7 +105,7 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     """Determine from sample texts how a field makes tokens; raise SchemaError if the tokens are unreadable."""
     tokens = client.terms_of(LONG_PROBE, field.text_field, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
-    # Some releases ignore bucket_count and hash_set_size.
+    # Some releases ignore bucket_count and hash_set_size, so also try the scheme with the default values.
     schemes = field.scheme(), field.scheme(bucket_count=512, hash_set_size=1)
     scheme = next((scheme for scheme in schemes if token_count(scheme) == len(tokens)), None)
     encoding = _ENCODINGS.get(units)

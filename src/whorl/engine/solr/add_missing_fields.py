@@ -152,8 +152,8 @@ def _describe_next_step(
 def _fields(names: FieldNames, schema: Schema) -> list[Json]:
     """Return the definitions of whorl's fields, with the field names that the user has configured.
 
-    The token field needs term vectors if whorl cannot make the tokens of a text: it is not stored, or it has several
-    values, whose tokens Solr makes separately.
+    The token field gets term vectors if whorl cannot make the tokens from the stored text. This is the case if Solr
+    does not store the text, or if a document can have several texts, because Solr makes the tokens of each separately.
     """
     renamed = {"name": names.name, "content": names.content, "MINHASH": names.minhash, "DBID": names.dbid}
     renamed["LID"] = names.noderef

@@ -120,7 +120,12 @@ class SolrClient:
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Iterable[str], rows: int, mark: str = FIRST_CURSOR_MARK
     ) -> Iterator[tuple[list[Json], str]]:
-        """Yield pages of matching documents, sorted by id, from cursor mark `mark` on; add the next page's mark."""
+        """Yield pages of matching documents, sorted by id, each page with the cursor mark of the next page.
+
+        Args:
+            key: Field with the ids.
+            mark: Cursor mark of the first page to yield.
+        """
         following, mark = mark, ""
         while following != mark:
             mark = following

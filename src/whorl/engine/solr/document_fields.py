@@ -104,7 +104,8 @@ def fields_of(
     """Return the fields of a collection that queries may use.
 
     `used` has the names of the fields in use. If it is None, queries may use any name that matches a dynamic field.
-    `partial` has the properties whose whole values are missing in some documents, so that whorl does not search them.
+    `partial` has the result of `find_partial_properties`: some documents lack the whole (not tokenized) values of these
+    properties, so queries cannot use these values.
     """
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
@@ -211,7 +212,11 @@ def _is_hidden(name: str, collection: SolrCollection) -> bool:
 
 
 def _whole_value_fields(schema: Schema, used: Collection[str]) -> Iterator[tuple[str, Kind, str]]:
-    """Yield properties with type and field of their whole values; a copy by the schema replaces whorl's field."""
+    """Yield the properties that have a field with their whole (not tokenized) values.
+
+    Yield the name of the property, the type of the values, and the name of the field. If the schema copies a property
+    to a string field (see `Schema.whole_copies`), this field replaces whorl's field.
+    """
     copies = schema.whole_copies
     yield from ((name, Kind.KEYWORD, copy) for name, copy in copies.items())
     for field in used:
@@ -334,12 +339,17 @@ def token_warnings(
 ) -> tuple[str, ...]:
     """Return a warning about documents that a search by MinHash tokens misses, because they have no tokens.
 
-    If no document has tokens, count all documents that may have a text. Otherwise, count the documents with neither a
-    sketch nor tokens, because a backfill adds both. In a collection without fields for sketches, warn only if no
-    document has tokens: if some have tokens, the texts of the others may just be too short.
+    The warning has the number of these documents:
 
-    `covered` is None if the collection has no fields for sketches. `count` counts the documents with neither a sketch
-    of any scheme nor tokens; it reads all tokens of the index.
+    - If no document has tokens, count all documents that may have a text.
+    - If some have tokens, count the documents that have neither tokens nor a sketch, because a backfill adds both.
+    - In a collection without fields for sketches, this number is unknown: a document without tokens may just have a
+      text that is too short. So if some documents have tokens, do not warn.
+
+    Args:
+        covered: Counts of documents with sketches; None if the collection has no fields for sketches.
+        count: Counts the documents that have neither tokens nor a sketch of any scheme. This reads all tokens of the
+            index, so it is called only if the other counts are not enough.
     """
     unsketched, filled = 0, 0
     if covered is not None:

@@ -254,7 +254,8 @@ class SolrEngine(ServerEngine):
                 self._client.delete(remaining)
                 break
             except EngineResponseError as error:
-                # Solr ends the request at the first document with another version.
+                # At the first document with another version, Solr responds with 409 and ignores the rest of the
+                # request. So repeat the request without the changed documents.
                 if error.status != 409:
                     raise
                 latest = self._documents(list(remaining), [VERSION], latest=True)
@@ -566,7 +567,8 @@ class SolrEngine(ServerEngine):
     def _fetch_tokens(self, values: Mapping[str, list[str]], *, with_text: bool) -> list[Json]:
         """Return the documents that have any of `values`, keyed by field, with their tokens (see `select_tokens`).
 
-        Also return the text if it is the source of the tokens, or if `with_text` and term vectors are.
+        Also return the text if the tokens come from the text, or if they come from term vectors and `with_text` is
+        true.
         """
         source, content = self._token_source, self.collection.content
         needs_text = source is TokenSource.TEXT or (with_text and source is TokenSource.TERM_VECTORS)
@@ -728,7 +730,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
 
 
 def _has_pattern(clause: WordClause) -> bool:
-    """Check whether a clause looks for words that are not written out."""
+    """Check whether a clause has a wildcard or a fuzzy word, so that it may match many words."""
     if isinstance(clause, InOrder):
         return not all(isinstance(word, str) for word in clause.words)
     return isinstance(clause, FuzzyWord)

@@ -56,7 +56,7 @@ VECTOR_HANDLER: Json = {
 @cache
 def definitions(tag: Literal["field", "dynamicField", "fieldType"]) -> Mapping[str, Json]:
     """Return the definitions in whorl's configset, keyed by name, in the JSON format of Solr's Schema API."""
-    # Searches do not need this module.
+    # Searches do not need this module, so import it only here.
     from whorl.engine.local.solr import configset_directory
 
     schema = ElementTree.parse(configset_directory() / "conf" / "managed-schema.xml")

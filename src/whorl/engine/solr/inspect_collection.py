@@ -138,7 +138,10 @@ class Schema:
 
     @property
     def whole_copies(self) -> dict[str, str]:
-        """The string fields that hold the whole values of text fields, by text field: copies from one field alone."""
+        """String fields with whole values, keyed by the text field that the schema copies to them.
+
+        A string field with copies from several fields is left out.
+        """
         named = [copy for copy in self.copies if "*" not in "".join(copy) and copy[1] not in self.cut_copies]
         counts = {to: sum(fnmatch.fnmatchcase(to, pattern) for _, pattern in self.copies) for _, to in named}
         kinds = Kind.TEXT, Kind.KEYWORD

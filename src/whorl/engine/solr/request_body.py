@@ -418,11 +418,12 @@ def join_tokens(tokens: Sequence[str]) -> tuple[str, str]:
     """Join non-empty tokens; return the text and its separator for Java's `String.split`.
 
     The separator is a character that no token contains. If the tokens contain all possible characters, it is `%`
-    followed by a `~` for each letter of the longest token:
+    followed by a `~` for each letter of the longest token. `String.split` then finds only the separators between the
+    tokens:
 
-    - This separator is longer than any token, so each occurrence in the text overlaps an inserted one.
-    - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So different
-      occurrences do not overlap, and each occurrence is an inserted one.
+    - The separator is longer than any token, so no token contains it. Any other copy of the separator in the text would
+      therefore overlap a separator between two tokens.
+    - Two copies of the separator cannot overlap, because each contains only one `%`, at its beginning.
     """
     together = "".join(tokens)
     separator = next((mark for mark in _SEPARATORS if mark not in together), None)
@@ -444,10 +445,11 @@ def overlap_similarity(token_count: int, minimum: int) -> float:
 def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
-    For a number of tokens, `count`, the parser tries b = 1, 2, … bands of count // b rows. It takes the first b whose
-    match probability exceeds tp. The probability grows with b. So tp must lie between the probability of the last b
-    with more rows, and the probability of the first b with `rows` rows. The tokens must fill every band, because a
-    short last band would never match.
+    For n = bands * rows tokens, the parser tries 1, 2, 3, … bands; b bands have n // b rows each. It takes the first
+    number of bands whose match probability exceeds `tp`. The probability grows with the number of bands. Let `first` be
+    the smallest number of bands with exactly `rows` rows: then `tp` must be less than the probability of `first` bands,
+    but not less than that of `first` - 1 bands. The tokens must fill every band, because a short last band would never
+    match.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)

@@ -522,8 +522,9 @@ def return_kernel(kernel: Kernel) -> None:
 def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search; after every `SEARCHES_WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    A search counts `weight` times: the time that the loops would save in it, as a multiple of the time in a similarity
-    search. If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves.
+    `weight` is the time that the loops save in the search, divided by the time that they save in a similarity search.
+    The search counts as this number of searches. If the compiled code cannot be stored, do not load the loops, because
+    compiling them would take longer than they save.
     """
     is_due = 0 in [next(_searches) % SEARCHES_WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():
@@ -568,8 +569,9 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Before a fork, handlers run in reverse order of their registration. So `logging`, which has a lock and a handler
-    # too, is imported first, at the top of this module.
+    # The thread that loads the loops takes `_loading` first, and then the lock of `logging`. A fork must take the locks
+    # in the same order, or the two threads could wait for each other. Before a fork, handlers run in reverse order of
+    # their registration, so `logging` must be imported before this line.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

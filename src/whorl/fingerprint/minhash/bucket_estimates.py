@@ -168,7 +168,8 @@ def _population_and_draws(overlaps: BucketOverlaps, metric: Metric) -> tuple[Cou
     if metric.bounds_sizes:
         population, drawn = _with_margin(overlaps.union_sizes), overlaps.union_counts
     else:
-        # Containment refers to the shingles of the smaller text.
+        # The metric is a share of the shingles of one text: of the hit for B_IN_A, of the source for A_IN_B, and of the
+        # smaller text for CONTAINMENT. `is_of_hit` marks the documents for which this text is the hit.
         is_of_hit = ((sizes < size) | (not metric.allows_larger)) & metric.allows_smaller
         of_source = size if overlaps.is_source_size_known else _with_margin(size)
         population = np.where(is_of_hit, _with_margin(sizes), of_source)

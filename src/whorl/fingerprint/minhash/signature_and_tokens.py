@@ -95,10 +95,10 @@ def _well_formed_units(
     """Return the 16-bit units of tokens (U+FFFD for lone surrogates), and a mask of the starts of surrogate pairs."""
     units = _units(hashes, encoding)
     if not ((units & 0xF800) == 0xD800).any():
-        # Tokens from an index usually have no surrogates, because an index replaces lone surrogates.
+        # Most tokens from an index have no surrogates, because an index replaces lone surrogates, so skip the search.
         return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
-    # A high surrogate at the end of a token does not form a pair with the next token's first unit.
+    # Look for pairs row by row, because the last unit of a token does not form a pair with the first of the next token.
     is_pair = is_high[:, :-1] & is_low[:, 1:]
     is_lone = is_high | is_low
     is_lone[:, :-1] &= ~is_pair
@@ -187,7 +187,7 @@ class Signature:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Tokens in the encoding of the index; terms of four UTF-16 units if there is no index."""
+        """Tokens as strings, in the encoding of the index; without an index, in the encoding UNITS_4."""
         return write_tokens(self.hashes, self.encoding or TokenEncoding.UNITS_4)
 
     @property
@@ -287,22 +287,25 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token in a list with one token per bucket, in order; -1 if it is unknown.
+    """Return the bucket that each token comes from, for a complete list with the token of each bucket, in order.
 
-    Rotation copies a bucket's token into the empty buckets before it, so its own bucket is the last of the equal ones.
+    Rotation copies a bucket's token into the empty buckets before it. So if consecutive buckets have equal tokens, the
+    token comes from the last of these buckets. The result is -1 if the bucket is unknown.
     """
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
-    # The last run may continue at the start of the list. If all tokens are equal, the bucket is unknown.
+    # Rotation wraps around, so equal tokens at the end and at the start of the list belong together. If all tokens are
+    # equal, there is no last bucket, so the bucket is unknown.
     return ends[np.searchsorted(ends, places) % ends.size] if ends.size else np.full(len(letters), -1)
 
 
 def buckets_from(signature: Signature) -> Buckets:
     """Return the buckets of a signature; mark a bucket as unknown if its token can be unreadable in an index.
 
-    A token is unreadable if its first unit was a lone surrogate, or has lost leading zeros. A bucket that can have such
-    a token is marked as unknown in every document, because the readable tokens alone would be a biased sample. Losses
-    in later units do no harm, because they are the same in every document.
+    The first 16-bit unit of a token shows its bucket. An index replaces this unit if it is a lone surrogate, and
+    Alfresco omits its leading zeros, so the bucket of such a token is unreadable. A bucket that can have such a token
+    is marked as unknown in every document, because the readable tokens alone would be a biased sample. Losses in later
+    units do no harm, because they are the same in every document.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
@@ -353,7 +356,8 @@ def _sort_by_bucket(
     buckets = known | _guess_buckets(unsure, set(known.values()), scheme.bucket_count)
     ordered_tokens = sorted(repeats, key=lambda token: (buckets[token], token))
     if not counts_known:
-        # A token is in its own bucket, and in the empty buckets before it.
+        # A token is in its own bucket, and in the empty buckets before it. So its count is the distance to the bucket
+        # of the token before; for the first token, this is the last token, because rotation wraps around.
         own = [buckets[token] for token in ordered_tokens]
         borders = pairwise([own[-1] - scheme.bucket_count, *own])
         repeats = {
@@ -367,7 +371,10 @@ def _sort_by_bucket(
 
 
 def _with_repeats(ordered_tokens: list[str], repeats: Mapping[str, int], first_bucket: int) -> list[str]:
-    """Repeat the tokens of one hash function; `first_bucket` is the bucket of the first token."""
+    """Return the tokens of one hash function in the order of their buckets, each as often as `repeats` says.
+
+    A token fills its own bucket and the empty buckets before it. `first_bucket` is the bucket of the first token.
+    """
     repeated = [token for token in ordered_tokens for _ in range(repeats[token])]
     # Rotation wraps around: the empty buckets after the last filled bucket repeat the first token.
     wrapped = max(0, repeats[ordered_tokens[0]] - first_bucket - 1)
@@ -380,8 +387,8 @@ def _sort_by_units(
     """Sort tokens like `_sort_by_bucket`, for a scheme with several hash functions or several tokens per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # Two of a token's four units are the number of the hash function. If the index lost the other two units,
-        # several tokens of a hash function may look equal, so their number is unknown.
+        # Two of a token's four units are the number of the hash function. If the index has lost the other two units,
+        # several tokens of a hash function look like one token, so its count is unknown.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -486,10 +493,10 @@ def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np
 def distinct_minima(
     hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], bucket_count: int
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the high halves of the bucket minima of many texts, ascending and distinct, and their number in each text.
+    """Return the high half of the smallest hash in each filled bucket of each text, and their number in each text.
 
-    The scheme must have one hash per bucket. `hashes` has the ascending distinct high halves of each text's hashes,
-    text after text; `sizes` has their number in each text.
+    The scheme must have one hash per bucket. `hashes` has the high halves of the hashes, text after text. Within a
+    text, they ascend and are distinct, and so are the results. `sizes` has the number of hashes of each text.
     """
     buckets = bucket_of(hashes, bucket_count)
     is_minimum = is_first_of_group(sizes)
@@ -599,13 +606,14 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
     """Return the largest band size, in tokens, that finds a document with this overlap more often than `probability`.
 
+    If no band size does, return 1. This is always so for a `probability` of 1, because no document is found more often.
+
     Args:
         token_count: Number of the source's tokens, with repetitions, at least 1.
         overlap: Fraction in (0, 1].
-        probability: Fraction in (0, 1]. No probability exceeds 1, so for 1 the result is one row.
+        probability: Fraction in (0, 1].
 
-    Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
-    and one row if no number of bands is enough.
+    Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize, which also divide without a remainder.
 
     >>> [band_rows(512, Fraction(o, 100), Fraction(p, 100)) for o, p in [(20, 80), (70, 90), (90, 99), (100, 50)]]
     [2, 9, 17, 512]
