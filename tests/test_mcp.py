@@ -100,6 +100,10 @@ def test_sources_and_passages(store: Store) -> None:
     (passage,) = compared["passages"]
     assert passage["a"]["text"].startswith("The landlord keeps")
     assert call_tool(server, "compare", a_text=LETTER, b_text=LETTER)["jaccard"] == 1
+    texts = {"a_text": "rent on the first day of May", "b_text": "no rent on the third day of May"}
+    compared = call_tool(server, "compare", **texts, differences=True, start=1, rows=1)
+    assert (compared["total_differences"], compared["total"]) == (2, 0)
+    assert [found["a"]["text"] for found in compared["differences"]] == ["first"]
 
 
 @pytest.mark.parametrize(

@@ -432,7 +432,11 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
             _require_one(document_id, text)
         a, b = read_texts(store, (a_id or None, a_text), (b_id or None, b_text))
         comparison = store.compare("a", "b", options, source={"a": a.text, "b": b.text})
-        return _with_page(comparison_values(a, b, comparison), "passages", options)
+        compared = comparison_values(a, b, comparison, differences=options.differences)
+        if options.differences:
+            page = compared["differences"][options.start :][: options.rows]
+            compared |= {"total_differences": len(compared["differences"]), "differences": page}
+        return _with_page(compared, "passages", options)
 
     @_tool(server, reads, "hits")
     def search(query: str, text: str = "", *, options: SearchOperation) -> _Json:

@@ -89,6 +89,50 @@ def test_printed_lines() -> None:
     ]
 
 
+def test_printed_differences() -> None:
+    """
+    `--differences` prints the words that only one text has, with their positions, among the words around them in A.
+    """
+    lines = whorl("a.txt", "b.txt", "--differences").stdout.splitlines()
+    assert lines[7:] == [
+        "2 differences, in the order of the texts",
+        "",
+        "1.  A line 1 [0:0], B line 1 [0:2]",
+        "   {+So+}The quick brown fox jumps over the lazy dog.",
+        "",
+        "2.  A line 1 [31:34], B line 3 [36:37]",
+        "   The quick brown fox jumps over [-the-]{+a+} lazy dog.",
+    ]
+    paged = whorl("a.txt", "b.txt", "--differences", "--rows", "1", "--start", "1").stdout.splitlines()
+    assert paged[7:] == ["2 differences, in the order of the texts, 2 to 2 shown", "", *lines[-2:]]
+    assert "\x1b" not in "".join(lines)
+    none = whorl("a.txt", "a.txt", "--differences").stdout.splitlines()
+    assert none[7:] == ["0 differences, in the order of the texts"]
+
+
+def test_context_of_a_difference(folder: Path) -> None:
+    """
+    The words around a difference are cut between words, whatever lines they are on.
+    """
+    (folder / "c.txt").write_text("\n".join(["before"] * 30 + ["old"] + ["after"] * 30), encoding="utf-8")
+    (folder / "d.txt").write_text("\n".join(["before"] * 30 + ["after"] * 30), encoding="utf-8")
+    lines = whorl("c.txt", "d.txt", "--differences").stdout.splitlines()
+    assert " ".join(map(str.strip, lines[10:])) == f"… {'before ' * 8}[-old-] {'after ' * 9}…"
+
+
+def test_json_with_differences() -> None:
+    """
+    With `--differences`, JSON has all passages and all differences, whatever `--rows`.
+    """
+    compared = compare_json("a.txt", "b.txt", "--differences", "--rows", "1")
+    assert len(compared["passages"]) == 1
+    assert compared["differences"][1] == {
+        "a": {"start": 31, "end": 34, "first_line": 1, "last_line": 1, "text": "the"},
+        "b": {"start": 36, "end": 37, "first_line": 3, "last_line": 3, "text": "a"},
+    }
+    assert [each["b"]["text"] for each in compared["differences"]] == ["So", "a"]
+
+
 def test_json() -> None:
     """
     JSON has all numbers, and positions as ranges of characters and as lines.

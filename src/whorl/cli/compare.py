@@ -30,9 +30,14 @@ if TYPE_CHECKING:
 @click.argument("b", metavar="B")
 @STORE
 @operation_options(CompareOperation)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: counts, shares, and all passages with their texts.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON: counts, shares, and all passages with their texts; with --differences also these.",
+)
 def compare(a: str, b: str, store: str | None, options: CompareOperation, as_json: bool) -> None:
-    """Count exactly what two texts share, and show the passages.
+    """Count exactly what two texts share, and show the passages, or the differences.
 
     A and B are documents of the store, by id, path or name, or else files; one of them can be - for standard input. Two
     files can also be compared without a store.
@@ -49,7 +54,7 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
     read_a, read_b, scheme = read(a, b, store, Scheme.parse(options.scheme) if options.scheme else None)
     comparison = _comparison(read_a.text, read_b.text, scheme, store, options)
     if as_json:
-        click.echo(json_text(comparison_values(read_a, read_b, comparison)))
+        click.echo(json_text(comparison_values(read_a, read_b, comparison, differences=options.differences)))
         return
     print_notes(warnings(comparison))
     printer = console()

@@ -166,8 +166,13 @@ class SearchOperation(ExplainOperation):
 class CompareOperation(Boilerplate):
     """Count exactly what two texts share, and show the passages."""
 
-    rows: Rows = option("Passages to show.", default=10, absent=ALL_RETURNED)
-    start: Start = option("Passages to skip.", default=0, absent=ALL_RETURNED)
+    differences: bool = flag(
+        "Also return the words that differ, in the order of the texts.",
+        cli_help="Show the words that differ, in the order of the texts, instead of the passages; --json has both.",
+        absent={"python": "find_differences() is a function of its own"},
+    )
+    rows: Rows = option("Passages or differences to show.", default=10, absent=ALL_RETURNED)
+    start: Start = option("Passages or differences to skip.", default=0, absent=ALL_RETURNED)
     scheme: str | None = option(
         "How texts are cut into shingles. Default: the store's.",
         "NAME",

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
+from whorl.fingerprint.text_differences import find_differences
 from whorl.output.formatting import plural
 from whorl.output.json_conversion import values
 from whorl.request_context import timely
@@ -56,6 +57,13 @@ class LinedPassage(NamedTuple):
     b: LinedRange
 
 
+class LinedDifference(NamedTuple):
+    """Words of A and the words of B that replace them; a range is empty if its text has no such words."""
+
+    a: LinedRange
+    b: LinedRange
+
+
 class ResidualSide(NamedTuple):
     """A compared text: its common text (boilerplate), and the number of its distinct shingles that are not common."""
 
@@ -98,7 +106,7 @@ class ComparedTexts:
 
     JSON_FIELDS = (
         *("a", "b", "scheme=comparison.scheme.name", "shared_shingles=comparison.shared_shingles"),
-        *("*comparison.shares", "exact", "without_common", "warnings", "passages"),
+        *("*comparison.shares", "exact", "without_common", "warnings", "passages", "differences?"),
     )
 
     a: Side
@@ -107,6 +115,7 @@ class ComparedTexts:
     without_common: ResidualOfBoth | None
     warnings: list[str]
     passages: tuple[LinedPassage, ...]
+    differences: tuple[LinedDifference, ...] | None
     exact: bool = True
 
 
@@ -165,11 +174,18 @@ def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read
 
 
 def comparison_values(
-    a: ReadText, b: ReadText, comparison: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
+    a: ReadText,
+    b: ReadText,
+    comparison: Comparison,
+    *,
+    texts: Literal["none", "passages", "whole"] = "passages",
+    differences: bool = False,
 ) -> dict[str, Any]:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 
-    `texts` selects the texts to include: none, the passages in both texts, or both whole texts.
+    Args:
+        texts: Texts to include: none, those of passages and differences, or both whole texts.
+        differences: Include the differences of both texts.
     """
     whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
     lines_a, lines_b, with_text = Lines(a.text), Lines(b.text), texts == "passages"
@@ -184,6 +200,12 @@ def comparison_values(
         None if comparison.residual is None else ResidualOfBoth(comparison.residual),
         warnings(comparison),
         tuple(passages),
+        tuple(
+            LinedDifference(lines_a.range(found.a, with_text), lines_b.range(found.b, with_text))
+            for found in timely(find_differences(a.text, b.text, comparison))
+        )
+        if differences
+        else None,
     )
     return values(compared)
 
@@ -209,7 +231,7 @@ class Lines:
         self._starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        return bisect_right(self._starts, start), bisect_right(self._starts, end - 1)
+        return bisect_right(self._starts, start), bisect_right(self._starts, max(start, end - 1))
 
     def range(self, place: tuple[int, int], with_text: bool) -> LinedRange:
         return LinedRange(*place, *self.span(*place), self.text[slice(*place)] if with_text else None)

@@ -319,43 +319,6 @@ def test_words_that_differ_are_marked(page: Page, url: str) -> None:
     expect(page.locator("#step-told")).to_contain_text("Passage 1 of")
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "shared", "expected"),
-    [
-        ("one two three", "one two four", [("one two", "one two")], [(["three"], ["four"])]),
-        ("one two", "one two, three", [("one two", "one two")], [([], ["three"])]),
-        ("p q", "x p y q z", [("p", "p"), ("q", "q")], [([], ["x"]), ([], ["y"]), ([], ["z"])]),
-        # Equal words in a gap are matched; case and punctuation are no difference.
-        ("s1 The rent, is 1,450 in all s2", "s1 the rent is 1,520 in all s2", [("s1", "s1"), ("s2", "s2")],
-         [(["1,450"], ["1,520"])]),
-        # A moved passage is in both texts, so it is not a difference.
-        ("m1 a b c d e", "a b c d e m1", [("a b c d e", "a b c d e"), ("m1", "m1")], []),
-        ("", "new", [], [([], ["new"])]),
-    ],
-)  # fmt: skip
-def test_differences(
-    scripts: Page, a: str, b: str, shared: list[tuple[str, str]], expected: list[tuple[list[str], list[str]]]
-) -> None:
-    """
-    Differences are the words outside shared passages, paired between passages in the same order.
-    """
-    places = {
-        side: [{"start": text.index(pair[at]), "end": text.index(pair[at]) + len(pair[at])} for pair in shared]
-        for at, (side, text) in enumerate((("a", a), ("b", b)))
-    }
-    evaluated = scripts.evaluate(
-        """async ([texts, places]) => (await import("/page/differences.js")).differences(texts, places)""",
-        [{"a": a, "b": b}, places],
-    )
-    words = [
-        tuple(
-            [text[span["start"] : span["end"]] for span in gap[side]["ranges"]] for side, text in (("a", a), ("b", b))
-        )
-        for gap in evaluated
-    ]
-    assert words == expected
-
-
 def test_a_missing_document(page: Page, url: str) -> None:
     """
     The error of a comparison names the missing document.

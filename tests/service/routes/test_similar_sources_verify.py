@@ -154,8 +154,23 @@ def test_compare(service: TestClient) -> None:
     assert "text" not in with_passages["a"]
     whole = post_json(service, "compare", **sides, texts="whole")
     assert whole["a"]["text"] == MINUTES
+    assert "differences" not in whole
     place = whole["passages"][0]["b"]
     assert whole["b"]["text"][place["start"] : place["end"]].startswith("The landlord keeps the structure")
+
+
+def test_differences(embedded_service: TestClient) -> None:
+    """
+    With `differences`, a comparison also has the words that differ, with their texts if these are requested.
+    """
+    sides = {"a": {"text": "The tenant pays\nno rent in May."}, "b": {"text": "The tenant pays\nthe rent in May."}}
+    (found,) = post_json(embedded_service, "compare", **sides, differences=True)["differences"]
+    assert found == {
+        "a": {"start": 16, "end": 18, "first_line": 2, "last_line": 2},
+        "b": {"start": 16, "end": 19, "first_line": 2, "last_line": 2},
+    }
+    (found,) = post_json(embedded_service, "compare", **sides, differences=True, texts="passages")["differences"]
+    assert (found["a"]["text"], found["b"]["text"]) == ("no", "the")
 
 
 def test_places_are_code_points(embedded_service: TestClient) -> None:

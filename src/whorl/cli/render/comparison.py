@@ -1,4 +1,4 @@
-"""Prints a comparison of two texts: how much of each is in the other, and the longest common passages."""
+"""Prints a comparison of two texts: how much of each is in the other, and passages or differences."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from rich.text import Text
 from whorl.cli.render.terminal import share_bar
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
 from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.text_differences import find_differences
 from whorl.operations import CompareOperation
 from whorl.output.compare_documents import Lines, ReadText
 from whorl.output.formatting import percent, plural, printable
 
 #: Number of characters to show at the beginning, and at the end, of a long passage.
 _BEGINNING, _END = 220, 110
+#: Number of characters to show before and after a difference.
+_CONTEXT = 60
 _INDENT = "   "
 #: Zero-width joiners in Persian words and emoji, which are not printable, but harmless in a terminal.
 _JOINERS = re.compile("([\u200c\u200d])")
@@ -35,6 +38,12 @@ def summary_lines(
     yield Text()
     if comparison.residual is not None:
         yield from _residual_lines(comparison.residual)
+    if options.differences:
+        yield from _difference_lines(a, b, comparison, options, printer)
+        return
+    if options.differences:
+        yield from _difference_lines(a, b, comparison, options, printer)
+        return
     passages = comparison.passages
     if not passages:
         yield Text(f"No passage of {plural(comparison.scheme.shingle_size, 'word')} or more is in both.")
@@ -54,9 +63,39 @@ def summary_lines(
         where = f"A {place_text(lines_a, passage.a)}, B {place_text(lines_b, passage.b)}"
         yield Text()
         yield Text.assemble((f"{number}. {plural(passage.words, 'word')}", "bold"), (f"  {where}", "dim"))
-        for line in Text(shorten(a.text, *passage.a)).wrap(printer, max(printer.width - len(_INDENT), 20)):
-            line.rstrip()
-            yield Text(_INDENT).append_text(line)
+        yield from _indented(Text(shorten(a.text, *passage.a)), printer)
+
+
+def _difference_lines(
+    a: ReadText, b: ReadText, comparison: Comparison, options: CompareOperation, printer: Console
+) -> Iterator[Text]:
+    differences = find_differences(a.text, b.text, comparison)
+    shown = differences[options.start :][: options.rows]
+    part = f"{options.start + 1:,} to {options.start + len(shown):,}" if shown else "none"
+    part = "" if len(shown) == len(differences) else f", {part} shown"
+    yield Text(f"{plural(len(differences), 'difference')}, in the order of the texts{part}")
+    lines_a, lines_b = Lines(a.text), Lines(b.text)
+    for number, difference in enumerate(shown, start=options.start + 1):
+        where = f"A {place_text(lines_a, difference.a)}, B {place_text(lines_b, difference.b)}"
+        only_a, only_b = shorten(a.text, *difference.a), shorten(b.text, *difference.b)
+        start, end = difference.a
+        before, after = _join_lines(a.text[max(start - _CONTEXT, 0) : start]), _join_lines(a.text[end : end + _CONTEXT])
+        # Cut the context between words, if the text has blanks.
+        before = f"… {before.partition(' ')[2] or before}" if start > _CONTEXT else before
+        after = f"{after.rpartition(' ')[0] or after} …" if end + _CONTEXT < len(a.text) else after
+        gap_before = " " if before and (not only_a or a.text[start - 1].isspace()) else ""
+        gap_after = " " if a.text[end : end + 1].isspace() else ""
+        marked_a = (f"[-{only_a}-]", "red") if only_a else ""
+        marked_b = (f"{{+{only_b}+}}", "green") if only_b else ""
+        yield Text()
+        yield Text.assemble((f"{number}.", "bold"), (f"  {where}", "dim"))
+        yield from _indented(Text.assemble(before, gap_before, marked_a, marked_b, gap_after, after), printer)
+
+
+def _indented(text: Text, printer: Console) -> Iterator[Text]:
+    for line in text.wrap(printer, max(printer.width - len(_INDENT), 20)):
+        line.rstrip()
+        yield Text(_INDENT).append_text(line)
 
 
 def _residual_lines(residual: ResidualOverlap) -> Iterator[Text]:

@@ -1,7 +1,7 @@
 /** Two documents side by side, with their shared passages marked in both and counted exactly. */
 
 import { ask } from "./api.js";
-import { chain, differences } from "./differences.js";
+import { chain } from "./passage-chain.js";
 import { byId, element, fill, inSteps, onFiles, renew, warn } from "./dom.js";
 import { textIn, withName } from "./files.js";
 import { bar, counted, percent, whole } from "./format.js";
@@ -196,7 +196,7 @@ async function run() {
     for (const side of SIDES) pair[side] = await sideOf(side);
     if (signal.aborted) return;
     byId("compare-busy").textContent = "Comparing …";
-    const comparison = await ask("/compare", { ...pair, texts: "whole", ...await commonText() }, signal);
+    const comparison = await ask("/compare", { ...pair, texts: "whole", differences: true, ...await commonText() }, signal);
     showCompared(comparison);
   } catch (error) {
     if (signal.aborted) return;
@@ -253,10 +253,10 @@ function paint() {
   const { passages, without_common: rest } = compared;
   const shared = bySide((side) => toUnits(compared[side].text, passages.map((passage) => passage[side])));
   if (isDifferent()) {
-    const found = differences({ a: compared.a.text, b: compared.b.text }, shared);
-    places = bySide((side) => found.flatMap((each, group) => each[side].ranges.map((range) => ({ ...range, group, kind: "differs" }))));
-    starts = bySide((side) => found.map((each) => each[side].ranges[0]?.start ?? each[side].start));
-    changes = found.map((each) => bySide((side) => each[side].ranges.map(({ start, end }) => compared[side].text.slice(start, end)).join(" … ")));
+    const found = bySide((side) => toUnits(compared[side].text, compared.differences.map((each) => each[side])));
+    places = bySide((side) => found[side].map((range, group) => ({ ...range, group, kind: "differs" })).filter(({ start, end }) => start < end));
+    starts = bySide((side) => found[side].map(({ start }) => start));
+    changes = found.a.map((_, at) => bySide((side) => compared[side].text.slice(found[side][at].start, found[side][at].end)));
   } else {
     places = bySide((side) => shared[side].map((range, group) => ({ ...range, group })));
     starts = bySide((side) => shared[side].map(({ start }) => start));

@@ -188,7 +188,7 @@ class CompareRequest(RequestBody):
 
     a: OneText
     b: OneText
-    #: Which texts to return with the positions of passages: none, the texts of the passages, or both whole texts.
+    #: Which texts to return: none, those of the passages and differences, or both whole texts.
     texts: Literal["none", "passages", "whole"] = "none"
 
 
@@ -272,8 +272,9 @@ def similar_routes(store: Store) -> APIRouter:
         """
         a, b = read_texts(store, (request.a.id, request.a.text), (request.b.id, request.b.text))
         source = {"a": a.text, "b": b.text}
-        comparison = store.compare("a", "b", options_in(request, CompareOperation), source=source)
-        return Json(comparison_values(a, b, comparison, texts=request.texts))
+        options = options_in(request, CompareOperation)
+        comparison = store.compare("a", "b", options, source=source)
+        return Json(comparison_values(a, b, comparison, texts=request.texts, differences=options.differences))
 
     @router.post("/passages", summary="The longest passage of each hit", response_model=response_type(PassagesAnswer))
     def passages(request: PassagesRequest) -> Json:
