@@ -242,7 +242,7 @@ def map_in_threads(
     Args:
         name: First part of the threads' names.
     """
-    # Small commands start faster if this is imported here.
+    # Few commands need threads, so import this only here, to start the other commands faster.
     from concurrent.futures import Future, ThreadPoolExecutor
 
     waiting: deque[Future[Made]] = deque()

@@ -20,9 +20,11 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     in A. Clusters are documents linked by pairs; each document comes with its similarity to the first document of its
     cluster. A chain of pairs can link documents that are not similar; --complete prevents such clusters.
 
-    JSON is one object per line. Documents with fewer words than a shingle are not compared. The exit status is 1 if
-    more than one in a hundred documents, or a whole file of many documents, could not be read. If documents have
-    the same id, only the last one is compared, and a note names the id; with --strict, the exit status is then 1.
+    JSON is one object per line. Documents with fewer words than a shingle are not compared. If documents have the same
+    id, only the last document is compared, and a note names the id.
+
+    The exit status is 1 if more than one in a hundred documents, or a whole file of many documents, could not be read.
+    With --strict, it is also 1 if documents have the same id.
     """
     from whorl.cli.run_duplicates import DuplicatesCommand, run
 

@@ -149,9 +149,9 @@ def _report_errors() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             if isinstance(error.__context__, WhorlError):
-                # Printing failed while a command's error was handled: report the command's error.
+                # Printing failed while a command's error was handled, so report the command's error.
                 _print_error(error.__context__)
-            # The reader (head, less) has closed the output.
+            # The reader (head, less) has closed the output because it needs no more, so this is not an error.
             raise Exit(0) from None
         click.echo(f"whorl: {'standard output is closed' if error.errno == errno.EBADF else error}", err=True)
         raise Exit(1) from None

@@ -420,7 +420,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
 def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader, out: IO[Any]) -> list[str]:
     keep, versions, new, complete = command.search.keep, command.versions, command.shows_only_new, command.is_complete
     with_residual, shown = result.residual is not None, list[str]()
-    # Writing exact results from whole columns is much faster than writing objects.
+    # Exact results can be written from whole columns, without an object for each result, which is much faster.
     is_fast = command.form == "json" and result.is_counted
     if not command.clusters and is_fast:
         summary = plural(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
@@ -447,11 +447,11 @@ def _write(result: Duplicates, command: DuplicatesCommand, reader: InputReader, 
         summary = clusters_line(written, result.kind)
         if preview is not None and written[0] > preview.clusters:
             shown = [f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them"]
-    # If standard output is closed, print no summary.
+    # If standard output is closed, flushing raises an error, so the summary is not printed.
     out.flush()
     lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
     if command.clusters and not new and result.count_pairs():
-        # The sizes of the files of earlier runs are unknown.
+        # The sizes of the files of earlier runs are unknown, so give no size in bytes then.
         size = 0 if command.state is not None and result.documents > reader.count else reader.byte_progress[1]
         lines.append(redundancy_line(result, size, complete=complete, keep=keep))
     return lines + shown
@@ -603,7 +603,7 @@ def terminable() -> Iterator[None]:
 
 
 def _is_within(inner: str | Path, outer: str | Path) -> bool:
-    # Path.resolve fails for links in a circle.
+    # `os.path.realpath` also works for links in a circle; `Path.resolve` raises an error.
     return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
 
 

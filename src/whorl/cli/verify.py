@@ -53,9 +53,11 @@ def verify(
     """Check whether the quotations in a text are in the store, word for word, and where.
 
     TEXT is a file, - for standard input, or the id of a document in the store. With --fail-on, the current text of a
-    file is checked, even if the store has an earlier text of the file. Quotations are texts between quotation marks or
-    in block quotes; their sources are named by footnotes, brackets, links, or a line with a dash.
-    Or TEXT holds quotations as JSON: [{"quote": "the words", "source": "the id or name of a document"}].
+    file is checked, even if the store has an earlier text of the file.
+
+    Quotations are texts between quotation marks or in block quotes; their sources are named by footnotes, brackets,
+    links, or a line with a dash. Or TEXT holds quotations as JSON: [{"quote": "the words", "source": "the id or name of
+    a document"}].
 
     \b
     exact          word for word in a document; if a source is named, in the source

@@ -212,8 +212,8 @@ def _matches_in_batch(
     order = np.lexsort((numbers, rows))
     firsts = order[run_starts(rows[order], numbers[order])]
     rows, numbers = rows[firsts], numbers[firsts]
-    # The number of shared shingles is a lower bound of a document's size, which excludes most pairs before sizes are
-    # counted.
+    # A document has at least the shingles that it shares with the reference. This lower bound of its size excludes most
+    # pairs, so only the remaining documents are counted.
     least_sizes = np.bincount(rows, minlength=len(documents))
     for row, text, shared in index.count_shared(rows, numbers):
         is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
@@ -252,7 +252,9 @@ def _matches_in_batch(
 
 
 def item_of(text: Member) -> str:
-    """Return the id of the reference row (item) that a text belongs to; the text has one column of the row, or all.
+    """Return the id of the reference row (item) that a text belongs to.
+
+    The text is that of one column, or of all columns together.
 
     >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
     'tests.jsonl:17'

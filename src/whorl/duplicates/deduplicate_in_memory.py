@@ -185,7 +185,7 @@ class Deduplication:
                 f"{float(wanted):.6g} on are not known; deduplicate the texts again with threshold={threshold}"
             )
         options = replace(self.options, threshold=wanted)
-        # Shares of very long texts are estimates. Keep a pair that may reach the threshold.
+        # Shares of very long texts are estimates, so keep each pair that may reach the threshold.
         is_pair = self._pairs.high >= options.least_overlap(self._pairs.sizes_a, self._pairs.sizes_b)
         pairs = self._pairs.select(is_pair)
         return Deduplication(options, pairs, self._firsts, self._keep, self._losses, self._sizes, self._lengths)
@@ -388,5 +388,5 @@ def _group(value: object) -> dict[str, PropertyValue]:
 
 
 def _is_missing(value: object) -> bool:
-    # In pandas, a missing value is NaN, NaT or NA. NaN is the only float that differs from itself.
+    # In pandas, a missing value is NaN, NaT or NA. NaN is the only float that differs from itself, so compare it.
     return value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and value != value)

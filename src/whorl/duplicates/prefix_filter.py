@@ -6,8 +6,10 @@ tens of hashes that each document has at this level (`RoundParameters.aim`).
 
 A document has k hashes at a level, and its partner contains the share c of the document's shingles. With probability
 `recall`, the partner then has at least m = quantile(Binomial(k, c), 1 - recall) of these k hashes. (The exact
-distribution is hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m hashes, then for
-any order of the hashes, the first k - m + 1 hashes of each sketch have one in common. This is the prefix filter: the
+distribution is hypergeometric; it is narrower, so its m is at least as large.)
+
+If two sketches share m hashes, then for any order of the hashes, the first k - m + 1 hashes of the two sketches have a
+hash in common. This is the prefix filter: the
 smaller document is indexed under its first hashes (index prefix), and the larger one looks up its own first hashes
 (probe prefix). The rarest hashes come first. A hash that only one document has costs nothing. A hash that a hundred
 thousand documents share (a licence, a menu, a footer) is used only for documents that contain little else.
@@ -20,9 +22,11 @@ Before the prefixes are chosen, the filter indexes the hashes that several docum
 the documents that are compared at this level; an entry is one hash of one member. The hash values are divided into
 ranges, and each pass over the members reads the hashes of the next range. Between passes, a member and its entries are
 dropped if the member could not reach the threshold even if all of its unread hashes were shared. Most members are
-dropped after a quarter of their hashes. A prefix filter requires that all members order their hashes in the same way.
-This is still true after pruning, because all members use one frequency for each hash. So pruning does not change the
-pairs that are found. Members are read in file order, so that only a small part of the file must be in memory.
+dropped after a quarter of their hashes. Members are read in file order, so that only a small part of the file must be
+in memory.
+
+A prefix filter requires that all members order their hashes in the same way. This is still true after pruning, because
+all members use the same frequency for a hash. So pruning does not change the pairs that are found.
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.

@@ -2,8 +2,8 @@
 
 A window is N consecutive words of one text. A window is repeated if the same words occur in an earlier text, or earlier
 in the same text without overlap. A passage is a run of consecutive repeated windows whose earlier occurrences are also
-consecutive. Its source is the first occurrence of its words. If two runs overlap, the later one is cut. Passages
-contain the words of all repeated windows, and no other words.
+consecutive. Its source is the first occurrence of its words. If two passages overlap, the later passage is cut.
+Passages contain the words of all repeated windows, and no other words.
 
 Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words, and selects at least one hash in any N consecutive words.
 It selects the same hash wherever the same N words occur, so a repeated window contains a selected hash that occurs more
@@ -174,7 +174,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     positions = _shared_positions(stream)
     half = (stream.window + 1) // 2
-    # An upper bound: a window with several of the positions is counted several times.
+    # A window with several of the positions is counted several times, so this is only an upper bound.
     most = min(total, positions.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -188,7 +188,8 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
                 continue
             words, is_window = stream.words(texts)
             runs = hashes_of_runs(words, half)
-            # The hash of a window combines the hashes of its first and last N/2 words, which may overlap.
+            # Hash a window by the hashes of its first half and its last half. If its number of words is odd, the halves
+            # share the middle word.
             window_hashes = mix_bits(runs[: is_window.size] * GOLDEN_FACTOR + runs[stream.window - half :])
             is_sought = _windows_around(around, stream.window - half, is_window)
             is_sought &= (window_hashes >= bounds[0]) & (window_hashes <= bounds[1])

@@ -337,7 +337,7 @@ class Duplicates:
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
         sizes = self._stored.sketches.sizes
-        # The label of a cluster is the document to keep.
+        # The label of a cluster is the document to keep, so all other members are removed.
         removed = members[labels[members] != members]
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
 
@@ -469,7 +469,10 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, UnsharedText, UnsharedText]:
-    """Return the comparison of two versions of a text, the words only in the old one, and those only in the new."""
+    """Compare two versions of a text.
+
+    Return the comparison, the words that only the old version has, and the words that only the new version has.
+    """
     # A comparison may miss repetitions in its second text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)

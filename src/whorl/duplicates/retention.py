@@ -92,7 +92,7 @@ _MISSING = frozenset({"", "none", "null", "nan", "nat", "<na>"})
 
 @dataclass(frozen=True, slots=True)
 class UnreadValues:
-    """Number of a column's values that are not of the needed type (`sought`: date or number), and the first one."""
+    """Number of a column's values that are not of the needed type (`sought`: date or number), and the first value."""
 
     column: str
     sought: str

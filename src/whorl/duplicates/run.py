@@ -224,7 +224,7 @@ def _read_texts(engine: Engine, ids: Sequence[str]) -> Mapping[str, str]:
     try:
         return engine.texts(ids)
     except SchemaError:
-        # The store has no texts.
+        # A store may keep no texts.
         return {}
 
 

@@ -1,10 +1,11 @@
 """Stores the sketches of many documents, in a permanent folder or in temporary files.
 
 In a folder, `documents.sqlite` holds the documents and their pairs, so that the next run compares only new documents.
-`hashes-N.u64` has the hashes of all sketches, little-endian. A document's hashes are written before the row with their
-offset, so a crash may leave hashes without a row at the end of the file; the next run cuts them off. The hashes of
-replaced documents stay in the file until it is mostly garbage; then the hashes in use are copied to a file with the
-next number.
+`hashes-N.u64` has the hashes of all sketches, little-endian.
+
+A document's hashes are written before the row with their offset, so a crash may leave hashes without a row at the end
+of the file; the next run cuts them off. The hashes of replaced documents stay in the file until it is mostly garbage;
+then the hashes in use are copied to a file with the next number.
 """
 
 from __future__ import annotations
@@ -470,7 +471,7 @@ class TemporarySketchStore:
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
         values = np.stack([batch.ranks, batch.dates])
-        # Usually, all ranks and dates are NaN. A broadcast array stores them in almost no memory.
+        # Usually, all ranks and dates are NaN, so store one NaN and broadcast it.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)

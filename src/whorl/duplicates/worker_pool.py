@@ -52,7 +52,7 @@ def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
 
 def start_method(documents: Iterable[Document], workers: int) -> str:
     """Return the fastest safe method to start worker processes, "fork" or "spawn"; "" to work in this process."""
-    # A daemonic process, such as a worker of multiprocessing.Pool, must not start processes.
+    # A daemonic process, such as a worker of multiprocessing.Pool, must not start processes, so work in this process.
     if workers < 2 or multiprocessing.current_process().daemon:
         return ""
     # Standard input cannot be sent to another process, so read it in this one.
@@ -83,7 +83,7 @@ def map_in_processes(
         yield from work(documents)
         return
     if fast := kernel_if_ready(scheme):
-        # Load the compiled kernel before forking; the child processes inherit it.
+        # The kernel is loaded now, so forked processes inherit it.
         return_kernel(fast)
     parts: Iterator[Iterable[Document]] = (
         documents.parts() if isinstance(documents, InputDocuments) else batches(documents, _DOCUMENTS_SENT)

@@ -77,7 +77,7 @@ def require_room(reader: InputReader, target: Path) -> None:
     The unfinished folder of a killed run is deleted.
     """
     if not target.name:
-        # The working directory and the root have no name to derive the temporary folder from.
+        # The target is the working directory or the root. It has no name, so the temporary folder cannot be named.
         raise ParameterError(f"{target} exists already; name a folder that does not exist")
     partial = _partial(target)
     try:

@@ -145,7 +145,7 @@ class _PlainConnection(HTTPConnection):
         # The final response after an interim response (1xx) would be read as the answer to the next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # Proxies disagree about which of the two headers counts (request smuggling; RFC 9112, 6.3).
+        # Proxies disagree about which of the two headers counts (request smuggling; RFC 9112, 6.3), so reject both.
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response
@@ -227,7 +227,7 @@ class ServerConnections:
             pool[1].close()
 
     def _unavailable(self, error: Exception, target: str) -> EngineUnavailableError:
-        # urllib3 wraps the errors of sockets and TLS.
+        # urllib3 wraps the errors of sockets and TLS, so unwrap them.
         cause = error.args[-1] if error.args and isinstance(error.args[-1], Exception) else error
         is_connect_timeout = isinstance(error, ConnectTimeoutError) and not isinstance(error, NewConnectionError)
         server, path = f"{self._name} at {self.url}", target.partition("?")[0].rstrip("/").rpartition("/")[2]
@@ -251,7 +251,7 @@ class ServerConnections:
             problem = f"{self.url} cannot be trusted ({reason or 'no TLS'})"
             return EngineUnavailableError(f"{problem}; does it speak TLS, and {question}")
         problem = f"no {self._name.removeprefix('the ')} answers at {self.url}"
-        # A retry does not help against an invalid host name.
+        # An invalid host name raises ValueError. A retry would not help.
         is_temporary = not isinstance(error, ValueError)
         return EngineUnavailableError(f"{problem}; is it running, and is the address right?", is_temporary=is_temporary)
 
@@ -407,7 +407,7 @@ class TtlCache(Generic[_Value]):
     """
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
-        # The lock is reentrant: fetching may need another cached value of the same collection.
+        # `fetch` may need another cached value of the same collection, so the lock is reentrant.
         self._fetch, self._seconds, self._lock = fetch, seconds, threading.RLock()
         self._fresh_until = -math.inf
         self._value: _Value | None = None
@@ -422,7 +422,8 @@ class TtlCache(Generic[_Value]):
                     times_forgotten = self._times_forgotten
                     self._value = self._fetch(self._value)
                     with self._forgetting:
-                        # If `forget` was called during the fetch, the new value may be outdated already.
+                        # If `forget` was called during the fetch, the new value may be outdated already, so do not mark
+                        # it as fresh.
                         if times_forgotten == self._times_forgotten:
                             self._fresh_until = time.monotonic() + self._seconds
         return cast(_Value, self._value)

@@ -371,7 +371,7 @@ class ShingleIndex:
         )
 
     def _number_shingles(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text; those of A keep their numbers, and new ones start at `distinct`."""
+        """Number the shingles of another text. Shingles of A keep their numbers; new shingles start at `distinct`."""
         # Later texts often repeat words that A lacks, so keep the numbers of these words until they take too much
         # memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
@@ -472,7 +472,7 @@ class RunIndex:
             width += step
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence; known runs keep their numbers, and new ones start at `distinct`."""
+        """Number the runs of another sequence; known runs keep their numbers, and new runs start at `distinct`."""
         if self._loops:
             return self._number_compiled(items, self._items, self.runs, self._slots, self.distinct)[0]
         for step, known in self._widths:

@@ -73,7 +73,7 @@ def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def open_store_or_files(scope: SearchScope) -> Iterator[tuple[Store, int | None]]:
-    """Open an existing store, or a temporary one with the documents of files and folders.
+    """Open an existing store, or a temporary store with the documents of files and folders.
 
     Yields the store, and the number of documents that could not be read; None if all were read. Raises ParameterError
     if options conflict, or the folders have no text.
@@ -160,7 +160,7 @@ def table_notes(names: Sequence[str], left_out: Collection[str] = ()) -> list[st
 
 
 def is_file(name: str) -> bool:
-    # A pipe, such as bash's <(…), is read like a file.
+    # A pipe, such as bash's <(…), is read like a file, so `os.path.isfile` would be wrong here.
     return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
 
 

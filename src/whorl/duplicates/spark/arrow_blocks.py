@@ -326,8 +326,8 @@ class BlockMembers:
         starts = run_starts(keys[order], identities[order])
         if starts.size == order.size:
             return whole
-        # Copies of a document with one id may have different names. Choose the alphabetically last name in the last
-        # run, which does not depend on the order of the rows.
+        # Rows with the same id and text may have different names. Choose the alphabetically last name in the last run,
+        # so that the result does not depend on the order of the rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
         # If a document's text is unchanged, keep the number of the run that first read it.
@@ -348,7 +348,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     sketch_parts = parts.parts_of(block.keys)
     member_parts = parts.parts_of(np.where(has_sketch, members.keys, members.identities.view(np.int64)))
     chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
-    # Take the parts from the members: some parts have only members that are too short for a sketch.
+    # Some parts have only members that are too short for a sketch, so take the parts from the members.
     present = np.unique(member_parts)
     begins, ends = (np.searchsorted(sketch_parts[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(member_parts[order], present, side) for side in ("left", "right"))

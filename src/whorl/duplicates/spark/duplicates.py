@@ -123,7 +123,7 @@ class SparkDuplicates:
     def pairs(self) -> DataFrame:
         """Return each pair once, including pairs of equal documents, in any order.
 
-        Two documents that are always kept (reference documents, or earlier ones with `new`) are never a pair.
+        Two documents that are always kept are never a pair: reference documents, or with `new` earlier documents.
 
         Returns:
             Columns a and b (ids, where a is the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all

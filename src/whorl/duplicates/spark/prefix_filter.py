@@ -1,11 +1,13 @@
 """Finds candidate pairs on Spark: documents that share one of their rarest hashes (prefix filter).
 
-The search runs in rounds. Each round uses more hashes of a document than the previous one, and compares the documents
-that the previous one has deferred. Each partition holds a block of documents, and owns a part of all hash values. A
-round first counts the documents that have each hash: each block sends its counts to the part that owns the hash. The
+The search runs in rounds. Each round uses more hashes of a document than the round before, and compares the documents
+that the round before has deferred. Each partition holds a block of documents, and owns a part of all hash values.
+
+A round first counts the documents that have each hash: each block sends its counts to the part that owns the hash. The
 part adds them up, and returns the sum (the document frequency) if several documents have the hash. The hashes that a
 round examines depend only on a document's sketch and the round (`whorl.duplicates.prefix_lengths`), so each step
 selects them again instead of storing the selection.
+
 Then each block sends the hashes that pass the prefix filter. The part that owns a hash sorts its documents by size and
 key, and pairs each document with all smaller documents that are large enough. If a hash makes too many pairs, its
 documents are deferred to the next round, or returned as a hash block: the set of documents with one frequent hash. If
@@ -161,7 +163,7 @@ def find_candidates(
 
 def _pairs_of_blocks(batches: Batches, scheme: SketchScheme, options: JoinOptions) -> Batches:
     block = Block.from_rows(batches, scheme)
-    # `find_pairs` expects documents of equal size in the order of their keys; a block is already sorted by key.
+    # A block is already sorted by key, as `find_pairs` requires for documents of equal size, and has no equal texts.
     firsts = np.arange(block.keys.size)
     pairs = find_pairs(block.sketches, firsts, options, known=Pairs.concatenate([]), is_known=~block.is_new)
     yield pair_rows(pairs, block.keys)
@@ -240,7 +242,8 @@ class _PairFinder:
         starts = run_starts(levels, tokens)
         groups = np.repeat(np.arange(starts.size), np.diff(starts, append=order.size))
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
-        # A document may have a hash twice; do not pair it with itself.
+        # A document may have a hash twice. Look only at entries before its first one, so that it forms no pair with
+        # itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         indexed, probed = np.flatnonzero(flags & IS_INDEXED), np.flatnonzero(flags & IS_PROBED)
         before = np.searchsorted(indexed, first)

@@ -417,7 +417,9 @@ def read_without(
     *,
     excluded: frozenset[str] = frozenset(),
 ) -> tuple[DataFrame, str]:
-    """Return the rows of files without those in `ids`, and their format: "parquet", or "text" for unchanged JSON lines.
+    """Return the rows of files except rows with an id in `ids`, and the format to write them in.
+
+    The format is "parquet", or "text" for unchanged lines of JSON.
 
     All paths have one format. The other arguments are the same as in `read`.
     """

@@ -1,9 +1,11 @@
-"""First stage on Spark: reads and sketches documents, keeps one per id, and divides them into blocks.
+"""First stage on Spark: reads and sketches documents, keeps one document for each id, and divides them into blocks.
 
 If an id occurs several times, only the largest of its documents is kept. A document's key is a hash of its sketch. The
 key determines the document's block: the documents of one partition. So every step can compute the block of a document
-from the document's key. Sketches are sent to their blocks once. Later steps send keys, hashes and counts, and whole
-sketches only to compare documents of two blocks.
+from the document's key.
+
+Sketches are sent to their blocks once. Later steps send keys, hashes and counts. They send whole sketches only to
+compare documents of two blocks.
 """
 
 from __future__ import annotations
@@ -150,8 +152,8 @@ def load_documents(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` has the blocks of earlier runs, perhaps in other parts. A new document replaces the earlier one with its
-    id.
+    `earlier` has the blocks of earlier runs, perhaps in other parts. A new document replaces the earlier document
+    with its id.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     rows = map_batches(frame, partial(_sketch_rows, sketching=sketching, parts=parts, run=run), BLOCKS)
@@ -164,7 +166,7 @@ def load_documents(
     identities = partition_by_part(map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES), parts)
     verdict = cache.materialise(map_batches(identities, partial(_resolve_ids, parts=parts), _VERDICT))
     names = ("documents", "too_short", "repeated", "lost", "again")
-    # Each part has one row with counts; its other rows list documents to drop, with counts of 0.
+    # The row of a part with a count above 0 has all counts of the part. Its other rows list documents to drop.
     counted = verdict.where("documents > 0").select(*names, "largest").collect()
     counts = {name: sum(row[name] for row in counted) for name in names}
     removed = None
@@ -270,7 +272,8 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     ends = np.append(starts[1:], order.size) - 1
-    # Documents with one id and equal texts are one document; none of them is replaced.
+    # Documents with the same id and the same text are copies of one document, so only documents with another text are
+    # replaced.
     is_lost = keys != np.repeat(keys[ends], np.diff(starts, append=order.size))
     counts = {
         "documents": starts.size,

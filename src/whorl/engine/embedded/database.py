@@ -55,10 +55,12 @@ REFERENCE_PROPERTIES = ("DBID", "LID")
 
 _Key: TypeAlias = Literal["number", "id"]
 
-# Every blob ends with a checksum. For look-ups, a document's id and handles (its values of DBID and LID) are in plain
-# columns. `head` has a document's name, properties and digest, `sketch` its sketch, and `content` its text. A short
-# document has only `head`, with the text in place of the digest. In a store without texts, documents have no sketches,
-# and `content` has the passage hashes.
+# Each blob ends with a checksum. Columns of a document:
+#
+# - id, and the handles (values of DBID and LID): not in a blob, so that they can be looked up;
+# - head: name, properties and digest; for a short document, the text instead of the digest;
+# - sketch: null for a short document, and in a store without texts;
+# - content: the text; null for a short document, and passage hashes in a store without texts.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -435,7 +437,8 @@ class RecordDatabase:
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(document_number): document_id for document_number, _, document_id in entries}
-        # Journal numbers have no gaps. If entries are missing, the index is older or newer than the journal.
+        # Journal numbers have no gaps. If entries are missing, the index is older or newer than the journal, so the
+        # changes are unknown.
         return changed if number + len(rows) == self.last_change() else None
 
     def documents(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[NumberedDocument]:
@@ -516,7 +519,7 @@ class RecordDatabase:
         return {number: known[number] for number in numbers if number in known}
 
     def _valid_cache(self, wanted: Sequence[object]) -> _IdCache:
-        """Return the cache of ids and names: a new one if the store has changed, or if `wanted` does not fit in."""
+        """Return the cache of ids and names, empty if the store has changed or `wanted` does not fit in."""
         # Read the number of the last change now; the caller reads the documents later. If the store changes in between,
         # the next call returns a new cache.
         change, cache = self.last_change(), self._cache
@@ -739,7 +742,7 @@ class TextCodec:
         try:
             return zstandard.train_dictionary(_DICTIONARY, samples, **_TRAINING)
         except zstandard.ZstdError:
-            # Training fails if the texts have nothing in common.
+            # Training fails if the texts have nothing in common, so a dictionary would not help.
             return None
 
     def text(self, compressed: bytes) -> str:

@@ -100,9 +100,11 @@ class EmbeddedEngine(Engine):
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
     Documents are safe when `index` returns, and searchable after `refresh`. Until `refresh`, writers in other processes
-    wait. The engine of a read-only folder searches the documents that the folder had when it was opened, and raises
-    StoreError if another process has written since. Every engine raises StoreError if its folder was replaced, moved or
-    removed since it was opened.
+    wait.
+
+    An engine raises StoreError if its folder was replaced, moved or removed after the engine opened it. The engine of a
+    read-only folder searches the documents that the folder had when it was opened. It raises StoreError if another
+    process has written to the folder since then.
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
@@ -273,9 +275,9 @@ class EmbeddedEngine(Engine):
         def store(writer: StoreIndexWriter) -> None:
             nonlocal prepared
             if self._preparation != preparation:
-                # Another process has changed the store's options in the meantime.
+                # Another process has changed the store's options in the meantime, so prepare the documents again.
                 prepared = self._preparation.prepare(batch)
-            # Another writer may have stored new property names in the meantime.
+            # Another writer may have stored new property names in the meantime, so check the limit again.
             if not only_unchanged:
                 self._require_few_properties(batch)
             stored = {} if replace else read_changed_texts(self, batch)
@@ -295,7 +297,7 @@ class EmbeddedEngine(Engine):
                 ]
                 numbers = self._records.put([record for record, _ in retained])
             entries = zip(numbers, retained, strict=True)
-            # A new document has a number above `last`; a replaced document keeps its number.
+            # A replaced document keeps its number, so all numbers above `last` belong to new documents.
             writer.replace(
                 [Change(number, record.document.id, entry, number > last) for number, (record, entry) in entries]
             )
@@ -315,7 +317,7 @@ class EmbeddedEngine(Engine):
         self._writers.wait_for_current()
         with self._writing:
             # If another writer has begun after `wait_for_current`, it will make the documents searchable and release
-            # the lock.
+            # the lock, so do nothing here.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()
@@ -743,7 +745,7 @@ class EmbeddedEngine(Engine):
         failed_at = self._failed_at  # Read the attribute once, because another thread may change it.
         missing = self._missing_changes()
         if missing and (failed_at is None or time.monotonic() - failed_at >= RETRY_SECONDS):
-            # Apply the changes if no writer is active, for example after a crash.
+            # The index may lack changes after a crash. `_catch_up` applies them, unless a writer is active.
             self._failed_at = None
             try:
                 self._catch_up()
@@ -797,7 +799,7 @@ class EmbeddedEngine(Engine):
     def close(self) -> None:
         """Make all stored documents searchable, and close all files. A second call does nothing."""
         with self._writing:
-            # A forked process does not own the connections and locks of its parent.
+            # A forked process does not own the connections and locks of its parent, so it must not close them.
             if not self._is_open or os.getpid() != self._process:
                 return
             try:

@@ -3,9 +3,11 @@
 A write adds a segment, as in a log-structured merge tree. A tombstone records that a document was deleted. For each
 document, the youngest segment with the document or its tombstone overrides all older segments. Every look-up reads all
 segments, so they are merged: small segments during the write, large segments in a background thread, and the youngest
-segments at the end of a write. A manifest lists the segments and stores the number of the last journal entry in the
-index. Each commit replaces the manifest atomically, so readers see a consistent snapshot. Readers keep the files of
-their snapshot open. After a crash, the next writer deletes the leftover files.
+segments at the end of a write.
+
+A manifest lists the segments and stores the number of the last journal entry in the index. Each commit replaces the
+manifest atomically, so readers see a consistent snapshot. Readers keep the files of their snapshot open. After a crash,
+the next writer deletes the leftover files.
 """
 
 from __future__ import annotations

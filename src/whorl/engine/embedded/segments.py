@@ -3,18 +3,19 @@
     header | blocks | tables
 
 Segments never change. The documents of a segment are sorted by number; a document's position is its ordinal. A posting
-is a pair (token, ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its
-bucket, which has about six postings. The file stores where each bucket begins. For each posting, it stores the lower
-bits of the token, and the ordinal, bit-packed. So the size of a posting is near the minimum: `token bits - log2(tokens
-of a document) + 4` bits.
+is a pair (token, ordinal); the postings of one kind of token are ascending.
+
+The upper bits of a token determine its bucket, which has about six postings. The file stores the start of each bucket.
+For each posting, it stores the lower bits of the token, and the ordinal, bit-packed. So the size of a posting is near
+the minimum: `token bits - log2(tokens of a document) + 4` bits.
 
     blocks   for each kind: one byte for each bucket, with the number of postings before it in its skip block (a group
              of 16 buckets); then the postings
     tables   the columns that `_COLUMNS` and `_COLUMNS_OF_KIND` list, and a checksum of each block. A column has the
              smallest type that can hold its values.
 
-If several documents have the same tokens, only the first one has postings: it is the original, and the other documents
-are its copies.
+If several documents have the same tokens, only the first document has postings: it is the original, and the other
+documents are its copies.
 
 Most look-up hashes (indexed hashes of the sketch) of a short document are also the upper bits of one of its MinHash
 tokens. Such a hash has no separate posting, because a look-up of a hash also reads the postings of all MinHash tokens
@@ -101,7 +102,7 @@ def unpack_at(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], widt
     everywhere: Packed = np.ndarray((raw.size - 7,), _WORD, raw, 0, (1,))
     numbers: Packed = everywhere[at] >> shifts
     if width > 57:
-        # Shift twice, by one and by the remainder: a shift by 64 is undefined.
+        # A shift by 64 is undefined, so shift by one and then by the remainder.
         numbers |= (raw[at + 8].astype(np.uint64) << np.uint64(1)) << (np.uint64(63) - shifts)
     numbers &= np.uint64((1 << width) - 1)
     return numbers

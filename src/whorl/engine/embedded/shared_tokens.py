@@ -46,7 +46,7 @@ class ScoredDocuments:
         listed = [NO_MATCHES, *parts]
         numbers = np.concatenate([part.numbers for part in listed])
         scores = np.concatenate([part.scores for part in listed])
-        # A stable sort is fast here: the numbers of most lists ascend already.
+        # The numbers of most lists ascend already, so a stable sort, which merges ascending runs, is fast here.
         order = np.argsort(numbers, kind="stable")
         return cls(numbers[order], scores[order])
 
@@ -99,7 +99,7 @@ def _match_by_texts(
     Different tokens can have the same upper bits. So read the texts of the documents that the index finds, and count
     the shared whole tokens.
     """
-    # The same clause often occurs again, in facets and in other parts of the query.
+    # The same clause often occurs again, in facets and in other parts of the query, so cache its matches.
     if known := snapshot.matches_by_texts.get(clause):
         return ScoredDocuments(*known)
     if isinstance(clause, SharedTokens):

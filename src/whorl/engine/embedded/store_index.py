@@ -2,9 +2,11 @@
 
 `TextIndex` is the text index (words and whole values), `TokenIndex` the token index, and `StoreIndex` has both. A write
 changes both indexes, and commits the token index first. Each index stores the number of the last journal entry that it
-contains. After a crash between the two commits, the next writer updates both indexes from the journal, starting after
-the last entry of the text index. If an index is lost or broken, the engine builds both again from the database in a new
-folder, which then replaces the old one.
+contains.
+
+After a crash between the two commits, the next writer updates both indexes from the journal, starting after the last
+entry of the text index. If an index is lost or broken, the engine builds both again from the database in a new folder,
+which then replaces the old folder.
 """
 
 from __future__ import annotations

@@ -229,7 +229,8 @@ class PlanTranslator:
         needed = plan.min_should_match if must else max(plan.min_should_match, 1)
         if should:
             described["min_should_match"] = needed
-        # The score is constant only if the optional clauses add nothing to it.
+        # If all `should` clauses must match, they add to every score. Otherwise they are optional, and the score is
+        # constant only if they add nothing to it.
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
@@ -335,7 +336,7 @@ class PlanTranslator:
         fields = clause_fields(test.field)
 
         def fuzzy_query(field: str) -> Query:
-            # Ids are whole terms in a field of their own.
+            # An id is one term in a field of its own, so it has no prefix with the name of the field.
             own_field, term = ("id", test.word) if field == "id" else (words_field(field), word_term(field, test.word))
             build = partial(Query.fuzzy_term_query, SCHEMA, own_field, term, distance=test.edits)
             return self._look_up(lambda _: build(), describe_test(test), 4 * len(test.word))
@@ -487,7 +488,7 @@ def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Que
 
 def phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
-        # tantivy rejects phrases of one word.
+        # tantivy rejects phrases of one word, so search for the word.
         return Query.term_query(SCHEMA, words_field(field), word_term(field, words[0]), "basic")
     return Query.phrase_query(SCHEMA, words_field(field), [word_term(field, word) for word in words], slop)
 

@@ -1,10 +1,12 @@
-"""Reads and writes the text index of an embedded store: words and whole values, in tantivy.
+"""Reads and writes the text index of an embedded store: words and whole (not tokenized) values, in tantivy.
 
 tantivy may merge 16,000 documents for a single new document, because no setting prevents it from merging a small
 segment with a large segment. So the text index has two tantivy indexes, in separate folders. The main part has the
 documents that existed at its last commit. The small part has only the documents that were changed or deleted since
-then, at most `MOST_RECENT`. A search queries both parts, and ignores documents of the main part that are also in the
-small part. When the small part is full, a writer updates the main part from the database.
+then, at most `MOST_RECENT`.
+
+A search queries both parts, and ignores documents of the main part that are also in the small part. When the small part
+is full, a writer updates the main part from the database.
 """
 
 from __future__ import annotations
@@ -115,7 +117,7 @@ class TextIndex:
         count, hits = _search(recent, Query.all_query(), recent.num_docs)
         ids = [recent.doc(address).get_first("changed") for _, address in hits]
         changed = frozenset(document_id.decode() for document_id in ids if document_id is not None)
-        # Each part has one additional document, with the store's identifier and the journal numbers.
+        # Each part has one more document, with the store's identifier and the journal numbers, so add 1 to the counts.
         if not count == recent.num_docs == len(changed) + 1 == numbers[2] + 1:
             raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
         return TextSnapshot(main, recent, base, numbers[1], changed)
@@ -404,7 +406,7 @@ class TextIndexWriter:
 
 
 def _open(folder: Path) -> tantivy.Index:
-    # tantivy raises an error if the folder has another schema.
+    # Pass the schema, so that tantivy raises an error if the folder has another schema.
     index = tantivy.Index(SCHEMA, str(folder))
     # By default, a thread of tantivy would poll for commits; whorl reloads the index at each search instead.
     index.config_reader("manual")
@@ -446,7 +448,7 @@ class PartReader:
             self._sound = files
             if self._index is None:
                 self._index = _open(self._folder)
-            # Another process may have committed.
+            # Another process may have committed, so read the index again.
             self._index.reload()
             # If a writer has committed or merged since the verification, verify again.
             if meta == _state(self._folder / META):

@@ -3,8 +3,9 @@
 All jars come from Maven repositories (see `jars`). The runner of the CodeLibs project starts OpenSearch.
 Elasticsearch's own main class needs an installation, so `ElasticsearchNode.java` replaces it. ecj compiles this file at
 each start, so no JDK is needed. Maven repositories lack most modules of Elasticsearch, so this Elasticsearch has no
-painless scripts and no filter `min_hash`. All ports are bound to the loopback address, so other machines cannot reach
-the server.
+painless scripts and no filter `min_hash`.
+
+All ports are bound to the loopback address, so other machines cannot reach the server.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    # The metadata of the passage field names the scheme of the passage hashes.
+    # Store the scheme of the passage hashes in the metadata of their field, where `passage_scheme` finds it.
     of_passages = {PASSAGES: {**PASSAGE_FIELDS[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
     return {**MAPPING, **CLUSTER_FIELDS, **of_passages, **source}
 
@@ -258,7 +258,7 @@ def passage_scheme(field: Json) -> PassageScheme | None:
     """Read the scheme of the passage hashes from the mapping of their field; return None for an empty mapping."""
     if not field:
         return None
-    # The field of an older index has no metadata; its passage hashes have the default scheme.
+    # The field of an older index has no metadata. Its passage hashes have the default scheme, so return this scheme.
     name = field.get("meta", {}).get(_SCHEME)
     return PassageScheme() if name is None else PassageScheme.parse(name)
 

@@ -228,7 +228,7 @@ class OpenSearchEngine(ServerEngine):
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
         if self._foreign:
-            # An index without whorl's fields has no DBIDs.
+            # An index without whorl's fields has no DBIDs, so a reference can only be an id.
             return [("_id", value) for role, value in reference_meanings(reference) if role == "key"]
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
@@ -443,7 +443,7 @@ class OpenSearchEngine(ServerEngine):
                 raise self._client.without_fields()
             text = searchable_text(mapping, self._names)
         except EngineResponseError as error:
-            # The user may only have the right to search.
+            # The user may have only the right to search, so go on without the mapping.
             if error.status != 403:
                 raise
         lacking = missing_fields_query(text=text)

@@ -186,7 +186,8 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except EngineResponseError as error:
-        # Searches do not need the mapping, and a user may only have the right to search.
+        # Searches do not need the mapping, and the user may have only the right to search, so go on without the
+        # mapping.
         if error.status == 403:
             return None
         raise

@@ -89,7 +89,7 @@ class SolrClient:
         self._connections = ServerConnections(self.url, "Solr", "WHORL_SOLR_CA", access, DEFAULT_CA_BUNDLE_PATH)
         self._path = urlsplit(self.url).path
         self._headers = access.headers
-        # pysolr uses only `post` of its session, and `encode` of its encoder.
+        # pysolr uses only `post` of its session, and `encode` of its encoder, so these two functions are enough.
         encoder = SimpleNamespace(encode=lambda documents: json_bytes(documents).decode())
         self._pysolr = pysolr.Solr(self.url, session=SimpleNamespace(post=self._post_update), encoder=encoder)
 
@@ -174,7 +174,7 @@ class SolrClient:
         SolrCloud answers a schema change before all cores have reloaded. A document that is committed during a reload
         can stay invisible until the next commit. A standalone Solr reloads before it answers.
         """
-        # The schema has already changed, and the user may lack the right to reload.
+        # The schema has already changed, and the user may lack the right to reload, so ignore the error.
         with suppress(EngineResponseError):
             self._administer("RELOAD", "name")
 
@@ -227,7 +227,7 @@ class SolrClient:
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # On a standalone Solr, the URL already names a core.
+            # Only a SolrCloud knows this command. On a standalone Solr, the URL already names a core.
             yield self
             return
         base = self.url.rpartition("/")[0]
@@ -354,7 +354,7 @@ def term_vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
 def escape_field_names(fields: Iterable[str]) -> list[str]:
     """Escape field names for a field list. The response may also contain fields with similar names."""
     # Some characters, and the name `score`, have a meaning in a field list, and Solr reads a digit at the beginning as
-    # a number. `?` matches any character.
+    # a number. So replace them with `?`, which matches any character.
     names = ("scor?" if name == "score" else name for name in fields)
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in names]
 

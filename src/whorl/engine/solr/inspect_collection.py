@@ -71,7 +71,7 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
     """Return the type of a field's values; None if the field is not searchable or has a type unknown to whorl."""
     field_type = types.get(field["type"], {})
     properties = {**field_type, **field}
-    # Solr's default for `indexed` is true.
+    # Solr's default for `indexed` is true, so only an explicit false counts.
     if properties.get("indexed") is False and not properties.get("docValues"):
         return None
     return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])

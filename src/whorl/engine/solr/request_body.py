@@ -156,7 +156,7 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Jso
 
 def realtime_get_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests documents by id from Solr's real-time get."""
-    # Solr splits the list at unescaped commas.
+    # Solr splits the list at unescaped commas, so escape the commas of an id.
     escaped = (document_id.replace("\\", "\\\\").replace(",", "\\,") for document_id in ids)
     return {"params": {"ids": ",".join(escaped), "fl": ",".join(escape_field_names(fields)), **_WITHOUT_MACROS}}
 
@@ -206,7 +206,7 @@ def _filled_sketches(scheme: str) -> list[Json]:
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
     """Return the query for documents without passage hashes, and with a value in the field `text`, if it is given."""
-    # An empty sketch means that the text is too short for passages.
+    # A document with an empty sketch is complete, too, because its text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
 
@@ -448,8 +448,9 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     For n = bands * rows tokens, the parser tries 1, 2, 3, … bands; b bands have n // b rows each. It takes the first
     number of bands whose match probability exceeds `tp`. The probability grows with the number of bands. Let `first` be
     the smallest number of bands with exactly `rows` rows: then `tp` must be less than the probability of `first` bands,
-    but not less than that of `first` - 1 bands. The tokens must fill every band, because a short last band would never
-    match.
+    but not less than that of `first` - 1 bands.
+
+    The tokens must fill every band, because a short last band would never match.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)

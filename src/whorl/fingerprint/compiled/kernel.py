@@ -453,7 +453,7 @@ def load_loops() -> Loops:
     try:
         import llvmlite.binding  # noqa: F401
     except OSError as error:
-        # llvmlite raises this error if it cannot map its library.
+        # llvmlite raises OSError if it cannot map its library into memory.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
     from whorl.fingerprint.compiled import (
         cjk_word_loops,

@@ -99,7 +99,7 @@ def _tail(population: int, good: int, drawn: int, least: int) -> Any:
     n, k, m, x = float(population), float(good), float(drawn), float(least)
     if x * n > m * k:
         return _outward(n, k, m, x)
-    # Below the mean, sum the other tail: fewer than x good items are drawn if more than m - x bad items are drawn.
+    # Below the mean, subtract the other tail: fewer than x good items are drawn if more than m - x bad items are drawn.
     return 1.0 - _outward(n, n - k, m, m - x + 1)
 
 

@@ -131,9 +131,12 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: BucketOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return a mask of the candidates to keep; one just at the threshold is kept with a probability near `recall`."""
+    """Return a mask of the candidates to keep.
+
+    A candidate just at the threshold is kept with a probability near `recall`.
+    """
     population, drawn = _population_and_draws(overlaps, metric)
-    # At the threshold, the shared shingles are this fraction of the population.
+    # If a document is just at the threshold, the shared shingles are this fraction of the population.
     part = metric.as_jaccard(threshold) or threshold
     needed = np.array([least_overlap(Metric.A_IN_B, part, size, size) for size in population.tolist()], dtype=np.int64)
     return reaches(population, needed, drawn, overlaps.shared, recall)

@@ -7,9 +7,11 @@ encoded for an index.
 
 An index keeps each token once, without its bucket. The first UTF-16 unit of the token determines the bucket (the first
 two units, if the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and
-to the run of empty buckets before it. An index writes U+FFFD for a unit that is a lone surrogate. So the order of
-tokens that begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repetitions
-is uncertain. Alfresco drops the leading zeros of units, and so loses the borders between units.
+to the empty buckets directly before it.
+
+An index writes U+FFFD for a unit that is a lone surrogate. So the order of tokens that begin with U+FFFD (buckets 432
+to 447 of 512, sometimes 511) is unknown, and the number of their repetitions is uncertain. Alfresco drops the leading
+zeros of units, and so loses the borders between units.
 
 Computations that decide about hits use exact fractions.
 
@@ -259,9 +261,11 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
     In a complete ordered list, the position of a token gives its bucket, and the bucket gives the length of its first
-    unit. In any other list, this function assumes four letters for the first unit. The assumption is wrong for one
-    token in sixteen. The function detects an error if another token has the same bucket. Undetected errors do little
-    harm, because a token is misread in the same way in every document. Later units are read as if no zero were missing.
+    unit. In any other list, this function assumes that the first unit has four letters. Later units are always read as
+    if no zero were missing.
+
+    The assumption is wrong for one token in sixteen. The function detects this if another token has the same bucket.
+    Undetected errors do little harm, because a token is misread in the same way in every document.
     """
     count = signature.scheme.bucket_count
     # ASCII letters, padded with 0.
@@ -441,7 +445,8 @@ def _possible_buckets(token: str, bucket_count: int) -> list[int]:
     if ALFRESCO_TOKEN.fullmatch(token):
         if len(token) == ALFRESCO_LENGTHS[1]:
             return [_bucket_of_bits(int(token[:8], 16), bucket_count)]
-        # If leading zeros are missing, the borders between units are unknown: the first unit has one to four digits.
+        # If leading zeros are missing, the borders between units are unknown, so the first unit may have one to four
+        # digits.
         return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
     first, second = (int.from_bytes(_utf16_bytes(token)[at : at + 2], "big") for at in (0, 2))
     lowest, highest = _SURROGATES
@@ -476,7 +481,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
     """
     kind = _BucketMinima if scheme.hash_set_size == 1 else _SeveralMinima
     functions = [kind(scheme, number) for number in range(scheme.hash_count)]
-    # Only one piece of a long text's hashes is in memory at a time.
+    # Read one piece after another, so that only one piece of a long text's hashes is in memory.
     for piece in murmur:
         for function in functions:
             function.add(piece)
@@ -568,7 +573,7 @@ def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """Fill each empty bucket with the hash of the next filled one, wrapping around; `filled` has ascending indices."""
+    """Fill each empty bucket with the hash of the next filled bucket, wrapping around; `filled` is ascending."""
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]
 
