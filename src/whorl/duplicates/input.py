@@ -73,7 +73,7 @@ class InputReader:
         needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
         _require_possible(needed, columns)
         self.columns = replace(columns, properties=needed, is_text_optional=True)
-        #: Columns that a later step adds. A row that already has one is an error.
+        #: Columns that a later step adds. If a row already has such a column, this is an error.
         self.added = frozenset[str]()
         self._with_documents, self._with_problems = set[str](), set[str]()
         known = set[object]()

@@ -175,7 +175,8 @@ class Duplicates:
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
         #: Number of documents that the search left out: those without a sketch, and those without a text.
         self.without_sketch = self.without_text = 0
-        #: Number of documents of earlier runs that this run replaced, and number that only interrupted runs have read.
+        #: Number of documents of earlier runs that this run replaced, and number of documents that only interrupted
+        #: runs have read.
         self.replaced = self.unfinished = 0
         #: Warnings about documents that a scan of the store misses.
         self.gaps: tuple[str, ...] = ()

@@ -50,9 +50,12 @@ _TABLES = """
     CREATE INDEX pair_by_b ON pair (b)
 """
 _CHUNK, _ROWS_AT_ONCE = 500, 50_000
-#: Values of the column `is_paired`. `_NEW`: never compared. `_PAIRED`: compared with all other documents that are
-#: `_PAIRED` or `_PAIRED_AND_NEW`. `_TO_PAIR_AGAIN`: a deletion or other options have made the document's pairs
-#: incomplete. `_PAIRED_AND_NEW`: compared, but still new, because the run has not written its results yet.
+#: Values of the column `is_paired`:
+#:
+#: - `_NEW`: never compared;
+#: - `_PAIRED`: compared with all other documents that are `_PAIRED` or `_PAIRED_AND_NEW`;
+#: - `_TO_PAIR_AGAIN`: a deletion or other options have made the document's pairs incomplete;
+#: - `_PAIRED_AND_NEW`: compared, but still new, because the run has not written its results yet.
 _NEW, _PAIRED, _TO_PAIR_AGAIN, _PAIRED_AND_NEW = 0, 1, 2, 3
 #: Earlier pieces of the documents in scan `?1`. The ids of a document's pieces differ only in the digits at the end.
 #: CROSS JOIN makes SQLite look up the beginnings in the index of ids, instead of reading all earlier ids.
@@ -282,7 +285,8 @@ class PersistentSketchStore:
         for number, key in list(self._select_in_batches("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Only one of several equal texts was compared. If it is deleted, compare the other copies again.
+            # Only one of several equal texts was compared. This may be the deleted document, so compare its copies
+            # again.
             self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE} WHERE key = ?", (key,))
 
     def delete_old_pieces(self) -> None:

@@ -55,7 +55,7 @@ def start_method(documents: Iterable[Document], workers: int) -> str:
     # A daemonic process, such as a worker of multiprocessing.Pool, must not start processes, so work in this process.
     if workers < 2 or multiprocessing.current_process().daemon:
         return ""
-    # Standard input cannot be sent to another process, so read it in this one.
+    # Standard input cannot be sent to another process, so read it in this process.
     if isinstance(documents, InputDocuments) and not documents.is_portable:
         return ""
     if sys.platform == "linux" and threading.active_count() == 1:

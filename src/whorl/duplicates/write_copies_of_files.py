@@ -185,7 +185,7 @@ def write_copies(
             if target.exists():
                 target.rmdir()
             partial.replace(target)
-            # Delete the marker last: if this run is killed before, the next one replaces the folder.
+            # Delete the marker last: if this run is killed before, the next run replaces the folder.
             (target / _UNFINISHED).unlink()
         finally:
             lock.close()

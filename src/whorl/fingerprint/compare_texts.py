@@ -323,8 +323,8 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.distinct
         a, b = self._index.runs, self._number_shingles(of_b.words)
         require_time()
-        # Renumber the shingles from 0, first the shared ones, then the others of B: arrays with an element for each
-        # number stay small even if A has many more shingles than B.
+        # Renumber the shingles from 0, first the shared shingles, then the other shingles of B. So arrays with an
+        # element for each number stay small even if A has many more shingles than B.
         is_known = b < known
         shared_numbers, ranks = np.unique(b[is_known], return_inverse=True)
         shared = shared_numbers.size
@@ -339,8 +339,8 @@ class ShingleIndex:
         shared_a, numbers = shared_a[order], numbers[order]
         require_time()
         searched = shared_a
-        # The result needs no passages of shared runs of fewer than `min_words` words, so skip these. With `common`,
-        # keep them: shared boilerplate can be shorter than a passage.
+        # Passages of fewer than `min_words` words may be missing in the result, so do not search for them. With
+        # `common`, search for them, because shared boilerplate can be shorter than a passage.
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
@@ -601,8 +601,8 @@ def _add_passages(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_wo
     words = a.size + size - 1
     edges = np.bincount(starts, minlength=words + 1) - np.bincount(starts + lengths + size - 1, minlength=words + 1)
     is_open = np.cumsum(edges[:-1]) == 0
-    # A run of `min_words` words has `least` shingles. Find the shared runs of this length that have a word outside all
-    # matches of at least this length.
+    # A run of `min_words` words has `least` shingles. Find the shared runs of this length that are not covered: at
+    # least one of their words is outside all matches of at least this length.
     open_before = np.append(0, np.cumsum(is_open))
     is_missing = common_shingles(a <= b.max(initial=-1), least) & (open_before[min_words:] > open_before[:-min_words])
     if not is_missing.any():

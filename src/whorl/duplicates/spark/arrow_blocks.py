@@ -284,7 +284,8 @@ class Block:
     @classmethod
     def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         keys, sizes, counts, is_new, hashes = decode_columns(rows, "keys sizes counts is_new hashes", scheme.bits)
-        # Workers may have read documents with equal texts. Keep a new document if one of them is new.
+        # Workers may have read documents with equal texts. If one of these documents is new, the kept document must be
+        # new, so sort the new documents first.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts

@@ -68,10 +68,11 @@ _LEVEL_SHIFT = 58
 #: Maximum size of the table that excludes hashes that only one document has (see `HashLookup`).
 _MOST_TABLE_BITS = 22
 
-#: Columns of candidates; `senders` and `receivers` contain keys of documents. In a row of pairs (`kind` is _PAIRS),
-#: each document of `senders` sends its sketch to the document at the same index of `receivers`. In a row of a hash
-#: block, `receivers` contains all documents of the block, and `senders` the new ones. The documents of an open hash
-#: block have more hashes for the next round.
+#: Columns of candidates; `senders` and `receivers` contain keys of documents. Kinds of rows:
+#:
+#: - `_PAIRS`: each document of `senders` sends its sketch to the document at the same index of `receivers`;
+#: - `_HASH_BLOCK`: `receivers` contains all documents of the block, and `senders` its new documents;
+#: - `_OPEN_HASH_BLOCK`: a hash block whose documents have more hashes for the next round.
 _CANDIDATES = "part int, kind long, senders binary, receivers binary, hash_block string"
 _KEYS = "part int, keys binary"
 _PAIRS, _HASH_BLOCK, _OPEN_HASH_BLOCK = 0, 1, 2
@@ -242,8 +243,8 @@ class _PairFinder:
         starts = run_starts(levels, tokens)
         groups = np.repeat(np.arange(starts.size), np.diff(starts, append=order.size))
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
-        # A document may have a hash twice. Look only at entries before its first one, so that it forms no pair with
-        # itself.
+        # A document may have a hash twice. Look only at the entries before its first entry, so that it forms no pair
+        # with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         indexed, probed = np.flatnonzero(flags & IS_INDEXED), np.flatnonzero(flags & IS_PROBED)
         before = np.searchsorted(indexed, first)

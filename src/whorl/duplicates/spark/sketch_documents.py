@@ -237,7 +237,8 @@ def _block_rows_of(
     )
     offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
     starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
-    # Documents with equal texts share one sketch, which is new if one of them is new.
+    # Documents with equal texts share a sketch. The sketch is new if any of these documents is new, so sort the new
+    # documents first.
     chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]

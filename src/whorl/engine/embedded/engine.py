@@ -262,8 +262,8 @@ class EmbeddedEngine(Engine):
         caller read them; a change of the cluster label does not count.
         """
         self._require_writable()
-        # Prepare the documents, which is most of the work, before taking the lock. If documents share an id, store the
-        # last one.
+        # Preparing the documents is most of the work, so do it before taking the lock. If documents share an id, store
+        # the last document.
         batch = list({document.id: document for document in documents}.values())
         if not only_unchanged:
             self._require_few_properties(batch)

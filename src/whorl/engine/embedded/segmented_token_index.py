@@ -46,7 +46,7 @@ LARGEST_SEGMENT = 1 << 19
 #: `FANOUT` for large segments (more than `MOST_AT_ONCE` documents) while the writer is active. A larger fan-out saves
 #: time, because each merge reads and writes all tokens of its segments.
 FANOUT_WHILE_WRITING = 16
-#: After a write of n documents, merge the youngest segments into one of at most `FINAL_MERGE_FACTOR * n` documents.
+#: After a write of n documents, merge the youngest segments to a segment of at most `FINAL_MERGE_FACTOR * n` documents.
 FINAL_MERGE_FACTOR = 4
 #: Maximum number of documents to merge in the writing thread. A background thread does larger merges, at about 20,000
 #: documents a second.
@@ -145,7 +145,7 @@ class TokenIndex:
         """Return the current snapshot; raise IndexBrokenError if the index is damaged or of another store."""
         with self._lock:
             while True:
-                # A new manifest may have the same inode and times as the previous one, so compare the bytes.
+                # A new manifest may have the same inode and times as the previous manifest, so compare the bytes.
                 raw = self._manifest.read_bytes()
                 if self._cached and self._cached[0] == raw:
                     return self._cached[1]

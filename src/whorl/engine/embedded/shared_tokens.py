@@ -386,7 +386,7 @@ def best_page(
     end = min(start + rows, numbers.size)
     if start >= end:
         return []
-    # To sort equal scores by id, include all documents with the same score as the first or last one of the page.
+    # To sort equal scores by id, include all documents with the same score as the first or last hit of the page.
     least, most = np.partition(scores, [numbers.size - end, numbers.size - start - 1])[[-end, -start - 1]]
     is_near = (scores >= least) & (scores <= most)
     begin = np.count_nonzero(scores > most)

@@ -86,7 +86,7 @@ class TextIndex:
 
     def _snapshot(self) -> TextSnapshot:
         with index_errors(self._folder):
-            # A new file may have the same inode and times as the previous one, so compare the bytes.
+            # A new file may have the same inode and times as the previous file, so compare the bytes.
             raw = self._read_metas()
             # Another thread may replace the attribute, so read it once.
             cached = self._cached
@@ -104,7 +104,7 @@ class TextIndex:
 
     def _read_snapshot(self) -> TextSnapshot:
         # Open the small part first: if a writer then commits the main part, the main part has all documents of the
-        # small one. In the other order, both could lack documents.
+        # small part. In the other order, both could lack documents.
         recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
         main = self._searcher(_MAIN)
         reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)

@@ -127,7 +127,7 @@ class OpenSearchEngine(ServerEngine):
         return None if self._foreign else OWN_SKETCH_SCHEME
 
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
-        # If documents share an id, store the last one.
+        # If documents share an id, store the last document.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
             if len(document.id.encode()) > MOST_ID_BYTES:

@@ -202,7 +202,7 @@ class ForeignTokens:
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # List the index's fields, so that a clause on one of them gets a better error than for an unknown field.
+        # List the index's fields, so that a clause on such a field gets a better error than for an unknown field.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 

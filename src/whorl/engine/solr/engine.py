@@ -180,8 +180,8 @@ class SolrEngine(ServerEngine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document], *, replace: bool = True) -> None:
-        # If documents share an id, store the last one. Check all documents against the schema before fingerprinting
-        # any.
+        # If documents share an id, store the last document. Check all documents against the schema before
+        # fingerprinting any.
         distinct = {document.id: document for document in documents}
         prepared = [(document.text, self._solr_document(document)) for document in distinct.values()]
         if not prepared:

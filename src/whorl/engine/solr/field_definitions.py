@@ -19,8 +19,8 @@ from whorl.query.plan.nodes import Kind
 #: The four fields of a sketch: number of distinct shingles, look-up tokens (the indexed hashes of the sketch), encoded
 #: sketch, and names of the schemes (see `scheme_value`).
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: First look-up token of every non-empty sketch; no other token contains a dot. An atomic update by another program
-#: loses all look-up tokens of a document. A query for documents without this token finds such documents quickly.
+#: First look-up token of every non-empty sketch; no other token contains a dot. If another program updates a document
+#: atomically, the document loses all look-up tokens, so a query for documents without this token finds it quickly.
 SAMPLE_MARK = "sampled."
 #: Schema properties that the fields of a sketch must have.
 SKETCH_FIELDS: Mapping[str, tuple[str, ...]] = {

@@ -547,8 +547,9 @@ def _field_query(test: WordClause, field: str, *, has_fuzzy_parser: bool) -> Jso
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits) if has_fuzzy_parser:
             options = {"f": field, "maxEdits": str(edits), "maxExpansions": str(_MOST_EXPANSIONS)}
-            # If a word has more similar words than a query may have clauses, Lucene silently ignores the rest. Add one
-            # clause, so that Lucene reports an error instead. It matches nothing: no document has this noncharacter.
+            # If a word has more similar words than a query may have clauses, Lucene silently ignores the other words.
+            # With one more clause, Lucene reports an error instead. So add a clause that matches no document: none has
+            # this noncharacter.
             no_term = {"term": {"f": field, "query": "\uffff"}}
             return {"bool": {"should": [{"fuzzy": {**options, "query": word}}, no_term]}}
         case FuzzyWord(word=word, edits=edits):

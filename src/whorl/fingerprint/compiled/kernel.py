@@ -49,8 +49,8 @@ DEFAULT_SCHEME = Scheme()
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
-#: Bit masks for the last, incomplete block of a shingle: row n, for n UTF-16 units (0 to 7), has one for the first
-#: eight bytes of the block, and one for the other eight.
+#: Bit masks for the last, incomplete block of a shingle. Row n is for a block of n UTF-16 units (0 to 7): it has a mask
+#: for the first eight bytes of the block, and a mask for the other eight bytes.
 _MASKS = np.array(
     [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
 )
