@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -52,11 +53,14 @@ def test_a_pattern_in_a_phrase_that_many_words_fit(store: Store) -> None:
     """
     A phrase with a pattern that more words fit than Lucene takes finds its documents, or is refused by name.
     """
+    may_refuse = not isinstance(store.engine, EmbeddedEngine)
     store.index([Document("many words", f"{' '.join(f'many{number}' for number in range(1100))} end")])
     try:
-        if isinstance(store.engine, EmbeddedEngine):
+        with suppress(UnsupportedQueryError) if may_refuse else nullcontext():
+            # Elasticsearch derives its limit from the memory, so it may take the words.
             assert [hit.id for hit in store.search('"many* end"').hits] == ["many words"]
-        else:
+            may_refuse = False
+        if may_refuse:
             with pytest.raises(UnsupportedQueryError, match=r"many\*: more than 1,024 words fit"):
                 store.search('"many* end"')
         assert store.search("many*").total == 1
