@@ -101,6 +101,17 @@ def sheet(*rows: list[Any]) -> bytes:
     return saved(made)
 
 
+def open_document(body: str, manifest: str = "") -> bytes:
+    """An OpenDocument text with the XML of a body."""
+    names = "".join(f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text"))
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        archive.writestr("content.xml", f"<office:document-content{names}>{body}</office:document-content>")
+        archive.writestr("META-INF/manifest.xml", f"<manifest>{manifest}</manifest>")
+    return made.getvalue()
+
+
 def mail(subject: str, plain: str = "", html: str = "", attached: bytes = b"") -> bytes:
     """An e-mail with a plain text, an HTML text or both, and optionally an attachment."""
     made = EmailMessage()

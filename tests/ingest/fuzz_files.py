@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 
 from tests.accidents import bytes_changed, write_record
 from tests.ingest.rows import test_detect_row_format, test_warc
-from tests.made_files import mail, pdf, pdf_of_stream, sheet, slides, word
+from tests.made_files import mail, open_document, pdf, pdf_of_stream, sheet, slides, word
 from whorl.ingest.files import Problem, documents_in
 
 COUNT = 150_000
@@ -35,6 +35,8 @@ RIGHT = {
     "a.pptx": slides("A slide", "and another"),
     "a.xlsx": sheet(["a cell", 1, 2.5], ["another", None, True]),
     "a.eml": mail("A subject", "plain words", "<p>words &amp; <b>marks</b>", b"attached"),
+    "a.ipynb": b'{"cells": [{"source": ["words\\n"], "outputs": [{"text": "printed"}]}]}',
+    "a.odt": open_document("<text:p>words<text:note><text:p>note</text:p></text:note></text:p>"),
     "a.html": b"<!doctype html><title>T</title><script>x()</script><p>words<table><td>cell &eacute;</table><!-- no -->",
     "a.txt": "Words in UTF-8: Größe, 日本語, \U0001f600".encode(),
     "b.txt": "Words in UTF-16".encode("utf-16"),

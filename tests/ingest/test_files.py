@@ -82,9 +82,10 @@ def test_stores_are_not_read(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_folders_are_read_in_the_order_of_names_without_hidden_ones(tmp_path: Path) -> None:
     """
-    Sub-folders are sorted among the files; hidden ones are skipped, unless they are named explicitly.
+    Sub-folders are sorted among the files; hidden ones are skipped, unless they are named explicitly, and so are Word's
+    locks of open files.
     """
-    for name in ("b/2.txt", "b/1.md", "a.txt", "c.html", ".git/x.txt", "b/.hidden.txt"):
+    for name in ("b/2.txt", "b/1.md", "a.txt", "c.html", ".git/x.txt", "b/.hidden.txt", "b/~$open.docx"):
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         file.write_text("text", encoding="utf-8")

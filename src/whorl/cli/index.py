@@ -35,10 +35,10 @@ _NOT_STORED = "could not be stored"
 def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) -> None:
     """Put files and folders into a store.
 
-    Reads text, Markdown, HTML, TEI, e-mail (.eml), JSON lines (.jsonl, .ndjson: one {"id", "text", …} per line, other
-    keys become fields), with whorl[files] PDF, DOCX, PPTX and XLSX, with whorl[data] Parquet, Arrow and web archives,
-    and with --text-column the rows of CSV and TSV. PATHs are files, folders, patterns ('data/*.parquet'), - for
-    standard input, or addresses that fsspec knows (s3://…).
+    Reads text, Markdown, HTML, TEI, e-mail (.eml), notebooks (.ipynb), OpenDocument (.odt), JSON lines (.jsonl,
+    .ndjson: one {"id", "text", …} per line, other keys become fields), with whorl[files] PDF, DOCX, PPTX and XLSX,
+    with whorl[data] Parquet, Arrow and web archives, and with --text-column the rows of CSV and TSV. PATHs are files,
+    folders, patterns ('data/*.parquet'), - for standard input, or addresses that fsspec knows (s3://…).
 
     The id of a file is its path relative to the folder where the store was first filled, wherever you are now.
     For a file outside that folder, the id is its absolute path.

@@ -175,7 +175,10 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder without those of metadata files (Spark, Hugging Face); none for a store or state."""
+    """Return the names in a folder without those of metadata files (Spark, Hugging Face) and of locks of open files.
+
+    Return none for a store or state.
+    """
     # Importing these names from the modules that write the files would take longer than comparing two files.
     is_state = "documents.sqlite" in names and any(name.endswith(".u64") for name in names)
     if {"records.db", "index"} <= names or is_state:
@@ -183,6 +186,8 @@ def without_metadata(names: Set[str]) -> Set[str]:
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:
         notes |= {"state.json", "dataset_info.json", *(name for name in names if name.startswith("cache-"))}
+    # While a.docx is open, its folder has the lock `~$a.docx`.
+    notes |= {name for name in names if name.startswith("~$")}
     return names - notes - {"dataset_dict.json"}
 
 

@@ -1,8 +1,9 @@
-"""Text of HTML, TEI, e-mail, PDF and Office files as a reader sees it."""
+"""Text of HTML, TEI, e-mail, notebooks, PDF and Office files as a reader sees it."""
 
 from __future__ import annotations
 
 import html
+import json
 import re
 import sys
 from base64 import b64encode
@@ -14,10 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.made_files import mail, pdf, quoting_word, sheet, slides, with_member, with_part, word
+from tests.made_files import mail, open_document, pdf, quoting_word, sheet, slides, with_member, with_part, word
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.extract_text import TextBuffer, append_text, html_text, read_mail, read_office, read_pdf
-from whorl.ingest.extraction.file_formats import DOCX, MARKED_DOCX, PPTX, TEI, XLSX, FileFormat
+from whorl.ingest.extraction.file_formats import (
+    DOCX,
+    MARKED_DOCX,
+    NOTEBOOK,
+    OPEN_DOCUMENT,
+    PPTX,
+    TEI,
+    XLSX,
+    FileFormat,
+)
 
 
 @given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))
@@ -120,6 +130,58 @@ def test_tei(body: str, expected: str, encoding: str) -> None:
     head = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE TEI SYSTEM "tei.dtd"><TEI xmlns="http://a.org">'
     raw = f"{head}<teiHeader><p>unseen</p></teiHeader><text>{body}</text></TEI>".encode(encoding)
     assert [line.strip() for line in text_of(raw, TEI).strip().split("\n")] == expected.split("|")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<text:h>Head</text:h><text:p>one<text:s text:c='2'/>two<text:tab/>three</text:p>", "Head||one two three"),
+        ("<text:p>un<text:span>believ</text:span>able<text:line-break/>line</text:p>", "unbelievable|line"),
+        (
+            "<text:p>one<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>note</text:p>"
+            "</text:note-body></text:note> two</text:p>",
+            "one two||note",
+        ),
+        ("<text:tracked-changes><text:p>was</text:p></text:tracked-changes><text:p>is</text:p>", "is"),
+        ("<text:p>o<office:annotation><text:p>remark</text:p></office:annotation>ne</text:p>", "one"),
+    ],
+    ids=["blanks", "spans", "notes", "changes", "comments"],
+)
+def test_open_document(body: str, expected: str) -> None:
+    """
+    The text of an OpenDocument has its paragraphs, with notes at the end, without comments and deletions.
+    """
+    assert text_of(open_document(body), OPEN_DOCUMENT).strip() == expected.replace("|", "\n")
+
+
+def test_an_encrypted_open_document() -> None:
+    """
+    The reason for an OpenDocument with a password is that it is encrypted.
+    """
+    with pytest.raises(DocumentError, match="encrypted with a password"):
+        text_of(open_document("", manifest="<manifest:encryption-data/>"), OPEN_DOCUMENT)
+
+
+CELL, RESULT = {"source": ["one\n", "two"]}, {"output_type": "stream", "text": ["printed\n"]}
+SHOWN = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "<Figure>"}}
+
+
+@pytest.mark.parametrize(
+    ("notebook", "expected"),
+    [
+        ({"cells": [{**CELL, "outputs": [RESULT, SHOWN]}, {"source": "three"}]}, "one two three printed <Figure>"),
+        ({"worksheets": [{"cells": [{"input": "one", "outputs": [RESULT]}, CELL]}]}, "one one two printed"),
+        ({"cells": []}, ""),
+        ({"cells": 1}, '{"cells": 1}'),
+        ([], "[]"),
+    ],
+    ids=["version 4", "version 3", "empty", "damaged", "another file"],
+)
+def test_notebooks(notebook: object, expected: str) -> None:
+    """
+    The text of a notebook has the source of its cells, and then their printed results; other JSON stays unchanged.
+    """
+    assert text_of(json.dumps(notebook).encode(), NOTEBOOK).split() == expected.split()
 
 
 @pytest.mark.parametrize(
@@ -263,6 +325,17 @@ def test_parts_of_a_mail(body: str, expected: str) -> None:
 BROKEN = "Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n" + b64encode(bytes(range(256)) * 9).decode()
 
 
+def test_the_mails_of_a_mailbox() -> None:
+    """
+    The text of a mailbox has all its messages without attachments; "From" at the start of a line can be a word.
+    """
+    one, two = mail("S", "plain\nFrom words", attached=pdf("attached")), mail("T", "other")
+    text = TextBuffer(1000)
+    read_mail(b"From a@b.org Mon Nov 30 10:00:00 2026\n" + one + b"\nFrom - Tue Dec 01 09:10:00 2026\r\n" + two, text)
+    assert str(text).split() == ["S", "plain", "From", "words", "T", "other"]
+    assert not text.problems
+
+
 def test_a_part_of_a_mail_that_cannot_be_decoded() -> None:
     """
     The other texts of the mail are read, and the part is reported; a mail without another text is refused.
@@ -292,6 +365,16 @@ def words(form: FileFormat, raw: bytes) -> list[str]:
     return str(text).split()
 
 
+@pytest.mark.parametrize(("form", "raw"), [(DOCX, word("one two", "three")), (PPTX, slides("one two", "three"))])
+def test_blank_lines_between_paragraphs(form: FileFormat, raw: bytes) -> None:
+    """
+    Paragraphs of Word and PowerPoint are paragraphs of the text, which end at blank lines.
+    """
+    text = TextBuffer(1000)
+    read_office(raw, form.name, 50_000_000, text)
+    assert [part.strip() for part in str(text).split("\n\n") if part.strip()] == ["one two", "three"]
+
+
 def test_changes_that_were_tracked() -> None:
     """
     Tracked insertions count, deleted and moved text does not; a tab and a line break separate words.
@@ -305,6 +388,32 @@ def test_changes_that_were_tracked() -> None:
         word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
     )
     assert words(DOCX, made) == ["before", "kept", "here", "inserted", "non-stop", "after"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "fill", "expected"),
+    [
+        ("<w:vanish/>", "", "onetwo three q"),
+        ('<w:vanish w:val="0"/>', "", "oneqtwo three"),
+        ('<w:color w:val="ffffff"/>', "", "one two three q"),
+        ('<w:color w:val="FFFFFF"/>', '<w:shd w:fill="auto"/>', "one two three q"),
+        ('<w:color w:val="FFFFFF"/>', '<w:shd w:fill="000000"/>', "oneqtwo three"),
+        ('<w:color w:val="FFFFFF"/><w:highlight w:val="black"/>', "", "oneqtwo three"),
+        ('<w:color w:val="FF0000"/>', "", "oneqtwo three"),
+    ],
+)
+def test_text_that_a_reader_does_not_see(properties: str, fill: str, expected: str) -> None:
+    """
+    Hidden text, and white text on white, is at the end, so that it does not hide the words around it.
+    """
+    body = (
+        f"<w:p><w:pPr>{fill}</w:pPr><w:r><w:t>one</w:t></w:r><w:r><w:rPr>{properties}</w:rPr><w:t>q</w:t></w:r>"
+        "<w:r><w:t>two</w:t></w:r></w:p>"
+    )
+    made = with_member(
+        word("three"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body.encode() + b"<w:tbl>")
+    )
+    assert words(DOCX, made) == expected.split()
 
 
 def test_boxes_controls_and_notes() -> None:
@@ -341,7 +450,14 @@ def test_marks_of_block_quotes_and_notes(style: str) -> None:
     plain, marked = TextBuffer(1_000), TextBuffer(1_000)
     read_office(made, DOCX.name, 10**8, plain)
     read_office(made, MARKED_DOCX.name, 10**8, marked)
-    assert str(plain) == "The first.\nThe second.\nThey said “a quotation” and left.\n\n a.txt\n b.txt\n"
+    assert str(plain).split("\n\n") == [
+        "The first.\nThe second.",
+        "They said “a quotation” and left.",
+        "",
+        " a.txt",
+        " b.txt",
+        "",
+    ]
     assert str(marked) == (
         "> The first.\n> The second.[^f1]\n\nThey said “a quotation”[^f2] and left.\n\n[^f1]:  a.txt\n[^f2]:  b.txt\n"
     )

@@ -13,6 +13,8 @@ from whorl.ingest.extraction.file_formats import (
     DOCX,
     HTML,
     MAIL,
+    NOTEBOOK,
+    OPEN_DOCUMENT,
     PDF,
     PPTX,
     TEI,
@@ -59,6 +61,10 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         (b"<TEI>", "a.txt", None),
         (b"Subject: mail", "a.eml", MAIL),
         (b"Subject: page", "a.mhtml", MAIL),
+        (b"From - Mon Nov 30 10:00:00 2026\nSubject: mail", "a.mbox", MAIL),
+        (b'{"cells": []}', "a.ipynb", NOTEBOOK),
+        (archive("application/vnd.oasis.opendocument.text"), "a", OPEN_DOCUMENT),
+        (archive("application/vnd.oasis.opendocument.presentation") + b"word/document.xml", "a.docx", OPEN_DOCUMENT),
         (b"", "a.docx", DOCX),
     ],
 )
@@ -78,12 +84,7 @@ def test_bytes_count_before_names(raw: bytes, name: str, form: FileFormat | None
         (b"{\\rtf1\\ansi Hello}", "a.rtf", "RTF is not read; save it as DOCX, PDF or text"),
         (b"{\\rtf1\\ansi Hello}", "a.doc", "RTF is not read; save it as DOCX, PDF or text"),
         (archive("application/epub+zip"), "a.epub", "EPUB is not read; save it as DOCX, PDF or text"),
-        (
-            archive("application/vnd.oasis.opendocument.text"),
-            "a.odt",
-            "OpenDocument is not read; save it as DOCX, PDF or text",
-        ),
-        (b"PK\x03\x04", "a.zip", "this is an archive (ZIP), or of a format that is one and is not read"),
+        (b"PK\x03\x04", "a.zip", "this is an archive (ZIP), which is not read; unpack it, and name the folder"),
     ],
 )
 def test_formats_that_are_known_and_not_read(raw: bytes, name: str, reason: str) -> None:

@@ -124,7 +124,7 @@ def test_the_first_bytes_tell_more_than_the_name(reader: ReaderPool, name: str) 
         ("a.html", b"\0\1\2\3" * 50, "this is not text"),
         ("a.doc", OLE, "save it as DOCX"),
         ("a.msg", OLE, r"save it as \.eml"),
-        ("a.odt", b"PK\x03\x04" + bytes(600), r"this is an archive \(ZIP\)"),
+        ("a.zip", b"PK\x03\x04" + bytes(600), r"this is an archive \(ZIP\)"),
     ],
 )
 def test_unreadable_files_give_a_short_reason(reader: ReaderPool, name: str, raw: bytes, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Extracts text from PDF, Office files, e-mail, HTML and TEI; runs only in the worker process.
+"""Extracts text from PDF, Office files, e-mail, notebooks, HTML and TEI; runs only in the worker process.
 
 Each library is imported where it is used, so that no format loads the libraries of others.
 """
@@ -14,11 +14,22 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_encoding import decode
-from whorl.ingest.extraction.file_formats import DOCX, HTML, MAIL, MARKED_DOCX, PDF, PPTX, TEI, XLSX
+from whorl.ingest.extraction.file_formats import (
+    DOCX,
+    HTML,
+    MAIL,
+    MARKED_DOCX,
+    NOTEBOOK,
+    OPEN_DOCUMENT,
+    PDF,
+    PPTX,
+    TEI,
+    XLSX,
+)
 
 if TYPE_CHECKING:
     from email.message import MIMEPart
@@ -54,6 +65,10 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
         read_office(raw, form, most_unpacked, text)
     elif form == MAIL.name:
         read_mail(raw, text)
+    elif form == NOTEBOOK.name:
+        text.add(notebook_text(decode(raw)))
+    elif form == OPEN_DOCUMENT.name:
+        text.add(open_document_text(raw, most_unpacked))
     elif form == HTML.name:
         text.add(html_text(decode(raw)))
     elif form == TEI.name:
@@ -113,7 +128,22 @@ def html_text(markup: str) -> str:
     return "".join(pieces)
 
 
-#: Elements of TEI that are paragraphs, and elements that begin a line.
+class _Names(NamedTuple):
+    """Names of elements in a format of XML.
+
+    Args:
+        blocks: Paragraphs.
+        breaks: Elements that begin a line.
+        notes: Elements to put at the end of the text.
+        hidden: Elements to leave out.
+    """
+
+    blocks: frozenset[str]
+    breaks: frozenset[str]
+    notes: frozenset[str]
+    hidden: frozenset[str]
+
+
 _TEI_BLOCKS = frozenset({
     "ab", "argument", "back", "body", "byline", "castItem", "cell", "closer", "dateline", "div", "div1",
     "div2", "div3", "div4", "div5", "div6", "div7", "docAuthor", "docDate", "docImprint", "docTitle", "epigraph",
@@ -121,19 +151,33 @@ _TEI_BLOCKS = frozenset({
     "postscript", "row", "salute", "signed", "sp", "speaker", "stage", "table", "text", "titlePage", "titlePart",
     "trailer", "u"
 })  # fmt: skip
-_TEI_BREAKS = frozenset({"l", "lb", "cb", "pb"})
-#: Elements to leave out: metadata, running heads, page numbers and deletions.
-_TEI_HIDDEN = frozenset({"teiHeader", "facsimile", "standOff", "fw", "del"})
+#: The hidden elements are metadata, running heads, page numbers and deletions.
+_TEI_NAMES = _Names(
+    _TEI_BLOCKS,
+    breaks=frozenset({"l", "lb", "cb", "pb"}),
+    notes=frozenset({"note"}),
+    hidden=frozenset({"teiHeader", "facsimile", "standOff", "fw", "del"}),
+)
+#: The hidden elements are comments, deletions, the numbers of notes, and descriptions of pictures.
+_OPEN_DOCUMENT_NAMES = _Names(
+    blocks=frozenset({"h", "p"}),
+    breaks=frozenset({"line-break"}),
+    notes=frozenset({"note", "text-box"}),
+    hidden=frozenset({"annotation", "tracked-changes", "note-citation", "title", "desc"}),
+)
+#: Elements of OpenDocument for blanks.
+_BLANKS = frozenset({"s", "tab"})
 #: Elements of a `choice` that its other element corrects, regularises or expands.
 _TEI_REPLACED = frozenset({"sic", "orig", "abbr"})
 #: Line ends with the blanks after them; the group has the second line end, if any.
 _LINE_ENDS = re.compile(r"\n(?: *(\n))?\s*")
 
 
-class _TeiText:
-    """Target of an XML parser that collects the text of a TEI document, with its notes at the end as in a DOCX."""
+class _TextOfXml:
+    """Target of an XML parser that collects the text of TEI or OpenDocument, with notes at the end as in a DOCX."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: _Names) -> None:
+        self._names = names
         self._pieces: list[list[str]] = [[]]
         self._notes: list[str] = []
         #: Name and number of children of each open element.
@@ -147,21 +191,23 @@ class _TeiText:
         self._open[-1] = parent, children + 1
         self._open.append((name, 0))
         is_other_reading = (parent == "choice" and name in _TEI_REPLACED) or (parent == "app" and children > 0)
-        if self._hidden or is_other_reading or name in _TEI_HIDDEN:
+        if self._hidden or is_other_reading or name in self._names.hidden:
             self._hidden += 1
             return
-        if name == "note":
+        if name in self._names.notes:
             self._pieces.append([])
-        if name in _TEI_BLOCKS or (name in _TEI_BREAKS and attributes.get("break") != "no"):
+        if name in self._names.blocks or (name in self._names.breaks and attributes.get("break") != "no"):
             self._pieces[-1].append("\n")
+        elif name in _BLANKS and self._names is _OPEN_DOCUMENT_NAMES:
+            self._pieces[-1].append(" ")
 
     def end(self, tag: str) -> None:
         name, _ = self._open.pop()
         if self._hidden:
             self._hidden -= 1
-        elif name == "note":
+        elif name in self._names.notes:
             self._notes += self._pieces.pop()
-        elif name in _TEI_BLOCKS:
+        elif name in self._names.blocks:
             self._pieces[-1].append("\n")
 
     def data(self, text: str) -> None:
@@ -183,7 +229,7 @@ def tei_text(markup: str) -> str:
     from html.entities import html5
     from xml.etree.ElementTree import ParseError, XMLParser
 
-    parser: XMLParser[str] = XMLParser(target=_TeiText())
+    parser: XMLParser[str] = XMLParser(target=_TextOfXml(_TEI_NAMES))
     # Define HTML's entities, such as `&mdash;`: the document type may define some, but the parser does not read it.
     parser.entity.update({name.removesuffix(";"): value for name, value in html5.items()})
     try:
@@ -191,6 +237,40 @@ def tei_text(markup: str) -> str:
         return parser.close()
     except ParseError:
         return markup
+
+
+def open_document_text(raw: bytes, most_unpacked: int) -> str:
+    """Return the text of an OpenDocument file; `most_unpacked` is the maximum size of the unpacked archive."""
+    # Only OpenDocument needs this import.
+    from xml.etree.ElementTree import XMLParser
+
+    _unpacked_size(raw, most_unpacked)
+    parser: XMLParser[str] = XMLParser(target=_TextOfXml(_OPEN_DOCUMENT_NAMES))
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise DocumentError("this OpenDocument is encrypted with a password")
+        parser.feed(archive.read("content.xml"))
+    return parser.close()
+
+
+def notebook_text(content: str) -> str:
+    """Return the cells of a Jupyter notebook, then their printed results; of another file the whole content."""
+    # Only notebooks need this import.
+    import json
+
+    def joined(lines: str | list[str]) -> str:
+        return lines if isinstance(lines, str) else "".join(lines)
+
+    try:
+        notebook = json.loads(content)
+        # Before version 4, a notebook has the cells of its only worksheet, and the source of code is its `input`.
+        cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]
+        sources = [joined(cell["source"] if "source" in cell else cell["input"]) for cell in cells]
+        results = chain.from_iterable(cell.get("outputs", ()) for cell in cells)
+        printed = [joined(result.get("text") or result.get("data", {}).get("text/plain", "")) for result in results]
+    except (ValueError, TypeError, AttributeError, LookupError):
+        return content
+    return "\n\n".join(filter(str.strip, sources + printed))
 
 
 #: Common headers. Every sent or drafted message has at least one of them.
@@ -207,23 +287,33 @@ _WORD = re.compile(r"\w+")
 _ADDRESS = re.compile(r"\b(?:https?|mailto):\S+", re.IGNORECASE)
 
 
+#: First line of each message in a mailbox, with the time of its arrival.
+_MESSAGE_START = re.compile(rb"^From .*\d:\d\d.*\n", re.MULTILINE)
+
+
 def read_mail(raw: bytes, text: TextBuffer) -> None:
-    """Append an e-mail's subject and the texts that a mail program shows; raise DocumentError if none is readable."""
+    """Append the subject and the texts that a mail program shows, of an e-mail or of all e-mails in a mailbox.
+
+    Raise DocumentError if none is readable.
+    """
     from email import message_from_bytes
     from email.policy import default
 
-    message = message_from_bytes(raw.removeprefix(BOM_UTF8).lstrip(b"\r\n"), policy=default)
-    if not any(name in message for name in _HEADERS):
+    raw = raw.removeprefix(BOM_UTF8).lstrip(b"\r\n")
+    parsed = _MESSAGE_START.split(raw)[1:] if _MESSAGE_START.match(raw) else [raw]
+    messages = [message_from_bytes(one, policy=default) for one in parsed]
+    if not any(name in message for message in messages for name in _HEADERS):
         raise DocumentError("this is not an e-mail: it does not begin with the headers of one")
-    pieces = list(_subject_and_texts(message))
-    errors = [(part, error) for part in message.walk() for error in part.defects if isinstance(error, DocumentError)]
-    if errors and not pieces[-1].strip():
+    pieces = [list(_subject_and_texts(message)) for message in messages]
+    parts = chain.from_iterable(message.walk() for message in messages)
+    errors = [(part, error) for part in parts for error in part.defects if isinstance(error, DocumentError)]
+    if errors and not any(own[-1].strip() for own in pieces):
         raise errors[0][1]
     text.problems += [
         f"a part of this e-mail ({part.get_content_type()}) was left out: {error}" for part, error in errors
     ]
-    for piece in pieces:
-        text.add(piece)
+    for own in pieces:
+        text.add("".join(own) + ("\n\n" if len(pieces) > 1 else ""))
 
 
 def _subject_and_texts(message: MIMEPart) -> Iterator[str]:
@@ -329,7 +419,7 @@ _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
 #: Elements with invisible text: deleted or moved text, and fallbacks for drawings.
 _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
 #: Text to append at the end of an element, such as a line feed after a paragraph.
-_ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
+_ENDS = {"p": "\n\n", "br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 #: Suffixes of relationship types for the parts of a DOCX outside its main text, in reading order.
 _SIDE_PARTS = ("/header", "/footer", "/footnotes", "/endnotes")
 _MAIN_PART, _ATTACHED = "/officeDocument", "/package"
@@ -474,10 +564,14 @@ def _attribute(element: Any, name: str) -> str:
 
 
 def _walk(root: Any, text: TextBuffer, marks: _QuotationMarks | None = None) -> None:
-    """Append the visible text of a WordprocessingML or DrawingML tree; a text box follows its paragraph."""
+    """Append the text of a WordprocessingML or DrawingML tree; a text box follows its paragraph.
+
+    Hidden and white text of Word is at the end: it can neither separate the words that a reader sees, nor get lost.
+    """
     from lxml.etree import iterwalk
 
     boxes: list[Any] = []
+    unseen: list[Any] = []
     walker = iterwalk(root, events=("start", "end"))
     for event, element in walker:
         if not isinstance(element.tag, str):
@@ -489,13 +583,38 @@ def _walk(root: Any, text: TextBuffer, marks: _QuotationMarks | None = None) -> 
             elif name == "txbxContent" and element is not root:
                 boxes.append(element)
                 walker.skip_subtree()
+            elif name == "r" and element is not root and (gap := _gap_of_unseen(element)) is not None:
+                text.add(gap)
+                unseen.append(element)
+                walker.skip_subtree()
             elif name == "t" and element.text:
                 text.add(element.text)
             elif marks is not None:
                 text.add(marks.before(element, name))
         elif end := _ENDS.get(name):
-            text.add(end if marks is None else end + marks.after(name))
+            text.add(end if marks is None else end[:1] + marks.after(name))
             if name == "p":
                 for box in boxes:
                     _walk(box, text, marks)
                 boxes.clear()
+    for run in unseen:
+        _walk(run, text)
+    text.add("\n\n" if unseen else "")
+
+
+def _gap_of_unseen(run: Any) -> str | None:
+    """Return the visible gap of a run of Word: none if it is hidden, a blank if it is white; None for a visible run."""
+    properties = run.find("{*}rPr")
+    if properties is None:
+        return None
+    hidden, colour = properties.find("{*}vanish"), properties.find("{*}color")
+    if hidden is not None and _attribute(hidden, "val") not in ("0", "false", "off"):
+        return ""
+    if colour is None or _attribute(colour, "val").upper() != "FFFFFF":
+        return None
+    # White letters are visible on another colour; properties are the first child of their element.
+    around = [near[0] for near in (run, *run.iterancestors("{*}p", "{*}tc", "{*}tbl"))]
+    fills = [
+        _attribute(own, "fill") or "mark" for near in around for own in near.iterchildren("{*}shd", "{*}highlight")
+    ]
+    return " " if {fill.upper() for fill in fills} <= {"FFFFFF", "AUTO"} else None

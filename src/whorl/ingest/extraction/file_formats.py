@@ -1,4 +1,4 @@
-"""Detects the format of a file that is one document: PDF, DOCX, PPTX, XLSX, HTML, TEI or e-mail."""
+"""Detects the format of a file that is one document, such as PDF, DOCX or e-mail."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ HTML = FileFormat("HTML", frozenset({".html", ".htm", ".xhtml"}))
 #: Other XML is plain text, because tags and attributes can be its content.
 TEI = FileFormat("TEI", frozenset({".xml", ".tei"}))
 #: A web page that a browser saves in one file (`.mht`) is an e-mail with the page as its text.
-MAIL = FileFormat("e-mail", frozenset({".eml", ".mht", ".mhtml"}))
-FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, TEI, MAIL)
+MAIL = FileFormat("e-mail", frozenset({".eml", ".mbox", ".mht", ".mhtml"}))
+NOTEBOOK = FileFormat("notebook", frozenset({".ipynb"}))
+OPEN_DOCUMENT = FileFormat("OpenDocument", frozenset({".odt", ".ott", ".odp", ".otp", ".ods", ".ots"}))
+FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, TEI, MAIL, NOTEBOOK, OPEN_DOCUMENT)
 
 #: Beginning of an HTML page.
 _HTML_START = re.compile(
@@ -49,8 +51,7 @@ _TEI_PROLOG = 10_000
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
 #: The start of an EPUB or OpenDocument archive: its first file is called `mimetype`, and contains the type.
-_REFUSED_ARCHIVE_START = re.compile(rb"mimetypeapplication/(epub|vnd\.oasis\.opendocument)")
-_REFUSED_ARCHIVES = {b"epub": "EPUB", b"vnd.oasis.opendocument": "OpenDocument"}
+_EPUB, _OPEN_DOCUMENT = b"mimetypeapplication/epub", b"mimetypeapplication/vnd.oasis.opendocument"
 _ZIP_HEADER = 200
 #: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, encrypted newer Office files.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -70,11 +71,13 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
         return PDF
     if raw.startswith(_ZIP):
         # An archive stores file names uncompressed, so they are found even without a valid index.
+        if _OPEN_DOCUMENT in raw[:_ZIP_HEADER]:
+            return OPEN_DOCUMENT
         held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
         if held is None:
-            if other := _REFUSED_ARCHIVE_START.search(raw, 0, _ZIP_HEADER):
-                raise DocumentError(f"{_REFUSED_ARCHIVES[other[1]]} is not read; save it as DOCX, PDF or text")
-            raise DocumentError("this is an archive (ZIP), or of a format that is one and is not read")
+            if _EPUB in raw[:_ZIP_HEADER]:
+                raise DocumentError("EPUB is not read; save it as DOCX, PDF or text")
+            raise DocumentError("this is an archive (ZIP), which is not read; unpack it, and name the folder")
         return held
     if by_name is TEI and not _TEI_ROOT.search(raw, 0, _TEI_PROLOG):
         return None
