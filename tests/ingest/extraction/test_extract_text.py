@@ -416,6 +416,15 @@ def test_text_that_a_reader_does_not_see(properties: str, fill: str, expected: s
     assert words(DOCX, made) == expected.split()
 
 
+@pytest.mark.parametrize("character", "\u115f\u1160\u180e\u200b\u2065\u3164\uffa0")
+def test_invisible_characters_within_words(character: str) -> None:
+    """
+    Invisible characters are left out where they do not separate words, as they do in Khmer.
+    """
+    hidden, khmer = [character.join(word) for word in ("тайна", "secret", "a1_b.")], f"ភាសា{character}ខ្មែរ"
+    assert words(DOCX, word(*hidden, khmer)) == ["тайна", "secret", "a1_b.", khmer]
+
+
 def test_boxes_controls_and_notes() -> None:
     """
     Text boxes count once, at their anchor, although Word writes them twice; form controls count; footnotes precede

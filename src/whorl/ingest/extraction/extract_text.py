@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from email.message import MIMEPart
 
 
+#: Scripts without blanks between words, where a zero-width space separates words, and Hangul.
+_WITHOUT_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\U0010ffff"
+#: Invisible characters that would cut words of other scripts, such as a zero-width space.
+_INVISIBLE = re.compile(f"(?<![{_WITHOUT_BLANKS}])[\u115f\u1160\u180e\u200b\u2065\u3164\uffa0]+(?![{_WITHOUT_BLANKS}])")
+
+
 class TextBuffer:
     """Collects the pieces of a text, up to a maximum number of characters.
 
@@ -54,7 +60,7 @@ class TextBuffer:
         self._pieces.append(piece)
 
     def __str__(self) -> str:
-        return "".join(self._pieces)
+        return _INVISIBLE.sub("", "".join(self._pieces))
 
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
