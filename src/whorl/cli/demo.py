@@ -122,7 +122,7 @@ def choose_documents(store: Store) -> tuple[str, str]:
     """Return the ids of the two documents of different kinds (if possible) with the most near-duplicates."""
     relatives = {
         document_id: store.search(f"FINGERPRINT:{quote(document_id)}_30", rows=0).total
-        for document_id in _candidates(store)
+        for document_id in _example_ids(store)
     }
     first, *others = sorted(relatives, key=lambda document_id: (-relatives[document_id], document_id))
     return first, next((other for other in others if other.split("/")[0] != first.split("/")[0]), first)
@@ -132,7 +132,7 @@ def make_query(document_id: str) -> str:
     return f"FINGERPRINT:{quote(document_id)} AND NOT kind:{document_id.split('/')[0]}"
 
 
-def _candidates(store: Store) -> list[str]:
+def _example_ids(store: Store) -> list[str]:
     """Return the ids of a few documents for an example.
 
     Choose licences, copyright notices and distribution notices, because they often have near-duplicates. If the store

@@ -10,7 +10,7 @@ distribution is hypergeometric; it is narrower, so its m is at least as large.)
 
 If two sketches share m hashes, then for any order of the hashes, the first k - m + 1 hashes of the two sketches have a
 hash in common. This is the prefix filter: the
-smaller document is indexed under its first hashes (index prefix), and the larger one looks up its own first hashes
+smaller document is indexed under its first hashes (index prefix), and the larger document looks up its own first hashes
 (probe prefix). The rarest hashes come first. A hash that only one document has costs nothing. A hash that a hundred
 thousand documents share (a licence, a menu, a footer) is used only for documents that contain little else.
 
@@ -398,7 +398,7 @@ class _HashSweep:
         # `entries` is grouped by part, and each part by thread, so that no two threads write to the same element.
         # `begins` has, for each thread, the offset of its first entry of each part.
         before = np.cumsum(counts, axis=0) - counts
-        begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
+        begins = ends + np.roll(before, -1, axis=1)
         run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
         del taken
         ends = np.append(ends[1:], 0)

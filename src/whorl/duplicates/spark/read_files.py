@@ -133,7 +133,7 @@ def _parquet(session: SparkSession, paths: Sequence[str], columns: ColumnNames) 
         reader = session.read.option("basePath", path) if is_folder else session.read
         frames += [reader.parquet(*map(_escape_pattern, files)) for files in by_schema.values()]
     for name in filter(None, (columns.id, columns.text, columns.rank)):
-        lacking = [not has_column(_example(frame.schema), name) for frame in frames]
+        lacking = [not has_column(_example_row(frame.schema), name) for frame in frames]
         if not all(lacking):
             frames = [
                 frame.withColumn(name, f.lit(None).cast("string")) if is_lacking else frame
@@ -190,7 +190,7 @@ def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
 
     A position is the file and the number of the row (Parquet), or the file and the start of the row's line or text.
     """
-    if not has_column(_example(rows.schema), columns.id):
+    if not has_column(_example_row(rows.schema), columns.id):
         return rows
     if _BROKEN in rows.columns:
         line = f.coalesce(_BROKEN, _column(rows, columns.text))
@@ -198,7 +198,7 @@ def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
     else:
         at = f.concat(f.lit(", row "), f.col("_metadata.row_index") + 1)
     place = f.when(_column(rows, columns.id).isNull(), f.concat(_path(), at))
-    if has_column(_example(rows.schema), columns.text):
+    if has_column(_example_row(rows.schema), columns.text):
         text = _text_column(rows, columns.text)
         place = place.when(text.isNull() | (text == ""), _path())
     return rows.withColumn(_PLACE, place)
@@ -246,7 +246,7 @@ def _require_texts(session: SparkSession, paths: Sequence[str]) -> None:
 
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
     """Return the documents of a data frame, in the same columns as `read`."""
-    row = _example(frame.schema)
+    row = _example_row(frame.schema)
     missing = [path for path in (columns.id, columns.text, columns.rank) if path and not has_column(row, path)]
     if missing:
         error = ParameterError if missing == [columns.rank] else DocumentError
@@ -264,7 +264,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
     )
 
 
-def _example(schema: StructType) -> dict[str, object]:
+def _example_row(schema: StructType) -> dict[str, object]:
     """Return a row with all columns of a schema, for functions that check the columns of a row.
 
     A struct has all of its fields, and a list has one element. Texts are None, and other values 0.
@@ -274,7 +274,7 @@ def _example(schema: StructType) -> dict[str, object]:
         if isinstance(kind, ArrayType):
             return [value(kind.elementType)]
         if isinstance(kind, StructType):
-            return _example(kind)
+            return _example_row(kind)
         return None if isinstance(kind, StringType | BinaryType | NullType) else 0
 
     return {field.name: value(field.dataType) for field in schema}
@@ -339,7 +339,7 @@ def _text_problem(session: SparkSession, path: str, form: str, column: str) -> s
     if form == "parquet":
         merged = _merged_parquet(session, [path])
         schemas = [merged.schema] if merged is not None else [schema for _, schema in _schemas_of_files(session, path)]
-        row = {name: value for schema in schemas for name, value in _example(schema).items()}
+        row = {name: value for schema in schemas for name, value in _example_row(schema).items()}
     else:
         rows = _json(session, [path], ColumnNames(text=column))
         has_values = not rows.where(_column(rows, column).isNotNull()).isEmpty()

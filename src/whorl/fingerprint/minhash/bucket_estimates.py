@@ -48,7 +48,7 @@ class Buckets:
     Args:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
         positions: Position of each hash within its bucket's range of hash values, in [0, 1]; 1 for an empty bucket.
-        is_filled: Mask of the buckets that had a hash before rotation filled the empty ones.
+        is_filled: Mask of the buckets that had a hash before rotation filled the empty buckets.
         is_known: Mask of the buckets whose content is known; estimates ignore the other buckets.
     """
 
@@ -171,9 +171,8 @@ def _population_and_draws(overlaps: BucketOverlaps, metric: Metric) -> tuple[Cou
     if metric.bounds_sizes:
         population, drawn = _with_margin(overlaps.union_sizes), overlaps.union_counts
     else:
-        # The metric is a share of the shingles of one text: of the hit for B_IN_A, of the source for A_IN_B, and of the
-        # smaller text for CONTAINMENT. `is_of_hit` marks the documents for which this text is the hit.
-        is_of_hit = ((sizes < size) | (not metric.allows_larger)) & metric.allows_smaller
+        # The metric is a share of the shingles of one text; for CONTAINMENT, of the smaller text.
+        is_of_hit = sizes < size if metric is Metric.CONTAINMENT else np.full(sizes.shape, metric is Metric.B_IN_A)
         of_source = size if overlaps.is_source_size_known else _with_margin(size)
         population = np.where(is_of_hit, _with_margin(sizes), of_source)
         drawn = np.where(is_of_hit, overlaps.counts, overlaps.source_counts)

@@ -274,7 +274,7 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
     is_token = (lengths >= ALFRESCO_LENGTHS[0]) & (digits < _BASE).all(axis=1)
     words = (np.minimum(digits, _BASE - 1)[:, : _WORD.size].astype(np.uint64) << _WORD).sum(axis=1, dtype=np.uint64)
     if is_token.all() and len(signature) == count:
-        own = _ends_of_runs(letters)
+        own = _own_buckets(letters)
         # Restore the missing zeros of a shorter first unit.
         padded = [words >> np.uint64(4 * zeros) for zeros in range(4)]
         fits = [bucket_of(candidates, count) == own for candidates in padded]
@@ -290,7 +290,7 @@ def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], 
     return np.where(is_best, buckets, -1), words, False
 
 
-def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+def _own_buckets(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """Return the bucket that each token comes from, for a complete list with the token of each bucket, in order.
 
     Rotation copies a bucket's token into the empty buckets before it. So if consecutive buckets have equal tokens, the
