@@ -281,7 +281,7 @@ class ReferenceMatches:
     """Result of the search: the documents that contain reference texts, as pairs, as items or as clusters.
 
     Args:
-        on_repeated: Called with each repeated id. If documents share an id, only the last one is used.
+        on_repeated: Called with each repeated id. If documents share an id, only the last document is used.
 
     Attributes:
         too_short: Documents with fewer words than a shingle.
@@ -370,7 +370,7 @@ def find_in_documents(
     """Find the documents that contain reference texts.
 
     Args:
-        documents: Documents, read lazily and once. If documents share an id, only the last one is used.
+        documents: Documents, read lazily and once. If documents share an id, only the last document is used.
         reference: Reference texts, all held in memory.
         options: Options of the search, by default a containment of 80 % in shingles of 8 words. Only metric, threshold,
             scheme, `within` and `workers` apply.

@@ -81,7 +81,7 @@ class Deduplication:
     """Near-duplicates among texts. A text is identified by its row number, from 0.
 
     Args:
-        pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
+        pairs: Pairs of different texts. If texts are equal, only the first text is in pairs.
         firsts: For each text, the row of the first equal text, which may be its own row; int64 array of shape (texts,).
         keep: Retention policy.
         losses: Loss of each text; the policy keeps the text of a cluster with the smallest loss. Infinity if the text
@@ -117,7 +117,7 @@ class Deduplication:
 
     @cached_property
     def labels(self) -> Numbers:
-        """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
+        """For each text, the row of the text kept in its place, or its own row; int64 array of shape (texts,)."""
         firsts = self._firsts[self._order]
         # Each element of `best` is the best of several equal texts. The assignment sets it once for each of them, and
         # numpy keeps the last value, so the best text comes last.
@@ -240,7 +240,7 @@ def deduplicate(
     The number 1 as a percentage means 100 %, not 1 %; a UserWarning says so.
 
     Raises:
-        ParameterError: An option is invalid, a column is missing or not the only one of its name, a value is not a
+        ParameterError: An option is invalid, a column is missing or has the name of another column, a value is not a
             text, or no text of a cluster has a date or number in the column of `keep`.
 
     >>> found = deduplicate(["one two three four five six", "a b c d e", "One two three four five six!"])

@@ -60,7 +60,7 @@ def passages_among(
     """Find the passages that documents repeat.
 
     Args:
-        documents: Documents, read lazily. If documents share an id, only the last one is used.
+        documents: Documents, read lazily. If documents share an id, only the last document is used.
         words: Smallest number of words of a passage; 2 to 999.
         options: Only scheme, `reference_only`, `within` and `workers` apply.
         reference: Documents that come before `documents`. Their passages can be sources, but repeated passages within

@@ -56,7 +56,7 @@ def duplicates_among(
     """Find the near-duplicates among documents outside any store.
 
     Args:
-        documents: Documents, read lazily. If documents share an id, only the last one is used.
+        documents: Documents, read lazily. If documents share an id, only the last document is used.
         reference: Documents to compare with `documents`, but not with each other. Cannot be combined with a folder
             (`state`).
         dates: Returns a document's creation or modification time in seconds since 1970, or None. Used if the options

@@ -243,7 +243,7 @@ class PersistentSketchStore:
     def put(self, batch: SketchBatch, digests: Sequence[bytes], mark: str | None = None) -> list[str]:
         """Store or replace documents in one durable transaction; return the ids repeated in the batch or in this scan.
 
-        If documents of the batch share an id, only the last one is stored.
+        If documents of the batch share an id, only the last document is stored.
 
         Args:
             digests: Digest of each document's text or sketch. A document with an equal digest is unchanged.

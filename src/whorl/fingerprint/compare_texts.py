@@ -178,9 +178,11 @@ class CommonWords:
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
         """Return both masks, extended inside the shared passages.
 
-        A word of a shared passage that is common in one text becomes common in both. So do the words between the start
-        or end of the passage and the nearest common word, if they are at most `edge`. `starts_a` and `starts_b` have
-        the index of each passage's first word in A and in B, and `words` its number of words.
+        If a word of a shared passage is common in one text, it becomes common in both texts. The words between the
+        start or end of the passage and the nearest common word become common, too, if they are at most `edge` words.
+
+        `starts_a` and `starts_b` have the index of each passage's first word in A and in B. `words` has the number of
+        words of each passage.
         """
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):

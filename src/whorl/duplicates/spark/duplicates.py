@@ -126,7 +126,7 @@ class SparkDuplicates:
         Two documents that are always kept are never a pair: reference documents, or with `new` earlier documents.
 
         Returns:
-            Columns a and b (ids, where a is the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
+            Columns a and b (ids, where a is the smaller id), jaccard, a_in_b, b_in_a (fractions), exact (whether all
             shingles were compared), a_name and b_name.
         """
         paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
@@ -163,8 +163,8 @@ class SparkDuplicates:
 
         Returns:
             Columns cluster (id of the first document), documents (number of members), id, name, shingles, stays
-            (reference document, or an earlier one with `new`), is_principal (the retained document), and jaccard,
-            a_in_b, b_in_a and exact, where A is the retained document.
+            (reference document, or with `new` also an earlier document), is_principal (the retained document), and
+            jaccard, a_in_b, b_in_a and exact, where A is the retained document.
 
         Raises:
             ParameterError: No document of a cluster has a rank.

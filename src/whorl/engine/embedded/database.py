@@ -652,7 +652,7 @@ def _checksum(label: str, blob: bytes) -> bytes:
 
 @contextmanager
 def previous_store(folder: Path, *, or_current: bool = False) -> Iterator[RecordDatabase | None]:
-    """Open a store of the previous format, with `or_current` also of the current one, for reading; else yield None."""
+    """Open a store of the previous format for reading, or with `or_current` of the current format; else yield None."""
     path = folder / RECORDS
     if not path.is_file():
         raise StoreError(f"there is no store at {folder}")

@@ -255,7 +255,7 @@ class EmbeddedEngine(Engine):
             self._adopt_options()
 
     def index(self, documents: Iterable[Document], *, replace: bool = True, only_unchanged: bool = False) -> None:
-        """Store all documents, replacing documents with the same ids; after an error, store none.
+        """Store all documents, replacing documents with the same ids; after an error, store no document.
 
         The documents are safe when this method returns. It keeps all of them in memory, so split a large collection
         into several calls. With `only_unchanged`, skip documents that were changed or deleted in the store since the

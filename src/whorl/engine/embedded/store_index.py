@@ -44,7 +44,7 @@ class StoreIndex:
         self.token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged, read_minhash)
 
     def read_applied_numbers(self) -> tuple[int, int] | None:
-        """Return the number of the last journal entry in each of the two indexes, the smaller one first.
+        """Return the number of the last journal entry in each of the two indexes, the smaller number first.
 
         Return None if an index is damaged or belongs to another store.
         """
@@ -71,7 +71,7 @@ class StoreIndex:
         return StoreIndexWriter(self._folder, self.text_index.writer(read_entries, before_main), self.token_index)
 
     def build(self, changes: Iterable[Sequence[Change]], number: int, documents: int) -> None:
-        """Build a new index in a separate folder, which then replaces the old one; see `TextIndexWriter.commit`."""
+        """Build a new index in a separate folder, which then replaces the old folder; see `TextIndexWriter.commit`."""
         self.token_index.wait()
         aside = self._folder.with_name(self._folder.name + ".new")
         tokens = TokenIndex(aside / _TOKENS, self._store_id, self._token_bits)

@@ -151,7 +151,10 @@ class OpenSearchEngine(ServerEngine):
                 raise concurrent_change_error(document_id)
 
     def _replacements(self, documents: Sequence[Document]) -> Iterator[Json]:
-        """For each document, yield a bulk action that stores it, on the shard of its earlier version if it has one."""
+        """For each document, yield a bulk action that stores it.
+
+        A new version is stored on the same shard as the earlier version.
+        """
         ids = [document.id for document in documents]
         hits = self._client.documents(ids, False) if self._client.is_routed else {}
         yield from ({"index": address(hits.get(document_id, {"_id": document_id}))} for document_id in ids)

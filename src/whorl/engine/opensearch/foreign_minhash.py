@@ -178,7 +178,8 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
     """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no MinHash field.
 
     Raises:
-        SchemaError: Several token fields or indexes exist and none is configured, or whorl cannot read the tokens.
+        SchemaError: Several token fields or indexes exist, but the settings name none of them; or whorl cannot read the
+            tokens.
     """
     try:
         mapping = client.mapping(OWN)
@@ -186,8 +187,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except EngineResponseError as error:
-        # Searches do not need the mapping, and the user may have only the right to search, so go on without the
-        # mapping.
+        # Searches do not need the mapping, and the user may have only the right to search, so go on without it.
         if error.status == 403:
             return None
         raise

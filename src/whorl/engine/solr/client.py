@@ -186,7 +186,7 @@ class SolrClient:
         return {}
 
     def aliased_collections(self) -> list[str]:
-        """Return the collections of this client's alias; none if the URL names no alias or Solr refuses the request."""
+        """Return the collections of this client's alias; empty if the URL is no alias or Solr refuses the request."""
         names = sorted(self._routers())
         return [] if names == [unquote(self.url.rpartition("/")[2])] else names
 

@@ -163,7 +163,7 @@ _READERS: Mapping[Kind, Callable[[str], PropertyValue]] = {
 
 
 def fields_of_types(by_kind: FieldsByKind) -> Collection[str]:
-    """Return the fields that show the type of each value of a property; none if all values have one type."""
+    """Return the fields that show the type of each value of a property; empty if all values have one type."""
     return by_kind.values() if len(by_kind.keys() - {Kind.TEXT}) > 1 else ()
 
 
