@@ -41,9 +41,6 @@ def summary_lines(
     if options.differences:
         yield from _difference_lines(a, b, comparison, options, printer)
         return
-    if options.differences:
-        yield from _difference_lines(a, b, comparison, options, printer)
-        return
     passages = comparison.passages
     if not passages:
         yield Text(f"No passage of {plural(comparison.scheme.shingle_size, 'word')} or more is in both.")
