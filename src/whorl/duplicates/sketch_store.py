@@ -642,7 +642,7 @@ class IdFile(_StringFile):
         return is_last
 
     def _occurrences(self) -> dict[str, list[int]]:
-        """Map repeated ids, and unrepeated ids that share a hash with another one, to their indices, ascending."""
+        """Map repeated ids to their indices, ascending; include ids whose hash is equal to the hash of another id."""
         id_hashes = np.concatenate(self._id_hashes)
         ascending = np.sort(id_hashes)
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]

@@ -101,7 +101,7 @@ def require_room(reader: InputReader, target: Path) -> None:
 
 
 def require_columns(reader: InputReader) -> None:
-    """Raise ParameterError if a file, such as a plain text, cannot get the columns of ADDED, or already has one."""
+    """Raise ParameterError if a file, such as a plain text, cannot get the columns of ADDED, or has any of them."""
     for found, form, _ in _formats(reader):
         if form is None or not form.takes_columns:
             raise ParameterError(f"{found.file} has no rows that columns could be added to; {_LEAVE_OUT}")

@@ -139,7 +139,7 @@ class Candidates(ABC):
 
     @abstractmethod
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        """Compare a source with all candidates with a sketch, except `left_out`; return positions and overlaps."""
+        """Compare a source with all candidates that have a sketch, except `left_out`; return positions and overlaps."""
 
     @abstractmethod
     def ids(self, positions: Sequence[int]) -> list[str]:

@@ -606,7 +606,7 @@ class ServerEngine(Engine):
         held: dict[str, list[int]] = {document_id: [] for document_id in among}
 
         def look_up(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> None:
-            """Add to `held` the documents with any of the passage hashes; search `ids`, or (None) all documents."""
+            """Add to `held` the documents with any of the passage hashes; if `ids` is given, search only these."""
             require_time()
             must: list[BoundNode] = [PassageHashes("the text", scheme, tuple(numbers))]
             if ids is not None:

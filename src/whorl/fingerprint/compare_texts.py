@@ -567,7 +567,7 @@ def _match_unique_shingles(
 
 
 def _nearest(candidates: Sequence[int], expected: int) -> Sequence[int]:
-    """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first candidate."""
+    """Return the `CANDIDATES` positions nearest to the expected position, nearest first, then the first candidate."""
     if len(candidates) == 1:
         return candidates
     middle = bisect_left(candidates, expected)

@@ -186,7 +186,7 @@ def _find_difference(one: DataType, other: DataType, path: str = "") -> tuple[st
 
 
 def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
-    """Add a column that locates bad rows: by the position if the id is missing, by the file if only the text is.
+    """Add a column that locates bad rows: the position if the id is missing, the file if only the text is missing.
 
     A position is the file and the number of the row (Parquet), or the file and the start of the row's line or text.
     """

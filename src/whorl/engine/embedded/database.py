@@ -103,7 +103,10 @@ class Record(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A stored document without sketch and `content`; a short one has a `short_text` instead of a `stored_digest`."""
+    """A stored document without its sketch and `content`.
+
+    A short document has a `short_text` instead of a `stored_digest`.
+    """
 
     number: int
     id: str
@@ -136,7 +139,7 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number, which is never reused, and in a store without texts its passage hashes."""
+    """A stored document with its number, which is never reused. In a store without texts, it has passage hashes."""
 
     number: int
     document: Document
@@ -386,7 +389,7 @@ class RecordDatabase:
         return head, None, _pack_passages(content)
 
     def remove(self, ids: Iterable[str]) -> dict[int, str]:
-        """Delete documents by id; add journal entries for the deleted ones, and return their ids, keyed by number."""
+        """Delete documents by id, and add journal entries; return the ids of the deleted documents, keyed by number."""
         wanted = list(ids)
         known = self._predecessors(wanted)
         removed = {known[document_id]: document_id for document_id in wanted if document_id in known}
@@ -471,7 +474,7 @@ class RecordDatabase:
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
-        """Return the sketch of each document: the stored sketch, or one computed from a short document's text."""
+        """Return the sketch of each document: the stored sketch, or a sketch computed from a short document's text."""
         # Copies of a text have equal sketches, so sketch each text only once.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
@@ -701,7 +704,7 @@ class TextCodec:
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Load the store's dictionary. If the store has none, train one on the texts so far, and return it.
+        """Load the store's dictionary. If it has none, train a dictionary on the texts so far, and return it.
 
         Return None if the store has a dictionary, if the sample is too small for training, or if the training fails.
         """

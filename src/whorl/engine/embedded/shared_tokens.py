@@ -221,7 +221,7 @@ def token_document_pairs(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
 
 
 class _TokenQuery(NamedTuple):
-    """Tokens to look up, and the minimum number of them that a hit has; a repeated token counts each time."""
+    """Tokens to look up, and the minimum number that a hit shares; a repeated token counts each time."""
 
     tokens: Sequence[int]
     minimum: int = 1

@@ -619,7 +619,7 @@ class SolrEngine(ServerEngine):
         return [(field, value) for field, value in fields if field and _can_hold(field, value, self.collection)]
 
     def _documents(self, ids: Collection[str], fields: Iterable[str], *, latest: bool = False) -> dict[str, Json]:
-        """Return documents, keyed by id; with `latest`, their versions that may not be searchable yet."""
+        """Return documents, keyed by id; with `latest`, their latest versions, which may not be searchable yet."""
         key, documents = self.collection.names.key, dict[str, Json]()
         wanted = [*dict.fromkeys([key, *fields])]
         for batch in batches(ids, _FETCHED_AT_ONCE):
