@@ -244,14 +244,17 @@ def test_a_user_has_a_password() -> None:
     """
     assert Settings.load({}).login is None
     assert Settings.load({"WHORL_USER": "ann", "WHORL_PASSWORD": "a:b"}).login == ("ann", "a:b")
-    assert configured('user = "ann"\npassword = "pw"').login == ("ann", "pw")
-    assert Settings.load({"WHORL_PASSWORD": "other"}).login == ("ann", "other")
     for wrong in ({"WHORL_USER": "a:b"}, {"WHORL_USER": "a:b", "WHORL_PASSWORD": "c"}):
         with pytest.raises(ParameterError, match="WHORL_USER"):
             Settings.load(wrong)
+    Path("whorl.toml").write_text('user = "ann"\npassword = "pw"', encoding="utf-8")
+    named = {"WHORL_CONFIG": "whorl.toml"}
+    assert Settings.load(named).login == ("ann", "pw")
+    assert Settings.load({**named, "WHORL_PASSWORD": "other"}).login == ("ann", "other")
     for config in ('user = "ann"', 'password = "pw"'):
+        Path("whorl.toml").write_text(config, encoding="utf-8")
         with pytest.raises(ParameterError, match="WHORL_USER"):
-            configured(config)
+            Settings.load(named)
     with pytest.raises(ParameterError, match="user must be a name without a colon, together with a password, got 1"):
         configured("user = 1\npassword = 2")
 
@@ -261,8 +264,9 @@ def test_lists_in_variables_and_in_the_file() -> None:
     A list has commas in a variable and is a TOML list in the file; a single value is accepted in both.
     """
     assert Settings.load({"WHORL_API_KEY": "old, new"}).api_keys == ("old", "new")
-    assert configured('api_key = ["old", "with, comma"]').api_keys == ("old", "with, comma")
-    assert configured('api_key = "one"').api_keys == ("one",)
+    for config, keys in (('["old", "with, comma"]', ("old", "with, comma")), ('"one"', ("one",))):
+        Path("whorl.toml").write_text(f"api_key = {config}", encoding="utf-8")
+        assert Settings.load({"WHORL_CONFIG": "whorl.toml"}).api_keys == keys
 
 
 def test_a_variable_with_a_typing_error() -> None:
@@ -338,6 +342,8 @@ def test_the_documentation_has_no_other_settings() -> None:
         ("open = true", "open"),
         ('listen = "0.0.0.0:8000"', "listen"),
         ('listen = "192.0.2.1:8000"', "listen"),
+        ('api_key = "known-to-the-author"', "api_key"),
+        ('user = "mallory"\npassword = "pw"', "user"),
         ('allowed_hosts = ["evil.example"]', "allowed_hosts"),
         ('allowed_origins = ["https://evil.example"]', "allowed_origins"),
         ('solr_cache = "jars"', "solr_cache"),

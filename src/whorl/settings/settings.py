@@ -37,7 +37,7 @@ PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 #: Settings that let others use the service, choose the programs that start, or decide which servers are trusted;
 #: accepted only in a file that the user has named (see `_require_harmless`).
-_EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
+_EXPOSING = ("is_open", "api_keys", "user", "password", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
 #: Settings whose values are credentials for servers.
