@@ -8,7 +8,7 @@ from tests.checks import Checks
 from tests.sampling import thorough
 from whorl.errors import ParameterError
 from whorl.request_context import new_request
-from whorl.search.quotations.cited_sources import NamedSource
+from whorl.search.quotations.cited_sources import LINK, NamedSource
 from whorl.search.quotations.extract_quotations import (
     _quotations_of_html,
     count_unpaired_marks,
@@ -472,6 +472,14 @@ def test_blanks_after_a_footnote() -> None:
     A line of blanks after a footnote is read in linear time; quadratic time would take an hour.
     """
     assert quotes("[1] a.txt\n" + " " * 500_000 + "\n“the rent” [1]") == [("the rent", "a.txt")]
+
+
+def test_brackets_before_a_link() -> None:
+    """
+    The label of a link begins at the last opening bracket, so a long run of brackets is read once.
+    """
+    assert quotes("[" * 1_000_000 + " “the rent” [the lease](a.txt)") == [("the rent", "[the lease](a.txt)")]
+    assert LINK.findall("[see [the lease](a.txt)") == [("the lease", "", "a.txt")]
 
 
 def test_quotations_in_a_footnote() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: A link in Markdown: its label, its target with or without angle brackets, and an optional title.
 LINK = re.compile(
-    r"\[(\[[^\[\]\n]{1,300}\]|[^\]\n]{1,300})\]"
+    r"\[(\[[^\[\]\n]{1,300}\]|[^\[\]\n]{1,300})\]"
     r"\((?:<([^<>\n]{1,500})>|([^()<>\s][^()\s]{0,499}))(?:[ \t]{1,9}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?\)"
 )
 ADDRESS = re.compile(

@@ -98,7 +98,7 @@ _FOOTNOTE = re.compile(
 )
 #: The heading of a list of sources.
 _SOURCES = re.compile(
-    r"^[ \t#*_]*(?:Bibliography|Citations|Footnotes|Notes|References|Sources(?: cited)?|Works cited|Belege|Fußnoten|"
+    r"^[ \t#*_]*+(?:Bibliography|Citations|Footnotes|Notes|References|Sources(?: cited)?|Works cited|Belege|Fußnoten|"
     r"Literatur|Nachweise|Quellen|Références|Fuentes|Referencias|Notas|Fonti|Riferimenti|Note|Bronnen|Referências|"
     r"Fontes|Źródła|Источники|Ссылки|参考文献|参考资料|来源|出典)[ \t:：*_]*$",
     re.MULTILINE | re.IGNORECASE,
