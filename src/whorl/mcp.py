@@ -61,9 +61,10 @@ _LONG_TEXT, _SHORT_TEXT = 1_000, 80
 #: Keys of strings that may be shortened, because they are texts. Property values may be shortened, too.
 _TEXTS = frozenset(("text", "quote", "document", "query"))
 _PROPERTIES = "properties"
-#: Numbers of characters that shortening adds to an answer: for an empty `left_out` with `next_start` or `note`, and for
-#: each entry of `left_out`, without its path.
-_ADDED, _ENTRY = 85, 11
+#: Number of characters that shortening adds to an answer for an empty `left_out` with `next_start` or `note`.
+_ADDED = 85
+#: Number of characters that each entry of `left_out` adds, in addition to the characters of its path.
+_ENTRY = 11
 
 
 class _Node(NamedTuple):
@@ -140,8 +141,8 @@ def _shorten(nodes: Iterable[_Node], least: int, surplus: int, left_out: Counter
         # Keep more than half if the answer then fits.
         remaining = min(max(least, count // 2, int(count * (1 + surplus / negative_size))), count - 1)
         removed = node.value[remaining:]
-        # The two brackets or quotes in the JSON of `removed` stay in the answer. But if other items of the list remain,
-        # the answer also loses two characters, a comma and a space.
+        # `_size(removed)` includes two brackets or quotes, which stay in the answer, so subtract 2. If a list keeps
+        # other items, the answer also loses a comma and a space, so subtract nothing.
         saved = _size(removed) - (2 if isinstance(removed, str) or not remaining else 0)
         node.parent[node.key] = node.value[:remaining]
         left_out[node.path] += count - remaining
@@ -394,7 +395,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
     def sources(id: _Id = "", text: _Text = "", *, options: SourcesOperation) -> _Json:
         """Find the documents that a text was put together from: a small set that covers most of it, with the passages.
 
-        `coverage` is the share of the text's words that are in a source; places of passages are ranges of characters.
+        `coverage` is the share of the text's words that are in a source. Each passage has its range of characters in
+        the text and in the source.
         """
         _require_one(id, text)
         attribution = store.sources(id or SOURCE, options, source=text or None)
@@ -464,7 +466,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         count = require_few_documents(store.engine, "here")
         search = DuplicatesOptions.from_options(options)
         require_property(search.keep)
-        # Only later pages of a result use it again, so that the first page has all new documents.
+        # Only later pages use the last result again, so that the first page includes new documents.
         last = found = find_in_store(store, options, search, last if start else None)
         page = found.clusters[start : start + rows]
         if options.versions:

@@ -319,7 +319,10 @@ class Store:
         return replace(attribution, promise=promise, is_complete=False, warnings=warnings)
 
     def _excluded(self, query: str) -> BoundPlan:
-        """Return the plan for the documents to exclude, with a warning if it matches none: a name may be misspelt."""
+        """Return the plan for the documents to exclude.
+
+        If the query matches no document, add a warning, because it may contain a misspelt name or only an id.
+        """
         plan = self._bound(query)
         if self.engine.search(plan, start=0, rows=0).total:
             return plan
@@ -451,7 +454,7 @@ class Store:
     def _matching(self, plan: BoundPlan) -> Iterator[list[str]]:
         """Yield the ids that a filter's plan matches, ascending, in batches, each once even if the store changes."""
         following = plan
-        # Hits of a filter have equal scores, so they are ordered by id.
+        # Hits of a filter have equal scores, so they are ordered by id, and each search continues after the last id.
         while hits := self.engine.search(following, start=0, rows=_DELETED_AT_ONCE).hits:
             yield [hit.id for hit in hits]
             require_time()

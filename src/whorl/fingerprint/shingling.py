@@ -119,7 +119,8 @@ _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
 #: Number of characters per piece of a long text with the profile CHARACTERS, where every character is a word.
 _CHARACTERS_IN_PIECE = 1 << 18
-#: Number of Lucene's buffers per piece with other profiles: about a million characters, which limits the memory.
+#: Number of Lucene's buffers per piece of a long text with all profiles except CHARACTERS. A piece then has about a
+#: million characters, which limits the memory.
 _BUFFERS_IN_PIECE = 256
 #: Number of words measured or hashed between two checks of the deadline.
 _WORDS_AT_ONCE = 1 << 16
@@ -190,7 +191,8 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
     blanks = np.flatnonzero(np.frombuffer(encoded, "<u2") == ord(" "))
     if len(blanks) == len(words) - 1:
         return np.concatenate(([0], 2 * (blanks + 1), [len(encoded) + 2]))
-    # Folding inserts blanks into some words, for instance Arabic ligatures.
+    # Folding inserts blanks into some words, such as Arabic ligatures. So the blanks do not show where words start:
+    # compute the starts from the lengths of the words.
     lengths = np.fromiter(map(len, timely(words, _WORDS_AT_ONCE)), np.int64, len(words))
     if 2 * (int(lengths.sum()) + len(words) - 1) != len(encoded):
         # Characters beyond the first plane take two units, so encode each word to get its length.

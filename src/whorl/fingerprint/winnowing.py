@@ -1,8 +1,10 @@
 """Selects hashes of a text by winnowing, so that two texts with the same run of words share at least one hash.
 
-Each run of `hashed_words` consecutive words has a hash. Winnowing keeps the smallest hash of each window of `window`
-neighbouring hashes. The selected hash depends only on the words of the window. So two texts with the same `run_words`
-consecutive words keep the same hash from these words. Random text keeps the fraction 2 / (window + 1) of its hashes.
+Each run of `hashed_words` consecutive words has a hash. A window has `window` neighbouring hashes, which depend on
+`run_words` = `window` + `hashed_words` - 1 consecutive words. Winnowing keeps the smallest hash of each window. So two
+texts with the same `run_words` consecutive words keep the same hash from these words.
+
+Winnowing keeps the fraction 2 / (window + 1) of the hashes of a random text.
 
 Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD 2003.
 """
@@ -151,10 +153,12 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and a half-open range of words for each hash, int64 array of
-        shape (n, 2). The range covers all windows whose smallest hash this is. It is empty if the hash is not the
-        smallest of any window. A store keeps the smallest hash of a window for each document that contains all words of
-        the window. The exception is a document that contains these words only if some of its broken words are joined
-        and others stay broken.
+        shape (n, 2). The range covers all windows that have the hash as their smallest hash. It is empty if no window
+        has. A store keeps the hash for each document that contains all words of one of these windows.
+
+        There is one exception. If a document has words that are broken at line ends, the store keeps the hashes of two
+        versions: with all of these words joined, and with all of them broken. A window in neither version may lack a
+        stored hash.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
         return np.empty(0, np.uint64), np.empty((0, 2), np.int64)

@@ -50,7 +50,8 @@ class Groups:
         return self.ends.size - 1
 
     def __getitem__(self, number: int) -> Codes:
-        number = range(len(self))[number]  # Resolves a negative number, or raises IndexError.
+        # A range counts a negative number from the end, and raises IndexError if the number is too large.
+        number = range(len(self))[number]
         return self.codes[self.ends[number] : self.ends[number + 1]]
 
     def __iter__(self) -> Iterator[Codes]:

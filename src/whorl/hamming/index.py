@@ -16,9 +16,9 @@ from whorl.hamming.codes import Codes, CodesLike, as_code, as_codes, as_distance
 from whorl.hamming.groups import Groups
 from whorl.hamming.lookup_tables import Layout, Tables
 
-#: Codes inserted or removed one by one are merged into the tables when the inserted or the removed codes exceed
-#: `_FEWEST_RECENT` or, if this is more, 1 / `_RECENT_PART` of the set. Without hash chains (see `_Recent`), at most
-#: `_FEWEST_RECENT` codes are inserted before a merge.
+#: Maximum numbers of codes that are inserted one by one, and of codes that are removed one by one, before they are
+#: merged into the tables: the larger of `_FEWEST_RECENT` and 1 / `_RECENT_PART` of the set. Without hash chains (see
+#: `_Recent`), the maximum number of inserted codes is `_FEWEST_RECENT`.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32
@@ -29,7 +29,9 @@ _MADE_OF_CODES = frozenset({"_tables", "_recent", "_removed"})
 
 
 class FirstMatches(NamedTuple):
-    """For each of several queries, the smallest code within the distance of the index.
+    """Results of several queries: for each query, the smallest of the codes that are near the query.
+
+    A code is near if it differs from the query in at most `HammingIndex.distance` bits.
 
     Attributes:
         found: For each query, whether any code is near; bool.
@@ -203,7 +205,7 @@ class HammingIndex:
         except OSError as error:
             raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
         except Exception as error:
-            # numpy raises a dozen different exceptions for damaged files.
+            # For damaged files, numpy raises a dozen different exceptions, so all of them are caught.
             raise StoreError(f"{os.fspath(path)} is damaged, or was not written by HammingIndex.save") from error
 
 

@@ -117,7 +117,8 @@ class Tables:
         for number, (low, mask) in enumerate(zip(layout.lows, layout.masks, strict=True)):
             table = self._all[number * codes.size : (number + 1) * codes.size]
             table[:] = codes
-            if number:  # Sorted codes are already in the order of the highest block.
+            # The codes are sorted, so the first table, whose buckets are the highest bits, is already in order.
+            if number:
                 order_by(table, mask, scratch)
             bounds = self._bounds[number * (buckets + 1) : (number + 1) * (buckets + 1)]
             if compiled:

@@ -8,9 +8,11 @@ simhash-py-0.4   split at ``\W+``              MD5, its first 8 bytes,   four wo
 simhash-py-0.1   split at ``\W+``,             lookup3                   a rolling hash of three words
                  empty ones left out
 simhash-cpp-0.1  runs of ``[A-Za-z]``          lookup3                   a rolling hash of three words
-simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four characters
-                 one after the other           the highest first
+simhash-1e0ng-2  no words                      MD5, its last 8 bytes,    four characters
+                                               the highest first
 ===============  ============================  ========================  ================================
+
+simhash-1e0ng-2 takes the characters from the letters, digits and underscores of the text in lower case.
 
 All schemes count each occurrence of a feature, and leave a bit unset on a tie. The two schemes with lookup3 store the
 bits in reverse order. In simhash-py 0.4, the caller chooses words and features. This module uses the words and features

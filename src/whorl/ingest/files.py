@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import ReaderPool
     from whorl.model import Document
 
-#: Maximum size in bytes of a file that is read without loading the settings, which allow no lower limit.
+#: Smallest value of the setting `max_file_bytes`. Files of at most this size are read without loading the settings.
 _SMALL_BYTES = 1_000_000
 #: Maximum number of row problems (see `Problems`) to store; others are only counted.
 _ROW_PROBLEMS_KEPT = 100
@@ -167,7 +167,8 @@ def files_under(paths: Iterable[Path], on_problem: OnProblem, *, within: PurePat
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path leads out of `root`. Unless the user named it, only the path itself can be a link."""
+    """Check whether a path leads out of the folder `root`, through a symbolic link or the path that a user named."""
+    # If the user did not name the path, its folder was already checked, so only its last part can lead out.
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -175,9 +176,9 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder without those of metadata files (Spark, Hugging Face) and of locks of open files.
+    """Return the names in a folder, without metadata files (Spark, Hugging Face) and locks of open files.
 
-    Return none for a store or state.
+    Return no names if the folder is a store, or was given to `whorl duplicates --state`.
     """
     # Importing these names from the modules that write the files would take longer than comparing two files.
     is_state = "documents.sqlite" in names and any(name.endswith(".u64") for name in names)
@@ -310,7 +311,8 @@ def source_text(named: str) -> str:
 def source_and_markup(named: str) -> tuple[str, str] | None:
     """Return the text of HTML or DOCX, and its markup as in `markup_from_bytes`; None for a file in another format.
 
-    Standard input in another format is its own markup, because it cannot be read again.
+    For standard input in another format, return the text twice instead of None, because the caller cannot read
+    standard input again.
     """
     with _source_errors(named):
         raw, file = _source_bytes(named)

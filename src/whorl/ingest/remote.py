@@ -72,7 +72,7 @@ class RemoteFile:
     def version(self) -> Mapping[str, object]:
         """Return the file's size, entity tag and times, if they are known; {} if the file is missing."""
         with self._convert_errors():
-            # Some file systems cache the lists of files in folders.
+            # Some file systems cache the list of files in a folder, so clear the cache to get the current version.
             self._system.invalidate_cache(self._system._parent(self._path))
             try:
                 about = self._system.info(self._path)

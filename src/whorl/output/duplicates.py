@@ -404,18 +404,17 @@ def write_clusters(
 def write_reference_table(
     items: Sequence[ReferenceItem], out: IO[str], preview: ClusterPreview | None, kind: str
 ) -> None:
-    """Write each item of the reference with the documents that contain it; `kind` is the word for these."""
+    """Write each reference item with the documents that contain it; `kind` is the noun for a document."""
     for count, item in enumerate(items if preview is None else items[: preview.clusters]):
         size = len(item.documents)
         shown = size if preview is None else preview.members
         out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, kind)}\n")
         for pairs in item.documents[:shown]:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
-            # Show the parts of the item that are in the document, not parts that contain it; else show the first part.
-            parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
-            out.write(
-                f"  {document}: {', '.join(_larger_share(pair, kind) for pair in parts)}{_snippet(pairs[0].passage)}\n"
-            )
+            # A text of the item can also contain the document. Show such a text only if the document contains no text.
+            shown_pairs = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
+            shares = ", ".join(_larger_share(pair, kind) for pair in shown_pairs)
+            out.write(f"  {document}: {shares}{_snippet(pairs[0].passage)}\n")
         if size > shown:
             out.write(f"  … and {size - shown:,} more\n")
 

@@ -167,9 +167,10 @@ def _describe(cls: Any) -> tuple[Any, _Convert]:
 
 
 def json_type(annotation: Any, describe: Callable[[Any], tuple[Any, _Convert | None]]) -> tuple[Any, _Convert | None]:
-    """Return the type of a value's JSON, and a function that converts the value; None if it needs no conversion.
+    """Return the type of a value's JSON, and a function that converts a value other than None.
 
-    The function takes no None. `describe` returns the type and the function for a result class.
+    Return None instead of the function if values need no conversion. `describe` returns the type and the function for a
+    result class.
     """
     value, may_be_none = without_none(annotation)
     origin, args = get_origin(value), get_args(value)

@@ -36,7 +36,10 @@ def _format_average(number: float) -> str:
 
 
 def page_promise(page: Similar) -> str:
-    """Return a sentence about the recall of a search, or about the recall for the documents that it can find."""
+    """Return a sentence about the recall of a search.
+
+    If the store has documents that the search cannot find, the sentence says so, and gives the recall for the others.
+    """
     limit = "" if page.is_complete else "best effort, as the store has documents that are not found; of the others, "
     return limit + describe_promise(page.plan)
 

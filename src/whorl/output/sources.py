@@ -144,7 +144,8 @@ def sources_values(read: ReadText, attribution: Attribution, *, with_texts: bool
 
 
 def common_line(common: Common, words: int) -> str:
-    # The search may miss the ends of text that is common in the store, but not of given boilerplate texts.
+    # The search may miss the ends of text that is common in the store, so the number of its words is a lower bound. It
+    # finds given boilerplate texts completely.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {plural(words, 'word')} are common"
     if common.is_ignored:

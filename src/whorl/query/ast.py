@@ -140,7 +140,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`%field` or `%(field field)` in a template: a placeholder for the searched words, in each of these fields."""
+    """Placeholder in a template: `%field` or `%(field field)`. The searched words are looked up in each field."""
 
     fields: tuple[str, ...]
     span: Span = _span()

@@ -76,7 +76,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
 def parser_of(grammar: str, splitter: alfresco.Splitter | None) -> Lark:
     """Load the parser of a grammar from the cache, or build and cache it; `splitter` is Lark's postlex step, if any."""
-    # Lark does not save these options.
+    # Lark does not save these options, so pass them when loading, too.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
     accepted = () if splitter is None else tuple(splitter.always_accept)
     key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
@@ -109,7 +109,8 @@ def _read_cached_tables(path: Path) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Replace a cached file atomically, so that no process reads an incomplete file."""
-    if not path.is_absolute():  # If the user has no home directory, the path is relative.
+    # If the user has no home directory, the path is relative, so do not cache in the current folder.
+    if not path.is_absolute():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=path.parent, delete=False) as file:
@@ -226,7 +227,7 @@ def build_grammars() -> None:
     """Build both parsers in advance, so that the first queries do not wait."""
     for language in (_WHORL, _ALFRESCO):
         lexer: Any = _cached_parser(language.grammar).parser.lexer
-        # A postlex step wraps the lexer.
+        # A postlex step wraps the lexer, so take the lexer out of the wrapper.
         lexer = getattr(lexer, "lexer", lexer)
         for contextual in (*lexer.lexers.values(), lexer.root_lexer):
             # The first access compiles the scanner's regular expression.

@@ -236,7 +236,7 @@ class QueryReader:
             # Another process may have just indexed the first document with this field.
             return resolve(plan, self._engine.fields(latest=True), *options)
         except UnknownFieldError as error:
-            # Documents that the engine cannot search yet may have the field.
+            # Documents that the engine cannot search yet may have the field, so the hint mentions them.
             if not (gaps := self._engine.gaps("words")):
                 raise
             hint = "\n".join(filter(None, (error.hint, *gaps)))

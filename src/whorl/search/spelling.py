@@ -22,9 +22,10 @@ _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 #: Fields whose values are ids, paths or names of types, not words.
 _WORDLESS_FIELDS = {"FINGERPRINT", "ID", *QUALIFIED, *REPOSITORY_FIELDS} - {"TAG"}
-#: A phrase, a field of `_WORDLESS_FIELDS` with its values, or the name of a field, or a word that is none.
-#: Without the word, a search would begin again at each escaped character of it, which takes quadratic time.
-_NO_TEXT = re.compile(
+#: Piece of a query: a phrase, a field of `_WORDLESS_FIELDS` with its values, the name of another field, or a word. The
+#: pattern matches words because a search would otherwise start again at each escaped character of a word, which takes
+#: quadratic time.
+_QUERY_PIECE = re.compile(
     rf"""(?P<phrase>"(?:\\.|[^"\\])*")|\b(?:{"|".join(_WORDLESS_FIELDS)}):\s*(?:"[^"]*"?|'[^']*|\([^()]*|[^\s()"'^]*)"""
     r"""|(?:\\.|[\w.\-$])++\s*+:(?!//)|(?P<word>(?:\\.|[\w.\-$])++)"""
 )
@@ -38,9 +39,9 @@ def correct_spelling(engine: Engine, text: str) -> str | None:
     FINGERPRINTs, and values of fields such as TYPE are not replaced.
     """
     profile = engine.scheme.profile
-    # Blanks keep the positions of the other words.
+    # Replace the pieces that are not text by blanks, so that the positions of the words stay the same.
     words, spans = tokens_and_spans(
-        _NO_TEXT.sub(lambda match: match["phrase"] or match["word"] or " " * len(match[0]), text), profile
+        _QUERY_PIECE.sub(lambda match: match["phrase"] or match["word"] or " " * len(match[0]), text), profile
     )
     pieces, at = list[str](), 0
     for word, (start, end) in list(zip(words, spans.tolist(), strict=True))[:_MOST_WORDS]:

@@ -152,7 +152,8 @@ def create_app(
         # Let routes for GET also answer HEAD: the server drops the body.
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
             route.methods = {*(route.methods or ()), "HEAD"}
-    # Middleware added last runs first. Only requests to an embedded store take turns: others wait for a server.
+    # The middleware that is added last runs first. An embedded store searches in this process, so its requests take
+    # turns. With a server, a request mostly waits for the server, so it needs no turn.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(AdmissionControl, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(BodyReader, settings=settings, memory=memory)
@@ -234,7 +235,7 @@ def _describe_failures(path: str, about: _Json) -> None:
     if path == "/readyz":
         statuses |= {409, 502, 503}
     if path == f"{TICKETS}/-me-":
-        # The routes of the own ticket answer 400 to a request with a key or a password instead of a ticket.
+        # These routes show or delete the ticket of the request, so a request with a key or a password gets status 400.
         statuses |= {400}
     name = "AlfrescoFailure" if has_alfresco_format(path) else "Failure"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}

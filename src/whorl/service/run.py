@@ -93,8 +93,8 @@ class Connection(HttpToolsProtocol):
     dropped, because uvicorn would add them to the headers, which have been checked before.
     """
 
-    #: Bytes received since the last end of headers, of a piece of the body, or of a request. The number grows large
-    #: only in headers and trailers.
+    #: Number of bytes received since the parser last finished headers, a piece of a body, or a request. A body comes in
+    #: small pieces, so only headers and trailers can exceed the limit `HEAD_BYTES`.
     _pending_bytes = 0
     _is_in_head = False
 
@@ -175,7 +175,8 @@ def serve(store: Store, settings: Settings) -> None:
     )
     server = _AnnouncedServer(config) if is_terminal else uvicorn.Server(config)
     _warn_if_empty(store, settings)
-    # After a stop, uvicorn raises the received signal again. Handled like SIGINT, it gives the exit code 0.
+    # After a stop, uvicorn raises the received signal again. Turn SIGTERM into a KeyboardInterrupt, which is suppressed
+    # below, so that the exit code of a stopped service is 0.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # The system sends SIGHUP when the terminal is closed; nohup makes programs ignore it.
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
@@ -270,7 +271,8 @@ def _run_workers(store: Store, settings: Settings) -> None:
             factory=True,
             workers=settings.workers,
             timeout_worker_healthcheck=_HUNG_SECONDS,
-            # Only Linux distributes connections over several sockets; other systems give all of them to one worker's.
+            # Each worker listens at a socket of its own only on Linux. Other systems would not distribute connections
+            # over these sockets: one worker would get all connections.
             loop=f"{WorkerLoop.__module__}:{WorkerLoop.__name__}" if sys.platform == "linux" else "auto",
             **_server_options(settings, is_terminal=is_terminal),
         )

@@ -390,7 +390,8 @@ def encode(sketch: Sketch) -> bytes:
     if sketch.size >= 1 << 32:
         raise ParameterError(f"a sketch can say sizes below 2**32, got {sketch.size}; cut the document into parts")
     bits = max(0, scheme.bits - sketch.level)
-    # The code is shortest if the number of possible high parts is one to two times the number of hashes.
+    # Elias-Fano coding is shortest if the number of possible high parts is one to two times the number of hashes. So a
+    # high part has as many bits as the number `hashes.size - 1`.
     low_bits = max(0, bits - max(0, hashes.size - 1).bit_length())
     high_parts = _shift(hashes, low_bits).astype(np.int64)
     positions = high_parts + np.arange(hashes.size)
@@ -425,7 +426,7 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
         )
     hashes = None if low_bits > max(0, bits - level) else _hashes(raw, low_bits, count)
     if hashes is None:
-        # The checksum is right, so the bytes have not changed since they were written.
+        # The checksum is right, so the sketch was invalid when it was written, and only indexing can replace it.
         raise StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again")
     return Sketch(scheme, size, hashes)
 

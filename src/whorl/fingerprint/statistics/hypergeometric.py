@@ -26,13 +26,13 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-#: Tolerance for rounding errors: a computed tail still reaches a probability if it is lower by this or less.
+#: Tolerance for rounding errors: a computed tail reaches a probability `p` if the tail is at least `p - SLACK`.
 SLACK = 1e-12
 #: Maximum number of terms to compute at a time. Each term takes 8 bytes in each of a few arrays.
 _CELLS = 1 << 19
 #: Maximum number of distributions in a table of `min_should_match_for`.
 _ROWS = 256
-#: Largest population. If a few hundred items are drawn from a population of this size, X is practically binomial.
+#: Largest population for which tails are accurate to about 12 digits.
 LARGEST = 1 << 40
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
@@ -244,7 +244,10 @@ def _terms(left: Floats, spread: Floats) -> int:
 
 
 def _log_choices(n: Floats, x: Floats) -> Floats:
-    """Return the logarithm of the binomial coefficient n over x, without the part that `_deviance` contains."""
+    """Return the logarithm of the binomial coefficient n over x, minus n log(n) - x log(x) - (n - x) log(n - x).
+
+    The subtracted terms are large. `_outward` adds their sum with `_deviance`, which avoids cancellation.
+    """
     whole, part, complement = _stirling(np.array([n, x, n - x]))
     return np.asarray(whole - part - complement)
 

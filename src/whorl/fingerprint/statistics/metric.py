@@ -37,7 +37,7 @@ SHARE_STEPS, SLACK = 1_000_000, 1e-9
 SHARE, INTERVAL = "share", "interval"
 #: Share from 0 to 1.
 Share: TypeAlias = Annotated[float, SHARE]
-#: Lower and upper end of an interval of a share.
+#: Confidence interval for a share: its lower end and its upper end.
 Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
 _Count = TypeVar("_Count", int, "npt.NDArray[np.int64]")
 #: Maximum length of the exponent of a percentage, including the sign. It is enough for every float.
@@ -126,7 +126,9 @@ def name_whole(metric: Metric, a: str, b: str) -> str:
 
 
 def describe_metrics(metrics: Mapping[Metric, Sequence[str]], a: str = "A", b: str = "B") -> str:
-    """List the texts, called `a` and `b`, that metrics refer to, with the metrics' names, for a help text.
+    """Describe metrics in a help text: for each metric, the text that its shares refer to, and the metric's names.
+
+    `a` and `b` are the help text's names of the two compared texts.
 
     >>> describe_metrics(PAIR_METRICS)
     'both texts together (jaccard or similarity), or the smaller text (containment)'

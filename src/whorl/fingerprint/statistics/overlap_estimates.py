@@ -9,30 +9,33 @@ likelihoods of I and I - 1 have the ratio
 
 The ratio falls as I rises, so the estimate is the largest I with a ratio of at least 1. At level 0, r is 1 and I is x.
 
-Three distributions of x are exact, and each gives an interval:
+If the number of drawn hashes is given, the distribution of x is exact. The hashes can be drawn from the source (there
+are x + ya), from the hit (x + yb), or from the union of both (x + ya + yb):
 
     source   x ~ Hypergeometric(a, I, x + ya)
     hit      x ~ Hypergeometric(b, I, x + yb)
     union    x ~ Hypergeometric(a + b - I, I, x + ya + yb)
 
-The interval from the smaller document is narrower than the interval from the larger. With a <= b and s = (a + b) / a,
-the interval from the union is the narrowest if I / a is below s (3 - s) / 2. The choice of the distribution must not
-depend on the counted hashes, so it depends on the sizes alone: the union if the larger document is at most 1.5 times as
-large as the smaller (s <= 5 / 2), otherwise the smaller document.
+Each distribution gives an interval of I. It contains each I for which P(X >= x) and P(X <= x) exceed half of
+1 - confidence (Clopper and Pearson). So it contains the true I with at least this confidence. The three shares rise
+with I, so the interval of I gives the intervals of the shares.
 
-An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 - confidence (Clopper and Pearson). So it
-contains the true I with at least this confidence. The three shares rise with I, so the interval of I gives the
-intervals of the shares.
+The choice of the distribution must not depend on the counted hashes, so it depends on the sizes alone:
 
-`judge_overlaps` verifies the candidates of a calibrated search (one with a stated recall). Two distributions of the
-shared hashes x are exact, given the number of hashes of one side, which carries no information about I:
+    union            if the larger document is at most 1.5 times as large as the smaller
+    source or hit    otherwise; the smaller document, because its interval is narrower
 
-    source   x ~ Hypergeometric(a, I, the source's hashes at the level)
-    hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
+Let a be the smaller size, and s = (a + b) / a. Then the interval of the union is the narrowest if I / a is below
+s (3 - s) / 2. Up to the factor 1.5, s is at most 5 / 2, so this limit is at least 5 / 8.
 
-The first distribution is used for similarity, and for hits that contain the source. The second is used for smaller hits
-that the source contains, because these hits share only a few of the source's hashes. The second distribution holds on
-average over hash functions, so for a single source the recall can differ by some percentage points.
+`judge_overlaps` verifies the candidates of a calibrated search (one with a stated recall). It uses two of the
+distributions. The number of drawn hashes carries no information about I.
+
+    source   for similarity, and for hits that contain the source
+    hit      for smaller hits that the source contains, because they share only a few of the source's hashes
+
+The distribution `hit` holds on average over hash functions, so for a single source the recall can differ by some
+percentage points.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ LONGEST_WORD, UNKNOWN_COST = 20, 255
 #: to runs of `KATAKANA_LIMIT` characters or more.
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
-#: From ICU4J's ThaiBreakEngine and its siblings. Characters that form no word are joined to the preceding word only if
-#: this word has fewer than `ROOT_COMBINE_THRESHOLD` characters, and if the dictionary look-up stops before it has read
-#: `PREFIX_COMBINE_THRESHOLD` of the characters.
+#: From ICU4J's ThaiBreakEngine and its siblings. Characters that form no word are joined to the preceding word under
+#: two conditions. The word has fewer than `ROOT_COMBINE_THRESHOLD` characters. A dictionary look-up of the characters
+#: after it reads fewer than `PREFIX_COMBINE_THRESHOLD` of them before it fails.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
 #: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words to consider at one position.
 POSSIBLE_WORDS = 20
@@ -199,7 +199,7 @@ def end_with_suffixes(span: str, roles: Sequence[int], end: int) -> int:
     """Return the end of a word including the Thai suffixes at `end`: an abbreviation sign, then a repetition sign."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
-    # Include at most one repetition sign, and none if an abbreviation sign outside the word precedes it.
+    # A second repetition sign is not part of the word.
     if span[end : end + 1] == MAIYAMOK and span[end - 1] != MAIYAMOK:
         end += 1
     return end
@@ -213,7 +213,10 @@ class _Words:
         self._known: dict[int, tuple[list[int], int]] = {}
 
     def lengths_at(self, start: int) -> tuple[list[int], int]:
-        """Return the lengths of the words that begin at a position, shortest first, and the number of units read."""
+        """Return the lengths of the words that begin at a position, shortest first, and the length of the look-up.
+
+        The length of the look-up is the number of characters that the look-up reads before it ends.
+        """
         known = self._known.get(start)
         if known is None:
             words, prefix = self.trie.words(self.units, start, self.limit)

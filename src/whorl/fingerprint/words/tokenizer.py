@@ -145,7 +145,8 @@ def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
         require_time()
         ranges = spans[at : at + _ENCODED_AT_ONCE]
         ranges += np.searchsorted(pairs_in_buffers, ranges)
-        ranges[:, 1] -= 1  # the last unit of the word instead of its end
+        # The end of a word may be the second half of a pair, so convert the position of the word's last unit instead.
+        ranges[:, 1] -= 1
         ranges -= np.searchsorted(second_halves, ranges, side="right")
         ranges[:, 1] += 1
     return spans
@@ -325,19 +326,19 @@ class _Fold:
         """Return the NFC of a text (Unicode Standard Annex 15) in the profile's Unicode version, not Python's."""
         classes, compositions = self.tables.classes, self.tables.compositions
         composed: list[str] = []
-        starter, between = -1, -1  # index of the last starter, and combining class of the last character after it
+        starter_index, last_class = -1, -1
         for character in self.sort_marks(text.translate(self.tables.decompositions)):
             combining_class = classes.get(character, 0)
-            if starter >= 0 and between < combining_class:
-                first = composed[starter]
-                together = compositions.get((first, character)) or compose_hangul(first, character)
+            if starter_index >= 0 and last_class < combining_class:
+                starter = composed[starter_index]
+                together = compositions.get((starter, character)) or compose_hangul(starter, character)
                 if together:
-                    composed[starter] = together
+                    composed[starter_index] = together
                     continue
             if combining_class:
-                between = combining_class
+                last_class = combining_class
             else:
-                starter, between = len(composed), -1
+                starter_index, last_class = len(composed), -1
             composed.append(character)
         return "".join(composed)
 

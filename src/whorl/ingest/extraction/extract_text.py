@@ -78,7 +78,7 @@ def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
     elif form == HTML.name:
         text.add(html_text(decode(raw)))
     elif form == TEI.name:
-        # The XML parser knows few encodings, and trusts wrong declarations.
+        # The XML parser knows few encodings, and trusts wrong declarations, so decode the bytes before parsing.
         text.add(tei_text(decode(raw).lstrip()))
 
 
@@ -283,8 +283,8 @@ def notebook_text(content: str) -> str:
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
-#: A wrapped paragraph in a message with `format=flowed; delsp=yes`, where the sender's program has inserted a blank
-#: before each line end; not quoted lines, nor the line of two hyphens and a blank that begins a signature.
+#: Paragraph of a message with `format=flowed; delsp=yes`. The sender's program has wrapped the paragraph, and inserted
+#: a blank before each line end. Quoted lines do not match, nor does the first line of a signature, "-- ".
 _FLOWED = re.compile(r"^(?!>|-- $)(?:.* \n(?![>\n]|-- $))+ ?", re.MULTILINE)
 _SOFT_BREAK = re.compile(r" \n ?")
 #: Types of text that mail programs show unchanged.
@@ -377,7 +377,8 @@ def _count_letters(text: str) -> int:
 
 def _content(part: MIMEPart) -> str:
     payload = part.get_payload(decode=True)
-    assert isinstance(payload, bytes)  # Only multipart messages have other payloads.
+    # The payload is None only for a part that contains parts, and these are read one by one.
+    assert isinstance(payload, bytes)
     try:
         text = decode(payload, part.get_content_charset())
     except DocumentError:

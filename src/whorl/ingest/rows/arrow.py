@@ -47,9 +47,9 @@ _VALUE_BYTES = 40
 _MOST_SMALL_ROWS = 250_000
 
 
-#: The number of rows before a group of rows, and the group: an Arrow stream, which is sent to another process faster,
-#: or a list of objects. It is a list if a column has neither a primitive type nor plain text, because the column may
-#: then take much more memory than its stream (a dictionary stores a repeated value once).
+#: The number of rows before a group of rows, and the group. If all columns have primitive types or plain text, the
+#: group is an Arrow stream, because sending it to another process is faster. Otherwise it is a list of objects: their
+#: memory is counted, and can be much larger than the stream (a dictionary stores a repeated value once).
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 

@@ -99,7 +99,7 @@ class UnpackedStream(ReadableStream):
             part: bytes | memoryview = self._stream.read1(size)
         except EOFError as error:
             raise OSError(str(error)) from error
-        # Count the bytes only when the caller reads them, so that the time limit includes its work.
+        # Count the bytes at each call, so that the time limit includes the caller's processing of earlier bytes.
         self._expansion.add(len(part))
         return part
 

@@ -68,7 +68,10 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method of the format in a worker, and yield its results, with `opened` at the worker's position."""
+        """Call a method of the format in a worker, and yield its results.
+
+        Before each result, move `opened` to the worker's position in the file, so that a caller can report progress.
+        """
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,

@@ -172,7 +172,8 @@ class RowColumns:
         properties: Other columns to read as properties, with values of any type; None for all columns.
         is_text_optional: Whether a row without a text is a document with an empty text, instead of an error.
         text_option: Name of the option for the text column, for error messages.
-        is_text_named: Whether the user named the text column, so that standard input has rows, not one text.
+        is_text_named: Whether the user named the text column. Standard input then has rows of a table or of JSON,
+            instead of one text.
         left_out: Receives the names of columns that cannot be properties, such as `content`; None to refuse rows with
             such columns.
     """

@@ -83,7 +83,7 @@ class JsonLinesFormat(RowFormat):
 
 
 class JsonArrayFormat(RowFormat):
-    """Format of files with one JSON array of objects, each read as a whole."""
+    """Format of files with one JSON array of objects. A file is read into memory as a whole."""
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for row, _ in _array(opened)[1]:
@@ -484,7 +484,8 @@ class _TableRows:
             except csv.Error as error:
                 cells, problem = [], DocumentError(f"this is not a row of the table: {error}")
             except UnreadRowsError:
-                # The table cannot be read further. UnreadRowsError is also a DocumentError.
+                # UnreadRowsError is also a DocumentError. But the table cannot be read further, so raise the error
+                # again instead of reporting one row.
                 raise
             except DocumentError as error:
                 yield Row(number, "line", error), [], ""
@@ -570,7 +571,8 @@ def _split_source(row: str, separator: str) -> list[str]:
         at = found.end() + 1
         if at > len(row):
             return cells
-    # A quoted value that is not closed, or directly followed by characters, has ordinary quotation marks.
+    # A quotation mark is not closed, or has characters after it. It is then an ordinary character, so split at each
+    # separator.
     return row.split(separator)
 
 

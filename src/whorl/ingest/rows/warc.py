@@ -40,7 +40,8 @@ _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
 #: Maximum number of bytes of a header, or of the blank lines between two records.
 _MOST_HEADER = 1_000_000
-#: warcio's reader splits a long line after at least `_LEAST_LINE` and at most `_MOST_LINE` bytes.
+#: warcio's reader cuts a long header line into pieces of `_LEAST_LINE` to `_MOST_LINE` bytes. So a piece of more than
+#: `_LEAST_LINE` bytes without a line end belongs to a line that is too long.
 _LEAST_LINE, _MOST_LINE = 65_536, 1 << 20
 #: Types of records that are documents. Copies of an archive keep all records of other types, such as requests.
 _TYPES = ("response", "resource", "conversion")

@@ -154,9 +154,10 @@ class Fields:
         return next(filter(None, map(self.find, _possible_names(typed, names))), None)
 
     def resolve_names(self, typed: str, names: Mapping[str, str]) -> dict[str, FieldsByKind]:
-        """Return each field that a query calls `typed`, keyed by its name in the store, the likeliest first.
+        """Return the fields that the name `typed` in a query can mean, keyed by their names in the store.
 
-        Several fields match if documents spell the name of a property in several ways, such as `cm:title` and `title`.
+        The likeliest field comes first. Several fields match if documents spell the name of a property in several ways,
+        such as `cm:title` and `title`.
         """
         likeliest = next(filter(self.find, _possible_names(typed, names)), None)
         if likeliest is None:

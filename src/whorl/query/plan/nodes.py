@@ -54,9 +54,10 @@ class Words:
     any_apostrophe: bool = False
 
     def spellings(self) -> list[Words]:
-        """Return a clause for each kind of apostrophe, for a server; none matches a phrase that mixes kinds.
+        """Return a clause for each kind of apostrophe, for a search on a server.
 
-        Patterns would match it, but even the query for a short text would then have more clauses than a server allows.
+        A phrase with several kinds of apostrophes matches none of the clauses. Patterns for each word would match such
+        a phrase, but even the query for a short text would then have more clauses than a server allows.
         """
         return [replace(self, text=text, any_apostrophe=False) for text in apostrophe_spellings(self.text)]
 

@@ -350,7 +350,10 @@ class _Resolver:
         ]
 
     def _other_form_tests(self, clause: ast.Leaf, fields: list[FieldsByKind]) -> list[_FieldTest]:
-        """Return tests for the other form of a qualified name, or in LID for an id that is a node reference."""
+        """Return tests for the other form of the value: for a qualified name, or for a node reference.
+
+        A node reference in the field ID is also searched in the field LID.
+        """
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := convert_qualified_name(clause.text)):

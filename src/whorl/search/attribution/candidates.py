@@ -2,16 +2,20 @@
 
 If the store keeps passage hashes, `find_passage_candidates` finds every document with a passage of `run_words` words or
 more. `find_candidates` then searches for the other words of the text, window by window.
-A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
-`WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows
-overlap by a quarter, and the required part is at most a quarter of a window. So a passage of at least this length has
-enough words in at least one window.
-The index holds only some hashes of each document: its passage hashes, chosen by winnowing. The search looks up the hash
-of every run of `hashed_words` words of the text. The hashes of a document give a lower bound of the words that it
-shares with the text, and an upper bound, because each shared run of `run_words` words contains at least one of them.
-All documents with a rare hash become candidates. A hash in more than `CROWDED_ABOVE` documents is called crowded. It
-usually belongs to common text, so only the documents that share the most hashes with that part of the text become
+
+Passage hashes: the index holds only the hashes of a document that winnowing keeps. The search looks up the hash of
+every run of `hashed_words` words of the text. The found hashes of a document cover words that it shares with the text.
+This gives a lower bound of the shared words. Each shared run of `run_words` words contains at least one found hash.
+This gives an upper bound.
+
+All documents with a rare hash become candidates. A hash in more than `CROWDED_ABOVE` documents is called crowded, and
+usually belongs to common text. So only the documents that share the most hashes with that part of the text become
 candidates.
+
+Windows: a single search for a whole book would miss a document with one paragraph of the book. So the text is cut into
+windows of `WINDOW` shingles, and each search looks for documents that share a minimum number of shingles with one
+window. The minimum is at most a quarter of a window, and neighbouring windows overlap by a quarter. So a passage with
+the minimum number of shingles lies completely in at least one window.
 """
 
 from __future__ import annotations
@@ -126,7 +130,8 @@ def find_candidates(
         search = make_search(QuerySources(engine, {_WINDOW: part}), _WINDOW, criteria)
         plan = candidate_plan(search, others)
         if isinstance(plan.root, Nothing):
-            # The window has no token to look up: all documents are too short, or its text alone has too few words.
+            # No document can match: all documents are too short, or the window's text has fewer words than a shingle
+            # when it is cut out of the whole text.
             continue
         while (batch := search.batch(plan, 0, frozenset())) is None:
             plan = candidate_plan(search, others)
@@ -142,8 +147,8 @@ def find_candidates(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
             "most in common were. A query that excludes unwanted documents makes room for others"
         )
-    # Neighbouring windows overlap by a quarter, so a passage of up to this length lies completely in one window. A
-    # longer passage may be cut, so if a candidate must share more shingles, promise no length.
+    # Neighbouring windows overlap by a quarter of a window, so a shorter passage lies completely in one window. A
+    # longer passage may be cut. So promise nothing if a document must share more than a quarter of a window.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
     ids = tuple(sorted(ranks, key=ranks.__getitem__))

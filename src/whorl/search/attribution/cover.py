@@ -61,7 +61,7 @@ def word_indices(ranges: Numbers) -> Numbers:
 
 
 def array_of_each_range(ranges: Sequence[Numbers]) -> Numbers:
-    """Return an index for each range, in order: the position in `ranges` of the array with this range (its owner)."""
+    """Return the owner of each range: the index in `ranges` of the array with the range; in the order of the ranges."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 

@@ -53,7 +53,8 @@ MOST_ALSO = 300
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Number of documents to read before counting again how many words each other document would add.
 READ_AT_ONCE = 4
-#: Compiled loops save as much time in one search for sources as in this number of similarity searches.
+#: Compiled loops are loaded after a number of similarity searches. One search for sources counts as `LOOPS_GAIN`
+#: similarity searches, because the loops save as much time.
 LOOPS_GAIN = 10
 #: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
 MOST_PHRASES = 100
@@ -215,7 +216,8 @@ def _cover_text(
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.count(chooser.select_promising(chooser.mask_uncovered(), chooser.candidates)),
-        # Windows inside known passages are not searched, so promise no passages below `certain_words` there.
+        # Windows inside known passages are not searched. Passages there are promised only from `certain_words` words
+        # on, so the promise for the whole text is the longer of both.
         promise=Promise(recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded),
         warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
         common=None if detector is None else _make_common(detector, comparer.is_common, covers, ignore_common),
@@ -241,7 +243,7 @@ class _SourceChooser:
         """Add groups of documents with the same passage hashes of the text.
 
         `proven_words` is the number of words that a passage hash covers if each hash alone proves a passage; otherwise
-        0, and ranges of a group's `cover` that are too short for a passage are removed.
+        0. If 0, remove the ranges that are too short for a passage from the `cover` of each group.
         """
         self._proven_words = proven_words
         for group in groups:
@@ -275,7 +277,7 @@ class _SourceChooser:
             return None
         known = set(known)
         # A document with a passage has one of the phrases. Most phrases are in no document, so look up only the runs
-        # around those in documents.
+        # that contain a known phrase.
         reached = {
             first
             for start in starts
@@ -368,10 +370,12 @@ class _SourceChooser:
         If only some documents of a candidate may share the words, they move to a new candidate. Return the given and
         the new candidates.
         """
-        # Candidates without passage hashes were already found by the index of words or by a search in windows.
+        # Candidates without passage hashes were found by the index of words or by a search in windows, so do not look
+        # them up again.
         unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(concatenate_ranges(own.possible for own in unknown), is_open.size)
-        # Candidates with a passage hash in a gap have been read, unless a limit on reading was reached.
+        # Candidates that share a passage hash inside a gap have been read, unless a limit on reading was reached. So
+        # without this limit, only the phrases at the borders of gaps are needed.
         proven = self._proven_words if self._reader.left else 0
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, proven)
         if self.count(unknown) <= len(starts):
@@ -465,12 +469,14 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
     Args:
         gaps: Ranges of the text's words that no source is known to share.
         run: Minimum length of a passage in words.
-        proven: Number of words that a passage hash covers, if no gap has all words of a hash; otherwise 0.
+        proven: Number of words that a passage hash covers, if no wanted document shares a hash inside a gap; otherwise
+            0. A passage with a word in a gap then crosses a border of the gap.
     """
     if proven:
-        # A phrase begins or ends with a word of the gap, and has the words before or after it.
+        # One phrase ends with the first word of a gap, and one begins with its last word.
         return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
-    # A run that crosses the border of a gap has at least half of its words on one side, and one word on the other.
+    # A run that crosses the border of a gap has at least half of its words on one side, and one word on the other. So
+    # it contains one of two phrases: half of a run before the border and one word after it, or the reverse.
     half, step = run // 2, run - run // 2
     starts = {int(border) - before for border in gaps.ravel() for before in (half, 1)}
     for start, end in gaps[gaps[:, 1] - gaps[:, 0] >= run].tolist():

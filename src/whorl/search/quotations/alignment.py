@@ -49,9 +49,9 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     numbers: dict[str, int] = {}
     wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int64)
     words = np.array([numbers.get(word, -1) for word in document], np.int64)
-    # The number of common words is the quotation's length, minus the distance, plus the number of omitted words. So of
-    # two alignments with the same distance, the one with more omissions has more common words, and an omission costs
-    # one less than any other edit. All these reductions together are smaller than the cost of an edit.
+    # Ties go to the alignment with more common words. Their number is the length of the quotation, minus the distance,
+    # plus the number of omitted words. So an omission costs 1 less than another edit. The best alignment has at most
+    # `wanted.size` omissions, so all of them together save less than the cost of one edit.
     edit_cost = wanted.size + 1
     row, omitted = np.zeros(words.size + 1, np.int64), np.arange(words.size + 1) * (edit_cost - 1)
     for number in wanted:
@@ -80,7 +80,8 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omi
     """
     following = row + edit_cost
     np.minimum(following[1:], row[:-1] + differs * edit_cost, out=following[1:])
-    # Each further word of the document in the run is an omission.
+    # A run can also end with omitted words. So the cost at each end is the minimum over all earlier ends: the cost
+    # there, plus the cost of the omitted words between both ends.
     following -= omitted
     return np.minimum.accumulate(following, out=following) + omitted
 

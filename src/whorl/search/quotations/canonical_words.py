@@ -154,7 +154,10 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces, cut before a blank without a hyphen before it, or in scripts without blanks."""
+    """Yield a text in pieces; a piece ends before a blank, or between characters of a script without blanks.
+
+    No piece ends with a hyphen, because the words before and after the hyphen may form one word.
+    """
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)
@@ -196,7 +199,7 @@ def _replace_ignored(text: str, *, keeps_marks: bool) -> str:
     for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
     replaced = _UNIT.sub(partial(_without_blanks, text), replaced)
-    # A minus sign before a number becomes a hyphen last, because a hyphen can be loose punctuation.
+    # Replace a minus sign before a number by a hyphen only after loose punctuation, which includes hyphens, is removed.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
     # Put back the combining marks of the original text, which has the same positions.
     return replaced if text.isascii() else re.sub(_MARK, lambda found: text[found.start()], replaced)
@@ -261,7 +264,10 @@ class CanonicalText:
 
     @cached_property
     def readings(self) -> tuple[CanonicalText, ...]:
-        """This text and, if it has en dashes between letters, a version that reads them as dashes, not as hyphens."""
+        """This text, where an en dash between letters is a hyphen, and a version where it is a dash.
+
+        An en dash can stand for either. Without an en dash between letters, the result is only this text.
+        """
         dashed = _EN_DASH.sub("—", self.text) if "–" in self.text else self.text
         return (self,) if dashed == self.text else (self, CanonicalText(dashed))
 

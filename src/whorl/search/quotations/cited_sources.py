@@ -38,9 +38,10 @@ _FILE_NAME = re.compile(
 )
 #: A position after the name of a file, such as `:12`, `#L3` or `#page=2`.
 _POSITION = re.compile(r"(?<=\w)[:#][\w=,–-]{1,20}\Z")
-#: Maximum number of parts of a source to look up, and maximum number of words of a part that a note names as a whole,
-#: because it contains an unknown file name.
-_MOST_PARTS, _MOST_WORDS = 10, 4
+#: Maximum number of parts of a source to look up.
+_MOST_PARTS = 10
+#: If all file names in a part of a source are unknown, a note names the part, unless it has more words than this.
+_MOST_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +134,8 @@ class CitedDocuments:
 
 
 def _in_most_similar_folders(path: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids that share most of their last folders with a path."""
-    # The last part is not compared: the id of a part of a file can have the number of the part there.
+    """Return the ids with the most similar folders: the highest number of last folders that are equal in the path."""
+    # Leave out the name after the last slash: an id can have other characters there, such as the number of a row.
     folders, *others = (name.casefold().replace("\\", "/").split("/")[-2::-1] for name in (path, *ids))
     shared = [sum(accumulate(map(eq, folders, other), and_)) for other in others]
     most = max(shared)

@@ -346,8 +346,8 @@ def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 def _has_stray_marks(text: str, start: int, end: int) -> bool:
     """Check whether a range begins with a straight mark that opens no quotation, such as the sign of inches.
 
-    Such a mark has a blank after it. It also follows a number, or the last mark of the range does not follow a blank:
-    in a quotation, both marks have a blank on their inner side, or neither has.
+    In a quotation, both marks have a blank on their inner side, or neither has. So a first mark before a blank is stray
+    if the last mark does not follow a blank. A mark after a number and before a blank is also stray.
     """
     is_after_number = _NUMBER_BEFORE.search(text, max(0, start - 4), start) is not None
     has_blank = text[start] == '"' and text[start + 1 : start + 2].isspace()
@@ -386,8 +386,8 @@ def _without_last_sources(quotation: Quotation, notes: Mapping[str, str]) -> Quo
 def _is_source(last: re.Match[str], before: str, notes: Mapping[str, str]) -> bool:
     """Check whether brackets, a link or raised digits at the end of a block quote name a source.
 
-    Text in brackets names a source if it contains a file name. After the end of a sentence, it also does if it is an
-    identifier, or if quotation marks enclose the whole quotation before it.
+    Text in brackets names a source if it contains a file name. After the end of a sentence, text in brackets also names
+    a source in two cases: the text is an identifier, or quotation marks enclose the whole quotation.
     """
     has_blank = last[0][0].isspace()
     is_after_end = _ENDED.search(before, max(0, len(before) - 1)) is not None
@@ -610,7 +610,10 @@ class _QuoteParser(HTMLParser):
             self._add("\n")
 
     def _cite_caption(self, start: int) -> None:
-        """Note the caption of a figure that began at `start` for the quotations in the figure, outside the caption."""
+        """Set the caption as the source of the quotations in a figure, except quotations in the caption itself.
+
+        `start` is the position where the figure begins.
+        """
         first, last = self._caption
         if last - first > _LONGEST_LAST_SOURCE:
             return

@@ -410,7 +410,11 @@ class _Verifier:
         return sorted(self._compare_documents(self._named), key=_rank)
 
     def _find_missing_insertions(self) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of the words in brackets that the document does not have next to the parts around them."""
+        """Yield the ranges of the insertions (words in brackets) that the document lacks at their position.
+
+        An insertion is between two parts of the quotation. Its words may follow the first part in the document, or
+        precede the second part.
+        """
         for start, end in self.insertions:
             words = CanonicalText(self._quotation.quote[start:end]).words
             following = bisect_right(self._offsets, start)
@@ -458,9 +462,10 @@ class _Verifier:
     def _judge_match(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document contains the quotation; otherwise None.
 
-        `unexplained` is the number of the quotation's words that are in no run shared with a document. The result is
-        also None if runs explain the quotation better than edits: the best alignment has at least `MANY_EDITS` edits,
-        and three or more for each unexplained word.
+        `unexplained` is the number of the quotation's words that are in no run shared with a document.
+
+        The result is also None if the quotation is more likely a combination of runs than an edited text: the best
+        alignment has at least `MANY_EDITS` edits, and at least three times as many edits as unexplained words.
         """
         if len(match.spans) == 1:
             quote = self._whole.place(0, len(self._whole.words))
@@ -555,7 +560,7 @@ class _Verifier:
             if not ids and round_:
                 return
             seen.update(ids)
-            # The best document usually contains the quotation word for word.
+            # The best document usually contains the quotation word for word, so compare it alone first.
             for group in (ids[:1], ids[1:]):
                 for match in self._compare_documents(group):
                     matches.append(match)

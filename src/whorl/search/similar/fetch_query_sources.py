@@ -130,7 +130,8 @@ class QuerySources:
         others = self._other_ids([name for name in unknown if name not in signed])
         for name in unknown:
             self._ids[name], self._signatures[name] = signed.get(name, (others.get(name), None))
-        # Fetch the signatures of other names of documents by id; the order matters if it matters for one of the names.
+        # For the remaining names, fetch the signatures by the ids of the documents. Several names can mean the same
+        # document; the order of its tokens matters if it matters for one of these names.
         ids = {name: known for name in missing if name not in signed and (known := self._ids[name]) is not None}
         order_matters = {known: any(missing[name] for name in ids if ids[name] == known) for known in ids.values()}
         fetched = self.engine.signatures(order_matters) if order_matters else {}

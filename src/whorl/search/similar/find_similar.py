@@ -263,7 +263,10 @@ class MinHashSearch:
         return Batch(candidates, RankedHits.from_hits(self._judge_hits(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Return all hits, and 0 unread candidates: intervals are so wide that too many texts would be read."""
+        """Return all hits without verifying them, and 0 unread candidates.
+
+        The intervals are so wide that too many texts would be read.
+        """
         return hits, 0
 
     def _judge_hits(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -331,7 +334,7 @@ class ResidualSearch:
 
         A candidate is a hit if its share without common text reaches the threshold.
         """
-        # Candidates are sorted by estimates from a sketch of the source's uncommon shingles, the best ones first.
+        # The most similar candidates come first (by a sketch of the source's uncommon shingles), so read only these.
         by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ_WITHOUT_COMMON]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in compare_with_documents(self.engine, self._text, list(by_id), self._detector):

@@ -1,47 +1,56 @@
 """Plans a search by sketches for a given recall: the tokens to look up, and how many must match.
 
-The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the `m` smallest
-hashes of the source's sketch. If a document of these sizes has one of these hashes, the index contains it. The `m`
-tokens are a uniform sample of the source's shingles, whose number is `a`. So a document that shares `I` shingles has
-X ~ Hypergeometric(a, I, m) of the tokens (and a few by accident, see `sketch.frac_minhash`). The branch requires the
-largest number `c` of tokens with P(X >= c) >= recall for the smallest `I` that reaches the threshold. So every document
-at or above the threshold is found with at least this probability, over the choice of the hash function.
+The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up `m` tokens: the
+smallest hashes of the source's sketch. For each document of these sizes, the index has all hashes of the document that
+are among the tokens.
 
-A wanted recall `p` allows the share 1 - p of misses. Two phases divide this share: the look-ups have the recall
-1 - (1 - p) / 5, and the comparison of whole sketches (`judge_overlaps`) has the recall 1 - 4 (1 - p) / 5. If the
-look-ups of a branch reach the recall `p`, but not the recall of the first phase, the second phase of this branch drops
-only documents that cannot reach the threshold.
+The tokens are a uniform sample of the `a` shingles of the source. So a document that shares `I` shingles has
+X ~ Hypergeometric(a, I, m) of the tokens (and a few by accident, see `sketch.frac_minhash`). Let `I` be the smallest
+number of shared shingles that reaches the threshold. The branch requires the largest number `c` of tokens with
+P(X >= c) >= recall. So every document at or above the threshold is found with at least this probability, over the
+choice of the hash function.
+
+A wanted recall `p` allows the share 1 - p of misses. Two phases divide this share:
+
+    look-ups                        recall 1 - (1 - p) / 5
+    comparison of whole sketches    recall 1 - 4 (1 - p) / 5    (`judge_overlaps`)
+
+If the look-ups of a branch reach the recall `p`, but not the recall of the first phase, the second phase of this branch
+drops only documents that cannot reach the threshold.
 
 More tokens give fewer unwanted candidates, but more look-ups. In an index of many segments, look-ups are expensive, and
-it is faster to look up few tokens and verify more candidates. Assume that D / s documents contain the share `s` of the
-source or more. Then the average number of documents with at least `c` of the `m` tokens is
+it is faster to look up few tokens and verify more candidates. The cost formula assumes that D / s documents contain the
+share `s` of the source or more. So D documents contain the whole source, and -d(D / s) = D / s**2 ds documents contain
+a share between `s` and `s` + ds. The average number of documents with at least `c` >= 2 of the `m` tokens is
 
-    the integral of P(Binomial(m, s) >= c) over -d(D / s), plus D, which is D m / (c - 1)    for c >= 2
+    D + integral from 0 to 1 of P(Binomial(m, s) >= c) D / s**2 ds = D m / (c - 1)
 
-so m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). If boilerplate causes far more candidates,
-the index is queried again with all tokens of the budget. Each of the two queries gets half of the misses of the first
-phase (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds for both queries.
+So m look-ups and their candidates cost m (look-up + D candidate / (c - 1)).
+
+If boilerplate causes far more candidates, the index is queried again with all tokens of the budget. Each of the two
+queries gets half of the misses of the first phase (`SketchPlan.first_recall` is 1 - (1 - p) / 10), so the recall holds
+for both queries.
 
 A large document may have no token of a source with few shingles. `with_phrases` looks up all shingles of such a source
 as phrases in the index of words.
 
-A search reaches a recall of 1 if it looks up all shingles of the source and both sketches are complete; otherwise it is
-mostly best effort.
+A search reaches a recall of 1 if it looks up all shingles of the source and both sketches are complete. Otherwise, a
+search with this recall is mostly best effort.
 
-`ResidualPlan` is the plan of a search whose threshold ignores common text. R is the set of the source's shingles that
-are not common, and `a` is their number. A document has `I` of these shingles, and a total of `b` uncommon shingles,
-which is unknown until its text is read. So candidates are documents of any size with enough shingles of R:
+`ResidualPlan` is the plan of a search whose threshold `t` ignores common text. R is the set of the source's shingles
+that are not common, and `a` is their number. A document has `I` shingles of R. The number of all of its uncommon
+shingles, `b`, is unknown until its text is read. So candidates are documents of any size with enough shingles of R:
 
-    a_in_b    I / a >= t
-    jaccard   I / (a + b - I) >= t, which implies I / a >= t, since b >= I
-    b_in_a    I / b >= t, which implies nothing about I / a: a document with little text beyond common text may be
-              contained in the source completely. Candidates must have `ResidualPlan.least_shared` shingles of R.
-    containment  I / a >= t or I / b >= t: candidates of either
+    a_in_b       I / a >= t.
+    jaccard      I / (a + b - I) >= t. This implies I / a >= t, because b >= I.
+    b_in_a       I / b >= t. This implies no share I / a: the source may contain all of the uncommon text of a document
+                 that has few uncommon words. Candidates must have `ResidualPlan.least_shared` shingles of R.
+    containment  I / a >= t or I / b >= t. Candidates are those of a_in_b and of b_in_a.
 
 The look-ups and the second phase work as above, with R as the source. Then the texts of the remaining candidates are
-read, and their shingles are counted exactly. A comparison of two texts marks a few more words as common than either
-text alone, at the ends of boilerplate. Both texts have these words, so a document at the threshold still has the
-required share of R.
+read, and their shingles are counted exactly. At the ends of boilerplate, a comparison of two texts marks a few more
+words as common than are marked in either text alone. Both texts have these words, so a document at the threshold still
+has the required share of R.
 """
 
 from __future__ import annotations
@@ -82,7 +91,8 @@ _SHARING = 4.0
 #: Replaces c - 1 in the cost formula for c = 1.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: Distance below the threshold (10 percentage points) at which a plan without costs avoids candidates.
+#: Without costs, a plan has the number of tokens that finds the fewest documents at this distance below the threshold
+#: (10 percentage points).
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -279,7 +289,8 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     """
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # A branch has one min-should-match: the overlap of the smallest documents, which must share the fewest shingles.
+    # A branch has one min-should-match for all of its document sizes. The smallest documents must share the fewest
+    # shingles, so the min-should-match is computed for their overlap.
     overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
     if is_open := costs is None and ends[-1] > len(size_ranges):
         nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
@@ -324,7 +335,7 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     # Looking up all shingles of the source misses nothing, so look up fewer only to lower the costs.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
-    # The smallest documents share the fewest shingles.
+    # The smallest documents share the fewest shingles, so a number of draws that is enough for them is always enough.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(size_range.smallest), plan.first_recall, most)
     least = int(most * _LEAST_SHARE_OF_TOKENS) if costs is None else 1
     return range(max(1, least, to_promise), most + 1)
@@ -333,8 +344,8 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
     # If the look-ups reach the wanted recall, but not `first_recall`, the comparison of sketches must keep every hit.
-    # It must not spend the misses that are still allowed, because its losses are not independent of the look-ups': both
-    # depend on the source's sketch.
+    # The look-ups leave some of the allowed misses unused. The comparison cannot use them, because the misses of both
+    # phases depend on the source's sketch, and so are not independent.
     if plan.recall <= recall < plan.first_recall:
         second = Fraction(1)
     smallest, largest, level, _ = size_range
@@ -442,7 +453,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
     population, drawn = population_and_draws(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_around_threshold(plan, branch)
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
-    # At level 0, the comparison is exact.
+    # At level 0, the comparison is exact, so documents below the threshold never pass.
     passing[(level == 0) & (np.array(lower) < needed)] = 0.0
     near, far = np.minimum(false_positives(plan, branch), passing).tolist()
     return near, far

@@ -116,7 +116,8 @@ class FacetRequestBuilder:
         is_by_value = facet.sort == "INDEX"
         requested = most
         # A rare integer may become frequent when the equal float is added, so request more values than the client
-        # wants; fewer in a pivot, because OpenSearch limits the outer times the inner number of values.
+        # wants. The outer facet of a pivot has a lower maximum, because OpenSearch limits the product of the numbers of
+        # outer and inner values.
         if is_merged and not is_by_value and not is_nested:
             requested = max(most, _MOST_OUTER_VALUES if inner else MOST_VALUES)
         least, subfacets = 1 if is_merged else facet.mincount, tuple(nested.facets) if nested else ()

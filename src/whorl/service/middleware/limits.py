@@ -360,8 +360,8 @@ class ReadAhead:
 class BodySpeedLimit:
     """Receives a body, and raises an error if the client is too slow.
 
-    `silence` is the maximum time without data in seconds, `total` the maximum time for the whole body. Beyond
-    `silence`, waiting may take only the time that the received bytes need at `LEAST_BYTES_A_SECOND`.
+    `silence` is the maximum time without data in seconds, `total` the maximum time for the whole body. The total time
+    of waiting is at most `silence`, plus the time that the received bytes need at `LEAST_BYTES_A_SECOND`.
     """
 
     def __init__(self, receive: Receive, silence: float, total: float) -> None:

@@ -111,7 +111,7 @@ def configuration(*, is_terminal: bool = False) -> dict[str, Any]:
         "loggers": {
             LOGGER: {"level": "INFO"},
             "asyncio": {"filters": ["repeats"]},
-            # This logger reports errors in reading a server's responses, which may be defects of whorl.
+            # This logger reports a server's unreadable responses as INFO. They may be defects of whorl, so log them.
             "whorl.engine": {"level": "INFO"},
             # On a terminal, `run` prints the address, so log only the shutdown.
             "uvicorn.error": {"level": "WARNING" if is_terminal else "INFO"},

@@ -118,8 +118,8 @@ class AllowedHosts:
             page = _plain(urlsplit(origin).hostname or "")
         except ValueError:
             return False
-        # Compare the page's host with the service's only without Sec-Fetch-Site: a browser that sends it has compared
-        # them.
+        # A browser that sends Sec-Fetch-Site has compared the page's site with the service's. So compare the hosts only
+        # if the header is missing.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
