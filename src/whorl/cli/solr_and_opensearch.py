@@ -93,7 +93,7 @@ def solr_init(url: str, content: str | None, name: str | None, passages: int | N
     Missing fields, types and a term vector handler are added through the Schema and Config APIs. Existing ones are not
     changed without --repair; if they differ from whorl's definitions, the command says so. Running it again adds
     nothing. docs/solr.md lists each field's size and purpose. The names are written to whorl.toml for later commands,
-    unless there is one.
+    if this file does not exist yet.
     """
     from whorl.engine.solr.add_missing_fields import initialise
     from whorl.settings.settings import write_file
@@ -212,8 +212,8 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
     """Create an index, or add the fields that fingerprint search needs to an existing one.
 
     Existing fields are not changed. If a field with one of whorl's names has another mapping, the command says so and
-    does nothing. Running it again adds nothing. The names are written to whorl.toml for later commands, unless there
-    is one.
+    does nothing. Running it again adds nothing. The names are written to whorl.toml for later commands, if this file
+    does not exist yet.
     """
     client, names = _open_index(url, content, name)
     from whorl.engine.opensearch.create_index import initialise
