@@ -78,10 +78,12 @@ class InputReader:
         self._with_documents, self._with_problems = set[str](), set[str]()
         known = set[object]()
         self._reference = list(skip_known(_find_reference(reference, follow_links=follow_links), known))
-        found = list(find_files(named, self.problems.append, follow_links=follow_links))
+        found = dict[object, FoundFile]()
+        for file in find_files(named, self.problems.append, follow_links=follow_links):
+            found.setdefault(file.identity, file)
         #: Number of files that are also in the reference.
-        self.in_reference = len({file.identity for file in found} & known) if known else 0
-        self.files = list(skip_known(found, known))
+        self.in_reference = len(found.keys() & known)
+        self.files = [file for identity, file in found.items() if identity not in known]
         if self.in_reference and not self.files:
             raise ParameterError(ALL_IN_REFERENCE)
         self._versions = [found.version for found in self.files] if is_rewritten else []
